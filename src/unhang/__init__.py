@@ -1,0 +1,68 @@
+"""unhang: nothing an agent starts may hang unnoticed.
+
+    import unhang
+    result = unhang.run(["npm", "test"], idle="2m", hard="10m")
+    result.check()                       # raises TimedOut, Failed or Cancelled, each with .result
+
+Everything public is named here and imported when it is first used: start-up time is a feature.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.result import Result
+    from unhang.errors import (
+        AmbiguousJob,
+        Cancelled,
+        ControlError,
+        Failed,
+        JobError,
+        NoSuchJob,
+        SpawnError,
+        StateError,
+        TimedOut,
+        UnhangError,
+        UsageError,
+    )
+    from unhang.jobs.api import arun, run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AmbiguousJob",
+    "Cancelled",
+    "ControlError",
+    "Failed",
+    "JobError",
+    "NoSuchJob",
+    "Result",
+    "SpawnError",
+    "StateError",
+    "TimedOut",
+    "UnhangError",
+    "UsageError",
+    "__version__",
+    "arun",
+    "run",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("run", "arun"):
+        from unhang.jobs import api
+
+        return getattr(api, name)
+    if name == "Result":
+        from unhang.core.result import Result
+
+        return Result
+    if name in __all__:
+        from unhang import errors
+
+        return getattr(errors, name)
+    raise AttributeError(f"module 'unhang' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

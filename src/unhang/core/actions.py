@@ -1,0 +1,88 @@
+"""What the watchdog can ask for. The keeper performs; it never decides.
+
+Notices are for people and event streams and touch nothing; `Look`, `Terminate`, `Kill` and `Settle` are work.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Why a tree is being ended. "leak": the leader ended by itself and something of its tree stayed.
+IDLE = "idle"
+HARD = "hard"
+CANCELLED = "cancelled"
+LEAK = "leak"
+
+
+class Look(NamedTuple):
+    """Sample the tree and tell `Looked`, then wake again. `full`: a notice may follow, collect evidence for it."""
+
+    full: bool
+
+
+class Stuck(NamedTuple):
+    """Notice: silent, and no sign of progress, for `silent` seconds."""
+
+    silent: float
+
+
+class Quiet(NamedTuple):
+    """Notice: silent, but working."""
+
+    silent: float
+    reason: str
+
+
+class Resumed(NamedTuple):
+    """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warning`."""
+
+    silent: float
+
+
+class Warned(NamedTuple):
+    """Notice: `tier` will end the job in `left` seconds unless something changes."""
+
+    tier: str
+    elapsed: float
+    left: float
+
+
+class Extended(NamedTuple):
+    """Notice: the deadline of `tier` is now `left` seconds away; `reason` says what moved it."""
+
+    tier: str
+    left: float
+    reason: str
+
+
+class TimedOut(NamedTuple):
+    """Notice: a limit fired; `Terminate` follows at once."""
+
+    tier: str
+    elapsed: float
+
+
+class Terminate(NamedTuple):
+    """Ask every process of the tree politely (SIGTERM, SIGCONT)."""
+
+    reason: str
+
+
+class Kill(NamedTuple):
+    """End every process of the tree (SIGKILL), again and again until none is left."""
+
+    reason: str
+
+
+class Settle(NamedTuple):
+    """The end. `ending` is "exited" or one of the reasons above; `abandoned`: something outlived SIGKILL."""
+
+    ending: str
+    leaked: bool
+    abandoned: bool
+
+
+EXITED = "exited"
+
+Notice = Stuck | Quiet | Resumed | Warned | Extended | TimedOut
+Action = Look | Notice | Terminate | Kill | Settle

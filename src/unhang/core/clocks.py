@@ -1,0 +1,225 @@
+"""The clocks of a running job: when a notice, a look or an end is due, as far as is known now.
+
+*stall* and *idle* count from the last sign of life, *hard* from the start. All times are absolute and monotonic.
+The watchdog owns the transitions; this file only does the arithmetic, so that each rule stands in one place:
+
+* a warning comes `lead` seconds before its limit, and its limit fires no sooner than `lead` after the warning was
+  really given (a keeper that slept through the warning gives it late, and the job gets its lead all the same);
+* a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample;
+* `announced` is the idle deadline that was last made known. Signs of life that nobody can see (CPU, bytes moved)
+  move the real deadline at once, but the announced one only when it would have been warned about: one event then,
+  instead of one a look.
+"""
+
+from __future__ import annotations
+
+from unhang.core import actions as act
+from unhang.core.limits import Limits, lead
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.actions import Action
+
+NEVER = float("inf")
+# The first looks after output stops: a prompt is to be reported within 5 s of its text.
+FIRST_LOOKS = (1.0, 2.0, 4.0)
+# How long before a notice its first sample is taken: long enough to see movement between the two.
+BASELINE = 2.0
+SHORTEST_LOOK = 0.5
+LONGEST_LOOK = 300.0
+
+
+class Clocks:
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.limits = limits
+        self.started = now
+        self.life = now  # the last sign of life
+        self.spoke = now  # the last output or heartbeat
+        self.held_since: float | None = None
+        self.looked = now
+        self.moved = False  # what the last look saw
+        self.look_reason = ""
+        self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
+        self.hung = False
+        self._announced = NEVER if limits.idle is None else now + limits.idle
+        self._idle_warned: float | None = None
+        self._hard_warned: float | None = None
+
+    # --- what happened --------------------------------------------------------------------------------------
+
+    def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
+        """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
+        back: list[Action] = []
+        if self.noticed or self._idle_warned is not None:
+            back.append(act.Resumed(max(0.0, now - self.life)))
+        self.noticed = ""
+        self.spoke = now
+        self._live(now)
+        if self.limits.idle is not None:
+            self.life = max(now, now + at_least - self.limits.idle)
+            self._announced = self.life + self.limits.idle
+        return back
+
+    def looked_at(self, alive: bool, reason: str, now: float) -> list[Action]:
+        self.looked, self.moved, self.look_reason = now, alive, reason
+        if not alive or self.limits.liveness != "progress" or self.held_since is not None:
+            return []
+        warned = self._idle_warned is not None
+        if self.noticed == "stuck":
+            self.noticed = ""  # it moves again: the next judgement may call it quiet
+        self._live(now)
+        return self._announce(now, reason or "the tree is working") if warned else []
+
+    def _live(self, now: float) -> None:
+        self.life = max(self.life, now)
+        self._idle_warned = None
+        self.hung = False
+
+    def extend(self, idle: float, hard: float, now: float) -> list[Action]:
+        said: list[Action] = []
+        if idle and self.limits.idle is not None:
+            self.limits = self.limits._replace(idle=self.limits.idle + idle)
+            self._idle_warned = None
+            self.hung = False
+            said += self._announce(now, "asked for")
+        if hard and self.limits.hard is not None:
+            self.limits = self.limits._replace(hard=self.limits.hard + hard)
+            self._hard_warned = None
+            said.append(act.Extended(act.HARD, self.started + (self.limits.hard or 0.0) - now, "asked for"))
+        return said
+
+    def pause(self, seconds: float, now: float) -> None:
+        """Take `seconds` out of the current silence (never more than there is of it)."""
+        gained = max(0.0, min(seconds, now - self.life))
+        self.life += gained
+        self.spoke = min(now, self.spoke + gained)
+        self._announced += gained
+        if self._idle_warned is not None:
+            self._idle_warned = min(now, self._idle_warned + gained)
+
+    def hold(self, blocked: bool, now: float) -> None:
+        if blocked:
+            self.held_since = now
+        elif self.held_since is not None:
+            since, self.held_since = self.held_since, None
+            self.pause(now - since, now)
+
+    def silence(self, now: float) -> float:
+        """Seconds since the last sign of life, as the idle clock counts them."""
+        return max(0.0, (now if self.held_since is None else self.held_since) - self.life)
+
+    # --- what is due ----------------------------------------------------------------------------------------
+
+    def notices(self, now: float) -> list[Action]:
+        said: list[Action] = []
+        if self.held_since is None:
+            said += self._stall_notice(now)
+            said += self._idle_notice(now)
+        if self.limits.hard is not None and self._hard_warned is None and now >= self._hard_warn_due():
+            self._hard_warned = now
+            if self._hard_lead() > 0:
+                said.append(act.Warned(act.HARD, now - self.started, self._hard_due() - now))
+        return said
+
+    def expired(self, now: float) -> str | None:
+        idle, hard = self._idle_due(), self._hard_due()
+        if now < min(idle, hard):
+            return None
+        return act.IDLE if idle <= hard else act.HARD
+
+    def look_due(self, *, full_only: bool = False) -> float:
+        best = NEVER
+        for due in self._dues():
+            for at in (due - min(BASELINE, (due - self.spoke) / 4), due):
+                if self.looked < at < best:
+                    best = at
+        if not full_only and self.held_since is None:
+            best = min(best, self._periodic_look())
+        return best
+
+    def next_due(self) -> float:
+        return min([self.look_due(), *self._dues()])
+
+    def _stall_notice(self, now: float) -> list[Action]:
+        stall = self.limits.stall
+        if stall is None:
+            return []
+        if self.moved and not self.noticed and now - self.spoke >= stall:
+            self.noticed = "quiet"
+            return [act.Quiet(now - self.spoke, self.look_reason)]
+        if now >= self._stall_due():
+            self.noticed = "stuck"
+            return [act.Stuck(self.silence(now))]
+        return []
+
+    def _idle_notice(self, now: float) -> list[Action]:
+        idle = self.limits.idle
+        if idle is None or self._idle_warned is not None or now < self._idle_warn_due():
+            return []
+        said: list[Action] = []
+        if self.life + idle > self._announced:
+            said += self._announce(now, self.look_reason or "the tree is working")
+            if now < self._idle_warn_due():
+                return said
+        self._idle_warned = now
+        if self._idle_lead() > 0:
+            said.append(act.Warned(act.IDLE, self.silence(now), self._idle_due() - now))
+        return said
+
+    def _announce(self, now: float, reason: str) -> list[Action]:
+        if self.limits.idle is None:
+            return []
+        self._announced = self.life + self.limits.idle
+        return [act.Extended(act.IDLE, self._announced - now, reason)]
+
+    def _dues(self) -> list[float]:
+        """Every moment at which a notice or an end may be due."""
+        dues = [self._hard_warn_due() if self._hard_warned is None else self._hard_due()]
+        if self.held_since is None:
+            dues.append(self._stall_due())
+            dues.append(self._idle_warn_due() if self._idle_warned is None else self._idle_due())
+        return dues
+
+    def _stall_due(self) -> float:
+        if self.limits.stall is None or self.noticed == "stuck":
+            return NEVER
+        if self.noticed == "quiet" and self.limits.liveness != "progress":
+            return NEVER  # looks do not move this clock, so it would be due again at once
+        return self.life + self.limits.stall
+
+    def _idle_lead(self) -> float:
+        return lead(self.limits.idle, self.limits.warn)
+
+    def _hard_lead(self) -> float:
+        return lead(self.limits.hard, self.limits.warn)
+
+    def _idle_warn_due(self) -> float:
+        if self.limits.idle is None:
+            return NEVER
+        return self.looked if self.hung else self._announced - self._idle_lead()
+
+    def _hard_warn_due(self) -> float:
+        return NEVER if self.limits.hard is None else self.started + self.limits.hard - self._hard_lead()
+
+    def _idle_due(self) -> float:
+        if self.limits.idle is None or self.held_since is not None or self._idle_warned is None:
+            return NEVER
+        warned = self._idle_warned + self._idle_lead()
+        return warned if self.hung else max(self.life + self.limits.idle, warned)
+
+    def _hard_due(self) -> float:
+        if self.limits.hard is None or self._hard_warned is None:
+            return NEVER
+        return max(self.started + self.limits.hard, self._hard_warned + self._hard_lead())
+
+    def _periodic_look(self) -> float:
+        """Soon after the last output, then at growing distances: a thousand quiet jobs must cost nothing."""
+        if self.limits.idle is None and self.limits.stall is None:
+            return NEVER
+        after = self.looked - self.spoke
+        for offset in FIRST_LOOKS:
+            if after < offset:
+                return self.spoke + offset
+        # the idle clock must not be wrong by more than a quarter of its limit
+        longest = LONGEST_LOOK if self.limits.idle is None else self.limits.idle / 4
+        return self.looked + max(SHORTEST_LOOK, min(after, longest))

@@ -1,0 +1,83 @@
+"""What the world can tell the watchdog. One small type a fact; together a closed union.
+
+Facts are told before the clock is asked: a keeper drains, reaps and tells everything it knows, and only then
+calls `wake`. That order is what makes late output life and a late exit not a timeout.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Output(NamedTuple):
+    """The job printed something."""
+
+
+class Heartbeat(NamedTuple):
+    """The job said by the notify protocol that it is alive (`extend` seconds: it asks for at least that long)."""
+
+    extend: float = 0.0
+
+
+class Looked(NamedTuple):
+    """The answer to a `Look`: did the quiet tree move since the last one?"""
+
+    alive: bool
+    reason: str = ""
+
+
+class LeaderExited(NamedTuple):
+    """The process that was started has ended; what it left behind may still run."""
+
+
+class TreeGone(NamedTuple):
+    """The kernel says (ECHILD) that no descendant is left, and all they wrote has been read."""
+
+
+class PipesClosed(NamedTuple):
+    """End of file on every stream of the job."""
+
+
+class StopAsked(NamedTuple):
+    """Somebody wants the job to end: a caller, a signal, a caller's death. `force` skips the polite part."""
+
+    why: str
+    force: bool = False
+
+
+class Extend(NamedTuple):
+    """A caller gives more time: seconds added to either limit."""
+
+    idle: float = 0.0
+    hard: float = 0.0
+
+
+class Paused(NamedTuple):
+    """The keeper itself did not run for this long: nobody's silence."""
+
+    seconds: float
+
+
+class Held(NamedTuple):
+    """The reader of the job's output blocks us (True), or reads on (False). A blocked job is not a silent one."""
+
+    blocked: bool
+
+
+class HungVerdict(NamedTuple):
+    """The diagnosis says hung and the policy says `on_hung: end`."""
+
+
+Fact = (
+    Output
+    | Heartbeat
+    | Looked
+    | LeaderExited
+    | TreeGone
+    | PipesClosed
+    | StopAsked
+    | Extend
+    | Paused
+    | Held
+    | HungVerdict
+)

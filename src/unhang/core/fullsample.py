@@ -1,0 +1,109 @@
+"""What a full look at a process tree shows: facts only, no verdicts.
+
+Which system call each thread sits in, on which descriptors and until when; what those descriptors are and who
+holds their other ends; whose lock it waits for; what the terminal is set to and what was last printed.
+
+Nothing here can read anything: `unhang.procs.sampler.full` fills these in, `unhang.core.diagnosis` judges them,
+and a test can write them down by hand. A number that could not be read is None, never a guess; a process that
+may not be read (setuid, another user) is there with `hidden=True`, because "one process cannot be seen" is a
+different statement from "there is no process".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FOREVER = float("inf")
+
+
+class Thread(NamedTuple):
+    tid: int
+    comm: str = ""
+    state: str = "?"
+    cpu: int = 0
+    faults: int = 0
+    switches: int = 0  # voluntary only: the others count the load of the machine, not this thread
+    wchan: str = ""
+    syscall: str = ""  # a name, "running", or "" where it could not be read
+    reads: tuple[int, ...] = ()  # descriptors it waits to read from
+    writes: tuple[int, ...] = ()  # descriptors it waits to write to
+    timeout: float | None = None  # seconds it asked for; FOREVER when endless; None when unknown
+    remaining: float | None = None  # seconds until it wakes by itself, where the kernel shows that
+    asleep: float | None = None  # seconds since it last ran
+    futex: int | None = None  # address of the lock word
+    owner: int | None = None  # thread that holds that lock, where the lock says so
+    shared: bool = False  # the lock word may be another process's to release
+    child: int | None = None  # the one child it waits for; None for any
+    path: str = ""  # the file it is opening
+
+
+class Lock(NamedTuple):
+    kind: str  # "flock", "posix", "ofd"
+    path: str
+    holder: int | None
+    holder_comm: str
+    blocked: bool  # it sleeps in the kernel for it; False: it has the file open and another holds the lock
+
+
+class Process(NamedTuple):
+    pid: int
+    ppid: int = 0
+    pgid: int = 0
+    sid: int = 0
+    tty: int = 0
+    tpgid: int = -1
+    start: int = 0
+    comm: str = ""
+    cmd: str = ""
+    state: str = "?"
+    uid: int = 0
+    cpu: int = 0
+    reaped: int = 0
+    io: int = 0
+    rss: int = 0  # pages
+    faults: int = 0
+    threads: tuple[Thread, ...] = ()
+    thread_count: int = 1
+    fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
+    fd_count: int = 0
+    lock: Lock | None = None
+    catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    hidden: bool = False
+
+
+class Socket(NamedTuple):
+    family: str  # "tcp", "udp", "unix", "other"
+    local: str = ""
+    remote: str = ""
+    state: str = ""
+    received: int | None = None
+    sent: int | None = None
+    since_receive: float | None = None
+    peer: str = ""  # link of the other end, where that is on this machine and known
+
+
+class Pipe(NamedTuple):
+    readers: tuple[tuple[int, int], ...] = ()  # (pid, fd), inside the tree only
+    writers: tuple[tuple[int, int], ...] = ()
+
+
+class Terminal(NamedTuple):
+    path: str = ""
+    echo: bool = True
+    canonical: bool = True
+    foreground: int = 0  # process group
+
+
+class FullSample(NamedTuple):
+    at: float
+    hz: int
+    root: int
+    processes: dict[int, Process]
+    others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but somebody in it waits for them
+    sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
+    pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
+    terminal: Terminal | None = None
+    screen: str = ""  # the last that was printed, raw
+    leader: int | None = None  # the job's first process, where the caller knows it
+    notes: tuple[str, ...] = ()  # what was not looked at, and why
+    took: float = 0.0  # seconds

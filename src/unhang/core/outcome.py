@@ -1,0 +1,205 @@
+"""How a job ended: a closed set of ways, each with its status, its words and its exit code.
+
+    completed   the leader exited with 0
+    failed      it exited with another code, died of a signal, or could not be started
+    timed_out   the idle or the hard limit ended it
+    cancelled   somebody asked for its end (or the caller died)
+    lost        its keeper was killed; what was left of the tree has been ended
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from unhang.core import actions as act
+from unhang.core.durations import human
+from unhang.core.events import ms
+from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SIGNAL_BASE, EXIT_TIMEOUT
+
+STATUS = {
+    "completed": "success",
+    "failed": "error",
+    "timed_out": "timeout",
+    "cancelled": "cancelled",
+    "lost": "error",
+}
+TIMEOUT_REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
+SOFT, HARD = "soft", "hard"
+
+# number → name, without importing `signal` (the core knows no system); Linux's numbers for the common ones,
+# which are the POSIX ones where a job's end is concerned.
+SIGNAL_NAMES = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    5: "SIGTRAP",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    10: "SIGUSR1",
+    11: "SIGSEGV",
+    12: "SIGUSR2",
+    13: "SIGPIPE",
+    14: "SIGALRM",
+    15: "SIGTERM",
+    24: "SIGXCPU",
+    25: "SIGXFSZ",
+    31: "SIGSYS",
+}
+_NUMBERS = {name: number for number, name in SIGNAL_NAMES.items()}
+
+
+def signal_name(number: int) -> str:
+    return SIGNAL_NAMES.get(number, f"SIG{number}")
+
+
+class Facts(NamedTuple):
+    """What the keeper knows when a job has ended."""
+
+    ending: str  # "exited", or the reason: "idle", "hard", "cancelled"
+    exit_code: int | None
+    signal: int | None
+    leaked: bool
+    abandoned: bool
+    mode: str | None  # "soft" or "hard" once anything was signalled
+    duration: float
+    silence: float
+    pid: int
+    cancelled_by: str
+    idle_limit: float | None
+    hard_limit: float | None
+    leftovers: list[dict[str, Any]]
+    survivors: list[dict[str, Any]]
+
+
+class Ended(NamedTuple):
+    """The last event's phase, message and fields."""
+
+    phase: str
+    message: str
+    fields: dict[str, Any]
+
+
+def ended(facts: Facts) -> Ended:
+    phase = _phase(facts)
+    timed_out = phase == "timed_out"
+    killed = facts.mode is not None and (timed_out or phase == "cancelled")
+    fields: dict[str, Any] = {
+        "status": STATUS[phase],
+        "exitCode": facts.exit_code,
+        "signal": None if facts.signal is None else signal_name(facts.signal),
+        "timeoutReason": TIMEOUT_REASON.get(facts.ending),
+        "terminationMode": facts.mode if killed else None,
+        "durationMs": ms(facts.duration),
+        "idleMs": ms(facts.silence),
+        "leaked": facts.leaked,
+    }
+    message = _message(phase, facts)
+    if phase == "cancelled":
+        fields["cancelledBy"] = facts.cancelled_by
+    if facts.leftovers:
+        fields["leftovers"] = facts.leftovers
+    if phase != "completed":
+        fields["error"] = _error(phase, message, facts, killed)
+    return Ended(phase, message, fields)
+
+
+def _phase(facts: Facts) -> str:
+    if facts.ending in TIMEOUT_REASON:
+        return "timed_out"
+    if facts.ending == act.CANCELLED:
+        return "cancelled"
+    return "completed" if facts.exit_code == 0 else "failed"
+
+
+def _how(facts: Facts) -> str:
+    if facts.abandoned:
+        return f"{len(facts.survivors)} processes outlived SIGKILL"
+    return "SIGKILL was needed" if facts.mode == HARD else "SIGTERM was enough"
+
+
+def _message(phase: str, facts: Facts) -> str:
+    took = human(facts.duration)
+    if phase == "timed_out" and facts.ending == act.IDLE:
+        return f"no sign of life for {human(facts.silence)} (idle limit {human(facts.idle_limit or 0)}); {_how(facts)}"
+    if phase == "timed_out":
+        return f"still running after {took} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
+    if phase == "cancelled":
+        return f"cancelled by {facts.cancelled_by} after {took}; {_how(facts)}"
+    text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}"
+    if facts.signal is not None:
+        text = f"ended by {signal_name(facts.signal)}"
+    text += f" after {took}"
+    if facts.leaked:
+        names = ", ".join(str(p.get("command", "?"))[:60] for p in facts.leftovers[:3])
+        text += f"; left running and ended: {names}" if names else "; its output is held open by another process"
+    return text
+
+
+def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, Any]:
+    code, kind = {
+        "timed_out": ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline"),
+        "cancelled": ("ECANCELED", "cancelled"),
+        "failed": ("EEXIT", "signal" if facts.signal is not None else "exit"),
+    }[phase]
+    signal = None
+    if killed:
+        signal = "SIGKILL" if facts.mode == HARD else "SIGTERM"
+    elif facts.signal is not None:
+        signal = signal_name(facts.signal)
+    return {
+        "code": code,
+        "kind": kind,
+        "message": message,
+        "idleMs": ms(facts.silence),
+        "wallClockMs": ms(facts.duration),
+        "pid": facts.pid,
+        "killed": killed,
+        "signal": signal,
+        "survivors": facts.survivors,
+    }
+
+
+def spawn_failed(message: str, exit_code: int) -> Ended:
+    error = {"code": "ESPAWN", "kind": "spawn", "message": message, "killed": False, "signal": None, "survivors": []}
+    fields = {"status": "error", "exitCode": exit_code, "signal": None, "durationMs": 0, "error": error}
+    return Ended("failed", message, fields | {"timeoutReason": None, "terminationMode": None, "leaked": False})
+
+
+def lost(message: str, duration: float | None, pid: int | None, ended_pids: list[int], survivors: list[int]) -> Ended:
+    error = {
+        "code": "ELOST",
+        "kind": "lost",
+        "message": message,
+        "pid": pid,
+        "killed": bool(ended_pids),
+        "signal": "SIGKILL" if ended_pids else None,
+        "survivors": [{"pid": p} for p in survivors],
+    }
+    fields: dict[str, Any] = {"status": "error", "exitCode": None, "signal": None, "timeoutReason": None}
+    fields |= {"terminationMode": None, "leaked": False, "endedPids": ended_pids[:100], "error": error}
+    fields["durationMs"] = None if duration is None else ms(duration)
+    return Ended("lost", message, fields)
+
+
+def exit_code(fields: dict[str, Any]) -> int:
+    """Of `unhang run`, from the fields of the last event: as coreutils' timeout does it."""
+    status = fields.get("status")
+    error = fields.get("error") or {}
+    if status == "timeout":
+        return EXIT_TIMEOUT
+    if status == "cancelled":
+        number = _NUMBERS.get(str(fields.get("cancelledBy")))
+        return EXIT_INTERRUPTED if number is None else EXIT_SIGNAL_BASE + number
+    if error.get("code") == "ELOST":
+        return EXIT_FAILED
+    if fields.get("exitCode") is not None:
+        return int(fields["exitCode"])
+    name = str(fields.get("signal") or "")
+    if name in _NUMBERS:
+        return EXIT_SIGNAL_BASE + _NUMBERS[name]
+    if name.startswith("SIG") and name[3:].isdigit():
+        return EXIT_SIGNAL_BASE + int(name[3:])
+    return EXIT_FAILED

@@ -1,0 +1,118 @@
+"""The result of a job, as every face gives it: finished or still running."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from unhang import errors
+from unhang.core import outcome
+from unhang.core.advice import advise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.fold import View
+
+
+class Result(NamedTuple):
+    """`status`: success, error, timeout, cancelled or running. Durations are seconds here, milliseconds in JSON."""
+
+    job_id: str
+    status: str
+    exit_code: int | None
+    signal: str | None
+    timeout_reason: str | None
+    termination_mode: str | None
+    duration: float | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    leaked: bool
+    limits: dict[str, Any]
+    error: dict[str, Any] | None
+    partial: dict[str, Any] | None
+    diagnosis: dict[str, Any] | None
+    recovery: dict[str, Any] | None
+    outcome: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "success"
+
+    @property
+    def shell_code(self) -> int:
+        """What `unhang run` exits with."""
+        return outcome.exit_code(self.outcome)
+
+    @property
+    def suggestions(self) -> list[str]:
+        return list((self.recovery or {}).get("suggestions", []))
+
+    def check(self) -> Result:
+        """This result if the job succeeded; else raises TimedOut, Cancelled or Failed with `.result`."""
+        if self.ok:
+            return self
+        message = (self.error or {}).get("message") or f"the job is {self.status}"
+        kinds: dict[str, type[errors.JobError]] = {"timeout": errors.TimedOut, "cancelled": errors.Cancelled}
+        raise kinds.get(self.status, errors.Failed)(f"{message} (job {self.job_id})", self)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "jobId": self.job_id,
+            "status": self.status,
+            "exitCode": self.exit_code,
+            "signal": self.signal,
+            "timeoutReason": self.timeout_reason,
+            "terminationMode": self.termination_mode,
+            "durationMs": None if self.duration is None else round(self.duration * 1000),
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "truncated": self.truncated,
+            "leaked": self.leaked,
+            "limits": self.limits,
+            "error": self.error,
+            "partial": self.partial,
+            "diagnosis": self.diagnosis,
+            "recovery": self.recovery,
+        }
+
+
+class Printed(NamedTuple):
+    """What of one stream is there: all that was kept, and its last 64 KiB."""
+
+    text: str
+    tail: str
+    truncated: bool
+
+
+def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: float | None) -> Result:
+    last: dict[str, Any] = view.outcome or {}
+    duration = last["durationMs"] / 1000 if last.get("durationMs") is not None else elapsed
+    succeeded = view.status == "success"
+    partial = None
+    if not succeeded:
+        partial = {
+            "lastEvents": view.last_events,
+            "stdoutTail": stdout.tail,
+            "stderrTail": stderr.tail,
+            "lastActivityAt": view.last_activity_at,
+            "eventsCount": view.seq,
+        }
+    return Result(
+        job_id=job_id,
+        status=view.status,
+        exit_code=last.get("exitCode"),
+        signal=last.get("signal"),
+        timeout_reason=last.get("timeoutReason"),
+        termination_mode=last.get("terminationMode"),
+        duration=duration,
+        stdout=stdout.text,
+        stderr=stderr.text,
+        truncated=stdout.truncated or stderr.truncated,
+        leaked=bool(last.get("leaked", False)),
+        limits=view.limits,
+        error=last.get("error"),
+        partial=partial,
+        diagnosis=None if succeeded else view.diagnosis,
+        recovery=advise(view.status, last, view.diagnosis, job_id),
+        outcome=last,
+    )

@@ -1,0 +1,55 @@
+"""What was asked for: one job, as it is written to job.json and handed to its keeper."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from unhang.core.limits import Limits
+
+INHERIT, NULL, PIPE = "inherit", "null", "pipe"
+
+
+class JobSpec(NamedTuple):
+    argv: list[str]  # what is executed; for a shell line: ["/bin/sh", "-c", line]
+    shell: str | None  # the line as the caller wrote it, if it was one
+    cwd: str
+    limits: Limits
+    sources: dict[str, Any]  # idleMs, hardMs … → {"value", "source"[, "asked"]}
+    stdin: str = INHERIT
+    pty: bool = False
+    size: tuple[int, int] | None = None  # rows, columns of the terminal
+    keep: bool = False  # what the leader leaves running is still the job
+    foreground: bool = True
+    labels: dict[str, str] = {}
+    budget: int = 8 << 20  # bytes on disk a stream
+    kind: str = "command"
+    category: str | None = None
+
+    @property
+    def command(self) -> str:
+        """One line for people."""
+        return self.shell if self.shell is not None else " ".join(quote(a) for a in self.argv)
+
+    def to_json(self) -> dict[str, Any]:
+        value = self._asdict()
+        value["limits"] = dict(self.limits._asdict())
+        return value
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> JobSpec:
+        """Unknown keys (a newer writer's) are passed over, missing ones get their default."""
+        known = {name: value[name] for name in cls._fields if name in value}
+        known["limits"] = Limits(**{n: v for n, v in value["limits"].items() if n in Limits._fields})
+        if known.get("size") is not None:
+            known["size"] = tuple(known["size"])
+        return cls(**known)
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")
+
+
+def quote(word: str) -> str:
+    """As a shell would need it. (shlex does the same, and costs an import of `re`'s size.)"""
+    if word and not set(word) - _PLAIN:
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"

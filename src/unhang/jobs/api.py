@@ -1,0 +1,118 @@
+"""The Python face's functions: keyword arguments in, results out. Durations: seconds, text or timedelta."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core.policy.model import Asked
+from unhang.jobs import foreground
+from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from unhang.core.result import Result
+    from unhang.jobs.request import Duration
+
+
+def _prepared(
+    command: str | Sequence[str],
+    *,
+    shell: bool,
+    cwd: str | os.PathLike[str] | None,
+    env: Mapping[str, str] | None,
+    stdin: str,
+    pty: bool,
+    keep: bool,
+    labels: Mapping[str, str] | None,
+    idle: Duration,
+    hard: Duration,
+    stall: Duration,
+    warn: Duration,
+    grace: Duration,
+    liveness: str | None,
+    category: str | None,
+    foreground: bool,
+) -> Prepared:
+    asked = Asked(
+        idle=seconds("idle", idle),
+        hard=seconds("hard", hard),
+        stall=seconds("stall", stall),
+        warn=lead_or_grace("warn", warn),
+        grace=lead_or_grace("grace", grace),
+        liveness=liveness,
+        category=category,
+    )
+    return prepare(
+        command,
+        shell=shell,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        pty=pty,
+        keep=keep,
+        labels=labels,
+        asked=asked,
+        foreground=foreground,
+    )
+
+
+def run(
+    command: str | Sequence[str],
+    *,
+    shell: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "inherit",
+    input: str | bytes | None = None,
+    pty: bool = False,
+    keep: bool = False,
+    labels: Mapping[str, str] | None = None,
+    idle: Duration = None,
+    hard: Duration = None,
+    stall: Duration = None,
+    warn: Duration = None,
+    grace: Duration = None,
+    liveness: str | None = None,
+    category: str | None = None,
+) -> Result:
+    """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
+
+    `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's.
+    `input` is given to its stdin. `env` adds to the environment. Use `.check()` to raise on anything but success.
+    """
+    data = input.encode() if isinstance(input, str) else input
+    prepared = _prepared(
+        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
+        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=True,
+    )  # fmt: skip
+    return foreground.run(prepared, data)
+
+
+async def arun(
+    command: str | Sequence[str],
+    *,
+    shell: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "inherit",
+    input: str | bytes | None = None,
+    pty: bool = False,
+    keep: bool = False,
+    labels: Mapping[str, str] | None = None,
+    idle: Duration = None,
+    hard: Duration = None,
+    stall: Duration = None,
+    warn: Duration = None,
+    grace: Duration = None,
+    liveness: str | None = None,
+    category: str | None = None,
+) -> Result:
+    """As `run`, without blocking the event loop. Cancelling the task ends the job."""
+    data = input.encode() if isinstance(input, str) else input
+    prepared = _prepared(
+        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
+        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=True,
+    )  # fmt: skip
+    return await foreground.arun(prepared, data)

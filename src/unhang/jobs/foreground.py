@@ -1,0 +1,101 @@
+"""`unhang.run` and `unhang.arun`: one job, watched, to its end, as a result."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from unhang.core.spec import INHERIT, NULL
+from unhang.errors import UsageError
+from unhang.jobs.gather import result_of
+from unhang.jobs.launching import Launched, Launcher, ServedLauncher, Streams
+from unhang.jobs.request import Prepared
+from unhang.store import home as homes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.result import Result
+
+
+@functools.cache
+def default_launcher() -> Launcher:
+    """One fork server a process, however many jobs; made when the first is started."""
+    return ServedLauncher()
+
+
+def input_descriptor(prepared: Prepared, data: bytes | None) -> int | None:
+    """What the job reads: our own stdin, nothing, or `data` in an anonymous file (so that nobody has to feed it)."""
+    if data is not None:
+        if prepared.spec.pty:
+            raise UsageError("input cannot be given to a job on a terminal: send it instead")
+        fd = os.memfd_create("unhang-input")
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.lseek(fd, 0, os.SEEK_SET)
+        return fd
+    if prepared.spec.stdin == INHERIT and not prepared.spec.pty:
+        try:
+            return os.dup(0)
+        except OSError:
+            return None  # we have none ourselves
+    return None
+
+
+def begin(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> Launched:
+    if data is not None:
+        prepared = prepared._replace(spec=prepared.spec._replace(stdin=NULL))
+    stdin = input_descriptor(prepared, data)
+    try:
+        launcher = launcher or default_launcher()
+        return launcher.launch(homes.locate(os.environ), prepared, Streams(stdin=stdin))
+    finally:
+        if stdin is not None:
+            os.close(stdin)
+
+
+def run(prepared: Prepared, data: bytes | None = None) -> Result:
+    """Blocks until the job has ended. An exception in here (Ctrl-C) ends the job before it goes on."""
+    launched = begin(prepared, data)
+    owner = launched.owner
+    try:
+        while owner.hear():
+            pass
+    except BaseException:
+        owner.cancel("SIGINT")
+        try:
+            while owner.hear():
+                pass
+        except BaseException:
+            owner.cancel("SIGINT", force=True)
+            raise
+        raise
+    finally:
+        owner.close()
+    return _ended(launched)
+
+
+async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
+    """As `run`; cancelling the task ends the job, and the cancellation goes on when it has ended."""
+    import asyncio
+
+    launched = await asyncio.to_thread(begin, prepared, data)
+    owner = launched.owner
+    owner.sock.setblocking(False)
+    loop = asyncio.get_running_loop()
+    try:
+        try:
+            while owner.heard(await loop.sock_recv(owner.sock, 1 << 16)):
+                pass
+        except asyncio.CancelledError:
+            owner.cancel("cancellation of its task")
+            while owner.heard(await loop.sock_recv(owner.sock, 1 << 16)):
+                pass
+            raise
+    finally:
+        owner.close()
+    return await asyncio.to_thread(_ended, launched)
+
+
+def _ended(launched: Launched) -> Result:
+    return result_of(launched.place)

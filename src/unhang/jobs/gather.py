@@ -1,0 +1,67 @@
+"""Job directory → view and result. Reads only what is on disk, so it says the same to everybody."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from unhang.core import events as ev
+from unhang.core import framing
+from unhang.core.fold import View
+from unhang.core.result import Printed, Result, build
+from unhang.procs import clock
+from unhang.store import files, output
+from unhang.store.reader import EventReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.store.layout import JobDir
+
+# A longer log is folded from its beginning and its end: what is between does not change what is shown.
+_WHOLE = 1 << 20
+
+
+def view_of(place: JobDir) -> View:
+    view = View()
+    try:
+        reader = EventReader(place.events)
+    except FileNotFoundError:
+        return view
+    with reader:
+        size = os.stat(place.events).st_size
+        for event in reader.read_new(None if size <= _WHOLE else 1000):
+            view.apply(event)
+    if size > _WHOLE:
+        with EventReader(place.events, after_seq=max(view.seq, _last_seq(place.events) - 1000)) as end:
+            for event in end.read_new():
+                view.apply(event)
+    return view
+
+
+def _last_seq(path: str) -> int:
+    with open(path, "rb") as file:
+        file.seek(-4 * ev.MAX_LINE, os.SEEK_END)
+        for line in reversed(file.read().splitlines()):
+            event = ev.from_line(line)
+            if event is not None:
+                return int(event["seq"])
+    return 0
+
+
+def printed(place: JobDir, stream: str, view: View) -> Printed:
+    data, gap = output.kept(place.stream(stream))
+    tail = data if len(data) <= output.TAIL else framing.whole_start(data[-output.TAIL :])
+    # of an ended job one file is left: it has all that was printed, or a line that says what is missing
+    cut = gap or (view.status != "running" and len(data) != view.bytes.get(stream, len(data)))
+    return Printed(framing.decode(data), framing.decode(tail), cut)
+
+
+def result_of(place: JobDir, view: View | None = None) -> Result:
+    view = view or view_of(place)
+    if not view.limits:
+        job: dict[str, Any] = files.read_json(place.job) or {}
+        view.limits = job.get("sources") or {}
+    elapsed = None
+    if not view.ended and view.started_at:
+        elapsed = max(0.0, clock.wall() - clock.parse(view.started_at))
+    return build(place.id, view, printed(place, "stdout", view), printed(place, "stderr", view), elapsed)

@@ -1,0 +1,135 @@
+"""Two ways to a keeper: fork it here (a command line: one thread, about to do nothing else), or have it forked."""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import sys
+import threading
+from typing import NamedTuple, Protocol
+
+from unhang.errors import UnhangError
+from unhang.jobs import owner as owners
+from unhang.store import layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.jobs.request import Prepared
+    from unhang.store.layout import JobDir
+
+
+class Streams(NamedTuple):
+    """Descriptors of ours that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+
+class Launched(NamedTuple):
+    place: JobDir
+    owner: owners.Owner
+    guard: int | None  # our child, if we forked it ourselves
+
+
+class Launcher(Protocol):
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
+
+
+class ForkingLauncher:
+    """For a process with one thread."""
+
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        from unhang.keeper.birth import launch
+        from unhang.keeper.main import Launch
+
+        place = layout.create(home)
+        ours, theirs = owners.pair()
+        guard = launch(
+            Launch(place, prepared.spec, prepared.env, streams.stdin, streams.stdout, streams.stderr, theirs),
+            in_child=ours.close,
+        )
+        theirs.close()
+        return Launched(place, owners.Owner(ours), guard)
+
+
+class ServedLauncher:
+    """For everybody else: through a fork server that is started with the first job and ends with this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._line: socket.socket | None = None
+        self._pid = 0  # the process that started the server: a fork of it needs one of its own
+
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        from unhang.keeper.forkserver import encode
+
+        place = layout.create(home)
+        ours, theirs = owners.pair()
+        names = ["owner"] + [name for name in streams._fields if getattr(streams, name) is not None]
+        fds = [theirs.fileno()] + [fd for fd in streams if fd is not None]
+        request = encode(
+            {
+                "home": place.home,
+                "id": place.id,
+                "spec": prepared.spec.to_json(),
+                "env": prepared.env,
+                "fds": names,
+            }
+        )
+        try:
+            with self._lock:
+                self._send(request, fds)
+        except OSError as error:
+            ours.close()
+            raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
+        finally:
+            theirs.close()
+        return Launched(place, owners.Owner(ours), None)
+
+    def _send(self, request: bytes, fds: list[int]) -> None:
+        for attempt in (1, 2):
+            line = self._connected()
+            try:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+                sent = line.sendmsg([request], rights)
+                line.sendall(request[sent:])
+                return
+            except OSError:  # somebody ended the server: start another, once
+                line.close()
+                self._line = None
+                if attempt == 2:
+                    raise
+
+    def _connected(self) -> socket.socket:
+        if self._line is None or self._pid != os.getpid():
+            self._line = start_server()
+            self._pid = os.getpid()
+        return self._line
+
+
+def start_server() -> socket.socket:
+    """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    code = f"import sys; sys.path.insert(0, {root!r}); from unhang.keeper.forkserver import main; main(3)"
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    line = theirs.fileno()
+    actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
+    if line == 3:
+        os.set_inheritable(line, True)
+    else:
+        actions.append((os.POSIX_SPAWN_DUP2, line, 3))
+    try:
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-S", "-E", "-s", "-c", code],
+            dict(os.environ),
+            file_actions=actions,
+            setsid=True,
+        )
+    finally:
+        os.close(null)
+        theirs.close()
+    return ours

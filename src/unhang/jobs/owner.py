@@ -1,0 +1,63 @@
+"""The line between whoever started a job in the foreground and its keeper.
+
+The keeper says `{"seq": n}` when there is something new to read and `{"ended": true}` when the end is recorded; it
+closes when nothing of the job is left. We say what any caller may say to the control socket. Our end closing, by
+whatever death of ours, ends the job.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Ours and the keeper's."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
+class Owner:
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.ended = False
+        self.closed = False
+        self.seq = 0
+        self._in = b""
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def ask(self, **request: Any) -> None:
+        """Never blocks for long and never fails: a keeper that is gone has ended its job."""
+        try:
+            self.sock.sendall(json.dumps(request).encode() + b"\n")
+        except OSError:
+            pass
+
+    def cancel(self, by: str, *, force: bool = False) -> None:
+        self.ask(do="cancel", by=by, force=force)
+
+    def hear(self) -> bool:
+        """Read once (blocking if nothing is there). False when the line is closed: the job is over and recorded."""
+        try:
+            chunk = self.sock.recv(1 << 16)
+        except InterruptedError:
+            return True
+        except OSError:
+            chunk = b""
+        return self.heard(chunk)
+
+    def heard(self, chunk: bytes) -> bool:
+        if not chunk:
+            self.closed = True
+            return False
+        *lines, self._in = (self._in + chunk).split(b"\n")
+        for line in lines:
+            said = json.loads(line)
+            self.seq = max(self.seq, int(said.get("seq", 0)))
+            self.ended = self.ended or bool(said.get("ended"))
+        return True
+
+    def close(self) -> None:
+        self.sock.close()

@@ -1,0 +1,168 @@
+"""What a caller asks for → a checked job, before anything is created or spawned. Every mistake is found here."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from unhang.core import durations
+from unhang.core.policy.builtin import policy as builtin_policy
+from unhang.core.policy.model import Asked
+from unhang.core.policy.resolve import resolve
+from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
+from unhang.errors import EXIT_FAILED, SpawnError, UsageError
+from unhang.procs.spawn import SHELL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from unhang.core.policy.model import Policy, Resolution, Wish
+
+    Duration = float | int | str | timedelta | None
+
+STDIN_WORDS = (INHERIT, NULL, PIPE)
+_LABEL_LENGTH = 200
+
+
+class Prepared(NamedTuple):
+    spec: JobSpec
+    env: dict[str, str]
+    resolution: Resolution
+
+
+def seconds(name: str, value: Duration) -> Wish:
+    """None: not given. "off" and 0 switch a limit off; "auto" asks the history."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word == "auto":
+            return "auto"
+        if word in durations.OFF_WORDS:
+            return 0.0
+        try:
+            return durations.parse(value)
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+    if isinstance(value, bool):
+        raise UsageError(f"{name}: not a duration: {value!r}")
+    if not isinstance(value, int | float):
+        value = value.total_seconds()
+    number = float(value)
+    if number != number or number < 0 or number > durations.LONGEST:
+        raise UsageError(f"{name}: not a usable number of seconds: {value!r}")
+    return number
+
+
+def lead_or_grace(name: str, value: Duration) -> float | None:
+    number = seconds(name, value)
+    if number == "auto":
+        raise UsageError(f"{name}: cannot be auto")
+    return 0.0 if number == "off" else number
+
+
+def prepare(
+    command: str | Sequence[str],
+    *,
+    shell: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = INHERIT,
+    pty: bool = False,
+    size: tuple[int, int] | None = None,
+    keep: bool = False,
+    foreground: bool = True,
+    labels: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    asked: Asked | None = None,
+    budget: int | None = None,
+    kind: str = "command",
+) -> Prepared:
+    argv, line = _command(command, shell)
+    folder = _folder(cwd)
+    given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
+    _check_environment(given)
+    if stdin not in STDIN_WORDS:
+        raise UsageError(f"stdin must be one of {', '.join(STDIN_WORDS)}: {stdin!r}")
+    if budget is not None and budget < 4096:
+        raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
+    resolution = resolve(line if line is not None else argv, policy or builtin_policy(), asked or Asked())
+    if not pty:  # on a terminal somebody may well want a pager
+        given = {k: v for k, v in resolution.env.items() if k not in given} | given
+    spec = JobSpec(
+        argv=argv,
+        shell=line,
+        cwd=folder,
+        limits=resolution.limits,
+        sources=resolution.limits_json(),
+        stdin=stdin,
+        pty=pty,
+        size=size,
+        keep=keep,
+        foreground=foreground,
+        labels=_labels(labels or {}),
+        kind=kind,
+        category=resolution.category,
+    )
+    if budget is not None:
+        spec = spec._replace(budget=budget)
+    return Prepared(spec, given, resolution)
+
+
+def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str | None]:
+    if isinstance(command, str):
+        if not shell:
+            raise UsageError("the command is one text: pass a list of words, or shell=True for a shell line")
+        if not command.strip():
+            raise UsageError("the shell line is empty")
+        argv, line = [SHELL, "-c", command], command
+    else:
+        if shell:
+            raise UsageError("a shell line is one text, not a list of words")
+        argv, line = [os.fspath(word) for word in command], None
+        if not argv or not argv[0]:
+            raise UsageError("no command given")
+    if any("\0" in word for word in argv):
+        raise UsageError("the command holds a NUL byte")
+    return argv, line
+
+
+def _folder(cwd: str | os.PathLike[str] | None) -> str:
+    try:
+        folder = os.path.abspath(os.getcwd() if cwd is None else os.fspath(cwd))
+    except FileNotFoundError:
+        raise SpawnError("the current directory does not exist any more", EXIT_FAILED) from None
+    if not os.path.isdir(folder):
+        what = "not a directory" if os.path.exists(folder) else "no such directory"
+        raise SpawnError(f"cannot enter {folder}: {what}", EXIT_FAILED)
+    if not os.access(folder, os.X_OK):
+        raise SpawnError(f"cannot enter {folder}: permission denied", EXIT_FAILED)
+    return folder
+
+
+def _check_environment(env: dict[str, str]) -> None:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            raise UsageError(f"not an environment variable: {name!r}")
+
+
+def _labels(labels: Mapping[str, str]) -> dict[str, str]:
+    for name, value in labels.items():
+        if not name or len(name) > _LABEL_LENGTH or len(str(value)) > _LABEL_LENGTH:
+            raise UsageError(f"a label is a short name=value: {name!r}")
+    return {str(k): str(v) for k, v in labels.items()}
+
+
+def split_pairs(what: str, pairs: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE … as given on a command line."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise UsageError(f"{what}: expected NAME=VALUE, not {pair!r}")
+        found[name] = value
+    return found
+
+

@@ -1,0 +1,97 @@
+"""What the keeper writes down: events, the newest view, the bounded account of output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unhang.core import events as ev
+from unhang.core.fold import View
+from unhang.procs import clock
+from unhang.store import files
+from unhang.store.eventlog import EventLog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.keeper.streams import OutputStream
+    from unhang.store.layout import JobDir
+
+# A chatty job gets one output event a stream in this time; the bytes themselves are in the files at once.
+COALESCE = 1.0
+
+
+class Journal:
+    def __init__(self, place: JobDir) -> None:
+        self.job_id = place.id
+        self.view = View()
+        self._place = place
+        self._log = EventLog(place.events, place.reserve, clock.now)
+        self._pending: dict[str, OutputStream] = {}
+
+    @property
+    def seq(self) -> int:
+        return self._log.seq
+
+    def begin(self) -> None:
+        self._log.keep_reserve()
+
+    def heard(self, stream: OutputStream, now: float) -> None:
+        if now - stream.said_at >= COALESCE:
+            self._say(stream, now)
+        else:
+            self._pending[stream.name] = stream
+
+    def flush_due(self) -> float | None:
+        return min((s.said_at + COALESCE for s in self._pending.values()), default=None)
+
+    def flush_output(self, now: float) -> bool:
+        """Say what is due; True if anything was said."""
+        due = [s for s in self._pending.values() if now >= s.said_at + COALESCE]
+        for stream in due:
+            self._say(stream, now)
+        return bool(due)
+
+    def _say(self, stream: OutputStream, now: float) -> None:
+        self._pending.pop(stream.name, None)
+        stream.said_at = now
+        count = stream.store.total - stream.announced
+        if count:
+            self._append(ev.output(stream.name, count, stream.announced))
+            stream.announced = stream.store.total
+
+    def record(self, event: ev.Event) -> None:
+        """Anything but output; the output so far comes first, so that the order is the true one."""
+        now = clock.monotonic()
+        for stream in list(self._pending.values()):
+            self._say(stream, now)
+        self._append(event)
+        self._write_status()
+
+    def _append(self, event: ev.Event) -> None:
+        written = self._log.append(event)
+        if written is not None:
+            self.view.apply(written)
+
+    def record_last(self, event: ev.Event) -> None:
+        for stream in list(self._pending.values()):
+            self._say(stream, clock.monotonic())
+        written = self._log.append_last(event)
+        if written is not None:
+            self.view.apply(written)
+        self._write_status()
+
+    def _write_status(self) -> None:
+        view = self.view
+        status: dict[str, Any] = {
+            "jobId": self.job_id,
+            "status": view.status,
+            "phase": view.phase,
+            "pid": view.pid,
+            "startedAt": view.started_at,
+            "lastActivityAt": view.last_activity_at,
+            "endedAt": view.ended_at,
+            "seq": view.seq,
+        }
+        try:
+            files.write_json(self._place.status, status)
+        except OSError:
+            pass  # a cache on a full disk

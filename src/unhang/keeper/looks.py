@@ -1,0 +1,93 @@
+"""Looks at the quiet tree for the watchdog, and says why it is quiet.
+
+Explaining is worth nothing if it can hurt: whatever goes wrong in here is an answer of "I could not tell", never an
+end of the keeper. The explainer is imported when it is first needed: most jobs never go quiet.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from unhang.core.facts import Looked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.diagnosis.prompt import NeedsInput
+    from unhang.core.diagnosis.verdict import Diagnosis
+    from unhang.core.samples import CheapSample, FullSample
+
+
+class Screen(NamedTuple):
+    """What a person would see: the end of the output, and the terminal if there is one."""
+
+    text: bytes
+    master: int | None
+
+
+class Looks:
+    def __init__(self) -> None:
+        self._cheap: CheapSample | None = None
+        self._full: FullSample | None = None
+        self._verdict: Diagnosis | None = None
+
+    def begin(self) -> None:
+        """The first sample, to compare with; the job has just been started."""
+        self._cheap = self._sample()
+
+    def _sample(self) -> CheapSample | None:
+        try:
+            from unhang.procs.sampler.cheap import cheap
+
+            return cheap(os.getpid())
+        except Exception:  # see the top of this file
+            return None
+
+    def cheap(self) -> Looked:
+        try:
+            from unhang.core.diagnosis.progress import progressed
+
+            before, after = self._cheap, self._sample()
+            if before is None or after is None:
+                self._cheap = after
+                return Looked(False, "")
+            if after.at - before.at < 0.2:  # too close to tell; keep the older one to compare with
+                return Looked(*progressed(before, after))
+            self._cheap = after
+            return Looked(*progressed(before, after))
+        except Exception:  # see the top of this file
+            return Looked(False, "")
+
+    def full(self, screen: Screen) -> dict[str, Any] | None:
+        """The diagnosis so far, as JSON; None while there is only one sample to go by."""
+        try:
+            from unhang.core.diagnosis.rules import diagnose
+            from unhang.procs.sampler.full import full
+
+            before, after = self._full, full(os.getpid(), screen=screen.text, pty_master=screen.master)
+            self._full = after
+            if before is None:
+                return None
+            self._verdict = diagnose(before, after)
+            return self._verdict.to_json()
+        except Exception:  # see the top of this file
+            return None
+
+    def suggestions(self, timeout_reason: str | None) -> list[str]:
+        try:
+            from unhang.core.diagnosis.suggest import suggestions
+
+            return [] if self._verdict is None else suggestions(self._verdict, timeout_reason)
+        except Exception:  # see the top of this file
+            return []
+
+    def prompt(self, screen: Screen) -> NeedsInput | None:
+        """Does somebody in there wait for input?"""
+        try:
+            from unhang.core.diagnosis.prompt import waits_for_input
+            from unhang.procs.sampler.full import full
+
+            sample = full(os.getpid(), screen=screen.text, pty_master=screen.master, network=False)
+            return waits_for_input(sample)
+        except Exception:  # see the top of this file
+            return None

@@ -1,0 +1,295 @@
+"""The keeper's loop: drain → tell → judge → act → record → sleep until the next deadline. One job, one thread.
+
+No policy lives here: the watchdog decides, this file only hears, does and writes down. The order within a turn is the
+promise: everything the world has to say is heard before the clock is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from typing import Any
+
+from unhang.core import actions as act
+from unhang.core import events as ev
+from unhang.core import facts as fact
+from unhang.core import outcome
+from unhang.core.watchdog import ENDED, KILLING, RUNNING, Watchdog
+from unhang.keeper import words
+from unhang.keeper.ending import Ending, Step
+from unhang.keeper.looks import Looks, Screen
+from unhang.procs import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.spec import JobSpec
+    from unhang.keeper.desk import Desk
+    from unhang.keeper.journal import Journal
+    from unhang.keeper.signals import SignalPipe
+    from unhang.keeper.streams import InputStream, OutputStream
+    from unhang.procs.base import Tree
+
+# Waking this much too late means that we did not run (stopped, starved, suspended), not that the job was silent.
+PAUSE = 1.0
+# Between two rounds of SIGKILL, when no exit wakes us sooner.
+KILL_ROUND = 0.02
+_READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
+
+
+class Loop:
+    def __init__(
+        self,
+        spec: JobSpec,
+        tree: Tree,
+        leader: int,
+        outputs: list[OutputStream],
+        into: InputStream | None,
+        master: int | None,
+        journal: Journal,
+        desk: Desk,
+        signals: SignalPipe,
+    ) -> None:
+        self.spec = spec
+        self.leader = leader
+        self.status: int | None = None  # the leader's, as waitpid gives it
+        self.outputs = outputs
+        self.into = into
+        self.master = master
+        self.journal = journal
+        self.desk = desk
+        self.signals = signals
+        self.started = clock.monotonic()
+        self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
+        self.ending = Ending(tree)
+        self.diagnosis: dict[str, Any] | None = None
+        self.cancelled_by = ""
+        self._tree = tree
+        self._looks = Looks()
+        self._life_at = clock.wall()
+        self._settled: act.Settle | None = None
+        self._tree_gone = self._pipes_closed = self._held = False
+        self._prompted = False
+
+    # --- the turn -------------------------------------------------------------------------------------------
+
+    def run(self) -> outcome.Facts:
+        self._looks.begin()
+        while self._settled is None:
+            slept_at = clock.monotonic()
+            planned = self._timeout(slept_at)
+            ready = self._sleep(planned)
+            self._note_pause(slept_at, planned, ready)
+            self._serve(ready)
+            self._reap()
+            self._judge()
+            self.journal.flush_output(clock.monotonic())
+        return self._facts(self._settled)
+
+    def _timeout(self, now: float) -> float | None:
+        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due()]
+        if self.dog.phase == KILLING:
+            dues.append(now + KILL_ROUND)
+        known = [due for due in dues if due is not None]
+        return max(0.0, min(known) - now) if known else None
+
+    def _sleep(self, seconds: float | None) -> dict[int, int]:
+        poll = select.poll()
+        for stream in self.outputs:
+            if stream.blocked and stream.relay is not None:
+                poll.register(stream.relay.fd, select.POLLOUT)
+            elif stream.open:
+                poll.register(stream.fd, select.POLLIN)
+        if self.into is not None and self.into.waiting and not self.spec.pty:
+            poll.register(self.into.fd, select.POLLOUT)
+        poll.register(self.signals.fd, select.POLLIN)
+        self.desk.register(poll)
+        return dict(poll.poll(None if seconds is None else seconds * 1000))
+
+    def _note_pause(self, slept_at: float, planned: float | None, ready: dict[int, int]) -> None:
+        """We cannot know when within a sleep we were stopped, so the whole of it is nobody's silence."""
+        now = clock.monotonic()
+        late = planned is not None and now - slept_at - planned > PAUSE
+        if self.signals.continued(ready) or late:
+            self.dog.tell(fact.Paused(now - slept_at), now)
+
+    def _serve(self, ready: dict[int, int]) -> None:
+        for stream in self.outputs:
+            if stream.blocked and stream.relay is not None and ready.get(stream.relay.fd):
+                stream.relay.flush()
+            if stream.open and ready.get(stream.fd, 0) & _READABLE:
+                self._drain(stream)
+        if self.into is not None and self.into.waiting:
+            self.into.flush()
+        for number in self.signals.take():
+            self.stop(signal.Signals(number).name, force=False)
+        self.desk.serve(ready, self)
+        self._tell_held()
+
+    def _drain(self, stream: OutputStream) -> None:
+        if stream.drain():
+            now = clock.monotonic()
+            self._life_at = clock.wall()
+            self._prompted = False
+            self.dog.tell(fact.Output(), now)
+            self.journal.heard(stream, now)
+        if stream.relay is not None and stream.relay.broken:
+            stream.relay = None
+            self.stop("SIGPIPE", force=False)
+        if not self._pipes_closed and not any(s.open for s in self.outputs):
+            self._pipes_closed = True
+            if self.spec.pty and self.into is not None:  # one descriptor, both ways
+                self.into.close()
+                self.master = None
+            self.dog.tell(fact.PipesClosed(), clock.monotonic())
+
+    def _tell_held(self) -> None:
+        held = any(stream.blocked for stream in self.outputs)
+        if held != self._held:
+            self._held = held
+            self.dog.tell(fact.Held(held), clock.monotonic())
+
+    def _hear_everything(self) -> None:
+        for stream in self.outputs:
+            if stream.open:
+                self._drain(stream)
+        self._reap()
+
+    def _reap(self) -> None:
+        reaped = self._tree.reap()
+        if self.leader in reaped.exits:
+            self.status = reaped.exits[self.leader]
+            self.dog.tell(fact.LeaderExited(), clock.monotonic())
+        if reaped.empty and self.status is not None and not self._tree_gone:
+            self._tree_gone = True
+            for stream in self.outputs:  # nobody of ours can write any more: what is there is all there will be
+                while stream.open and not stream.blocked:
+                    before = stream.store.total
+                    self._drain(stream)
+                    if stream.store.total == before:
+                        break
+            self.dog.tell(fact.TreeGone(), clock.monotonic())
+
+    # --- judging and acting ---------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        due = self.dog.deadline()
+        if due is not None and clock.monotonic() >= due:
+            self._hear_everything()
+        looking = True
+        while looking and self.dog.phase != ENDED:
+            looking = False
+            for action in self.dog.wake(clock.monotonic()):
+                looking = self._perform(action) or looking
+        if self.dog.phase == KILLING:
+            self.ending.kill()
+
+    def _perform(self, action: act.Action) -> bool:
+        """True: the watchdog wants to be woken again at once."""
+        match action:
+            case act.Look(full):
+                self._look(full)
+                return True
+            case act.Terminate(reason):
+                self._terminate(reason)
+            case act.Kill(reason):
+                self._record_step(self.ending.kill(), reason)
+            case act.Settle():
+                self._settled = action
+            case _:
+                self._notice(action)
+        return False
+
+    def _screen(self) -> Screen:
+        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master)
+
+    def _look(self, full: bool) -> None:
+        looked = self._looks.cheap()
+        if full:
+            self.diagnosis = self._looks.full(self._screen()) or self.diagnosis
+        if not looked.alive and not self._prompted:
+            self._notice_prompt()
+        self.dog.tell(looked, clock.monotonic())
+
+    def _notice_prompt(self) -> None:
+        prompt = self._looks.prompt(self._screen())
+        if prompt is None:
+            return
+        self._prompted = True
+        since = clock.rfc3339(self._life_at)
+        text = f"Waits for input{': ' + repr(prompt.text) if prompt.text else ''}."
+        hint = f" Answer it: unhang send {self.journal.job_id} TEXT" if self.into is not None else ""
+        self._record(ev.watchdog("needs_input", text + hint, prompt=prompt.text, secret=prompt.secret, since=since))
+
+    def _notice(self, notice: act.Notice) -> None:
+        since = clock.rfc3339(self._life_at)
+        event = words.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
+        if isinstance(notice, act.Extended):
+            event["limits"] = {"idleMs": _ms(self.dog.limits.idle), "hardMs": _ms(self.dog.limits.hard)}
+        self._record(event)
+
+    def _terminate(self, reason: str) -> None:
+        if reason == act.LEAK:
+            self.ending.note_leftovers()
+        self._record_step(self.ending.terminate(), reason)
+
+    def _record_step(self, step: Step, reason: str) -> None:
+        text = f"{step.signal} to {len(step.pids)} process{'es' if len(step.pids) != 1 else ''}"
+        if step.denied:
+            text += f"; {len(step.denied)} belong to another user and could not be signalled"
+        self._record(ev.signal(step.name, step.signal, step.pids, reason, text))
+
+    def _record(self, event: ev.Event) -> None:
+        self.journal.record(event)
+        self.desk.poke(self.journal.seq)
+
+    # --- what callers may ask (desk.py) ---------------------------------------------------------------------
+
+    def stop(self, by: str, *, force: bool) -> None:
+        if self.dog.phase == ENDED:
+            return
+        self.cancelled_by = self.cancelled_by or by
+        self.dog.tell(fact.StopAsked(by, force), clock.monotonic())
+
+    def extend(self, idle: float, hard: float) -> None:
+        if self.dog.phase != RUNNING:
+            raise ValueError("the job is already ending")
+        self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
+
+    def silence(self) -> float:
+        return self.dog.silence(clock.monotonic())
+
+    @property
+    def phase(self) -> str:
+        return self.dog.phase
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def _facts(self, settled: act.Settle) -> outcome.Facts:
+        now = clock.monotonic()
+        code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        return outcome.Facts(
+            ending=settled.ending,
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            leaked=settled.leaked,
+            abandoned=settled.abandoned,
+            mode=self.ending.mode,
+            duration=now - self.started,
+            silence=self.dog.silence(now),
+            pid=self.leader,
+            cancelled_by=self.cancelled_by or "request",
+            idle_limit=self.dog.limits.idle,
+            hard_limit=self.dog.limits.hard,
+            leftovers=self.ending.leftovers,
+            survivors=self.ending.survivors() if settled.abandoned else [],
+        )
+
+    def suggestions(self, reason: str | None) -> list[str]:
+        return self._looks.suggestions(reason)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+

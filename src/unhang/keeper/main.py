@@ -1,0 +1,141 @@
+"""The keeper: the small process that owns one job from its first instant to its recorded end.
+
+It runs in a process of its own (made by birth.py), as a subreaper, below a guard. Everything it needs has been
+imported before the fork.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from typing import NamedTuple
+
+from unhang.core import events as ev
+from unhang.core import outcome
+from unhang.core.spec import NULL, PIPE, JobSpec
+from unhang.errors import SpawnError
+from unhang.keeper import control
+from unhang.keeper.desk import Desk
+from unhang.keeper.journal import Journal
+from unhang.keeper.loop import Loop
+from unhang.keeper.relay import Relay
+from unhang.keeper.signals import SignalPipe
+from unhang.keeper.streams import InputStream, OutputStream
+from unhang.procs import clock, markers, spawn, stat
+from unhang.procs.platform import make_tree
+from unhang.store import files
+from unhang.store.layout import JobDir
+from unhang.store.output import OutputStore
+
+
+class Launch(NamedTuple):
+    """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
+
+    place: JobDir
+    spec: JobSpec
+    env: dict[str, str]
+    stdin: int | None
+    stdout: int | None
+    stderr: int | None
+    owner: socket.socket | None
+
+
+def keep(launch: Launch, guard: int) -> None:
+    """From the fork to the recorded end."""
+    place, spec = launch.place, launch.spec
+    signals = SignalPipe()
+    tree = make_tree()
+    tree.adopt()
+    tag = markers.new_tag(clock.wall())
+    _write_job(launch, guard, tag)
+    journal = Journal(place)
+    journal.begin()
+    server = control.listen(place.path, os.path.basename(place.control))
+    desk = Desk(server, launch.owner, attached=spec.foreground)
+    try:
+        spawned = _spawn(launch, tag)
+    except SpawnError as error:
+        end = outcome.spawn_failed(str(error), error.exit_code)
+        journal.record_last(ev.exited(end.phase, end.message, end.fields))
+        desk.finish(place.control)
+        return
+    tree.spawned(spawned.pid)
+    streams = spawned.streams
+    outputs = [_output("stdout", streams.out, launch, launch.stdout)]
+    if streams.err is not None:
+        outputs.append(_output("stderr", streams.err, launch, launch.stderr))
+    into = None if streams.into is None else InputStream(streams.into, terminal=streams.terminal)
+    if spec.pty and spec.stdin == NULL and into is not None:
+        into.send(b"", eof=True)
+    journal.record(ev.started(spawned.pid, spec.command, spec.sources))
+    desk.poke(journal.seq)
+    master = streams.out if streams.terminal else None
+    loop = Loop(spec, tree, spawned.pid, outputs, into, master, journal, desk, signals)
+    facts = loop.run()
+    _finish(facts, loop, outputs, journal)
+    desk.finish(place.control)
+    _pass_on_the_rest(outputs, desk)
+
+
+def _spawn(launch: Launch, tag: int) -> spawn.Spawned:
+    spec = launch.spec
+    spawn.enter(spec.cwd)
+    markers.set_tag(tag)
+    env = launch.env | markers.environment(launch.place.id, launch.env)
+    stdin = launch.stdin
+    if stdin is None and spec.stdin != PIPE:
+        stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
+
+
+def _output(name: str, fd: int, launch: Launch, relayed_to: int | None) -> OutputStream:
+    store = OutputStore(launch.place.stream(name), launch.spec.budget)
+    return OutputStream(name, fd, store, None if relayed_to is None else Relay(relayed_to))
+
+
+def _write_job(launch: Launch, guard: int, tag: int) -> None:
+    me = os.getpid()
+    job = launch.spec.to_json()
+    job |= {"id": launch.place.id, "createdAt": clock.now(), "envNames": sorted(launch.env)}
+    job["keeper"] = {
+        "pid": me,
+        "start": stat.start_time(me),
+        "guard": guard,
+        "guardStart": stat.start_time(guard),
+        "boot": stat.boot_id(),
+        "tag": tag,
+        "parents": markers.environment(launch.place.id, launch.env).get(markers.PARENTS, ""),
+    }
+    files.write_json(launch.place.job, job)
+
+
+def _finish(facts: outcome.Facts, loop: Loop, outputs: list[OutputStream], journal: Journal) -> None:
+    end = outcome.ended(facts)
+    fields = dict(end.fields)
+    fields["bytes"] = {s.name: s.store.total for s in outputs}
+    unstored = sum(s.store.unstored for s in outputs)
+    for stream in outputs:
+        stream.close()
+        stream.store.finish()
+    if unstored:
+        fields["unstoredBytes"] = unstored
+    if end.phase == "timed_out":
+        fields["suggestions"] = loop.suggestions(fields["timeoutReason"])
+    journal.record_last(ev.exited(end.phase, end.message, fields))
+
+
+def _pass_on_the_rest(outputs: list[OutputStream], desk: Desk) -> None:
+    """The job has ended and is recorded; its last words may still wait for a slow reader, as any program's would."""
+    relays = [stream.relay for stream in outputs if stream.relay is not None]
+    while blocked := [relay for relay in relays if relay.waiting and not relay.broken]:
+        poll = select.poll()
+        for relay in blocked:
+            poll.register(relay.fd, select.POLLOUT)
+        desk.register_owner(poll)
+        ready = dict(poll.poll())
+        for relay in blocked:
+            if relay.fd in ready:
+                relay.flush()
+        if desk.owner_left(ready):
+            return

@@ -1,0 +1,38 @@
+"""Signals to the keeper, turned into bytes on a pipe so that the loop hears them like everything else."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+# somebody wants the keeper itself to go: the job is ended first
+_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class SignalPipe:
+    def __init__(self) -> None:
+        self.fd, self._write_end = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write_end, False)
+        self._heard = b""
+        signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGCONT, *_STOP):
+            signal.signal(number, _ignore)
+
+    def continued(self, ready: dict[int, int]) -> bool:
+        """Have we been stopped? (Read it first: it decides how the silence that just passed is counted.)"""
+        if self.fd in ready:
+            try:
+                self._heard += os.read(self.fd, 4096)
+            except BlockingIOError:
+                pass
+        return signal.SIGCONT in self._heard
+
+    def take(self) -> list[int]:
+        """The requests to stop since the last call."""
+        heard, self._heard = self._heard, b""
+        return [number for number in heard if number in _STOP]
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """The wake-up pipe carries the news; a handler must exist for it to be written."""

@@ -1,0 +1,131 @@
+"""The job's side of the pipes: reading what it prints, feeding what it reads. Never blocks.
+
+Reading goes straight into one buffer that is stored and relayed from there. Pipes are made larger only when a job
+really floods: the kernel gives each user a fixed number of pages for all pipes together.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from unhang.keeper.relay import Relay
+from unhang.store.output import OutputStore
+
+_SMALL = 1 << 16
+_LARGE = 1 << 18
+# so many full reads in a row make a flood
+_FLOOD = 4
+F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+# what one turn of the loop may read of one stream before the clock and the other streams get their turn
+_TURN = 4 << 20
+# what may wait to be taken by the job
+INPUT_LIMIT = 1 << 20
+
+
+class OutputStream:
+    def __init__(self, name: str, fd: int, store: OutputStore, relay: Relay | None) -> None:
+        self.name = name
+        self.fd = fd
+        self.store = store
+        self.relay = relay
+        self.open = True
+        self.announced = 0  # how many bytes the event log knows of
+        self.said_at = float("-inf")  # when it was last told
+        self._buffer = bytearray(_SMALL)
+        self._full_reads = 0
+
+    @property
+    def blocked(self) -> bool:
+        """Our own reader does not take what we have: the job is not read until it does."""
+        return self.relay is not None and len(self.relay.waiting) > 0
+
+    def drain(self) -> int:
+        """Read what is there, at most one turn's worth; the number of bytes."""
+        got = 0
+        while self.open and not self.blocked and got < _TURN:
+            try:
+                count = os.readv(self.fd, [self._buffer])
+            except BlockingIOError:
+                break
+            except OSError:
+                count = 0  # EIO: the other side of a terminal has been closed
+            if count == 0:
+                self.close()
+                break
+            got += count
+            data = memoryview(self._buffer)[:count]
+            self.store.write(data)
+            if self.relay is not None:
+                self.relay.offer(data)
+            del data  # or the buffer could not be replaced
+            if count < len(self._buffer):
+                if not got % 4096:
+                    continue  # a terminal or a socketpair hands out pages: there may be more
+                break
+            self._notice_flood()
+        return got
+
+    def _notice_flood(self) -> None:
+        self._full_reads += 1
+        if self._full_reads == _FLOOD and len(self._buffer) < _LARGE:
+            self._buffer = bytearray(_LARGE)
+            if F_SETPIPE_SZ is not None:
+                try:
+                    fcntl.fcntl(self.fd, F_SETPIPE_SZ, _LARGE)
+                except OSError:
+                    pass  # a terminal, or the user's share of pages is used up: slower, not wrong
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            os.close(self.fd)
+
+
+class InputStream:
+    """What callers `send`, on its way into the job."""
+
+    def __init__(self, fd: int, *, terminal: bool) -> None:
+        self.fd = fd
+        self.open = True
+        self._terminal = terminal
+        self._waiting = bytearray()
+        self._ending = False
+
+    @property
+    def waiting(self) -> bool:
+        return self.open and (bool(self._waiting) or self._ending)
+
+    def send(self, data: bytes, *, eof: bool) -> str | None:
+        """None, or why it cannot be taken."""
+        if not self.open or self._ending:
+            return "the job's input is closed"
+        if len(self._waiting) + len(data) > INPUT_LIMIT:
+            return "the job does not read its input: too much is waiting already"
+        self._waiting += data
+        if eof and self._terminal:
+            self._waiting += b"\x04"  # what a person types
+        elif eof:
+            self._ending = True
+        self.flush()
+        return None
+
+    def flush(self) -> None:
+        while self.open and self._waiting:
+            try:
+                done = os.write(self.fd, self._waiting)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.close()
+                return
+            del self._waiting[:done]
+        if self._ending:
+            self.close()
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            self._waiting.clear()
+            if not self._terminal:  # the terminal's one descriptor belongs to the output side
+                os.close(self.fd)

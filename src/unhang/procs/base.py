@@ -1,0 +1,54 @@
+"""What the keeper needs of an operating system to own a tree of processes. One file a system implements it.
+
+`linux.py` proves emptiness by the kernel's word (a subreaper's ECHILD). `posix.py` does what the others allow: a
+process group and a walk of the tree, and says so (`proof` is False).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Process(NamedTuple):
+    """Identity is pid *and* start time: a pid alone may be somebody else's by now."""
+
+    pid: int
+    start: str
+    ppid: int
+    state: str
+    name: str
+
+
+class Signalled(NamedTuple):
+    """Who got a signal, and who could not be reached (another user's process)."""
+
+    reached: list[Process]
+    denied: list[Process]
+
+
+class Reaped(NamedTuple):
+    """Exit statuses by pid, and whether anything is left to wait for."""
+
+    exits: dict[int, int]
+    empty: bool
+
+
+class Tree(Protocol):
+    """Everything below this process, whatever it does to get away."""
+
+    proof: bool
+
+    def adopt(self) -> None:
+        """Call before the first spawn: from now on orphans come to us."""
+
+    def spawned(self, leader: int) -> None:
+        """The leader of the tree, once it is known."""
+
+    def members(self) -> list[Process]:
+        """All living members, parents before children."""
+
+    def signal(self, signals: tuple[int, ...]) -> Signalled:
+        """Send each of the signals to every member, parents first, never to a recycled pid."""
+
+    def reap(self) -> Reaped:
+        """Collect every exit there is. `empty` is the proof that nothing is left (where `proof` is True)."""

@@ -1,0 +1,82 @@
+"""Marks that every descendant of a job inherits, so that orphans can be found when nobody owns them any more.
+
+Two, because each has a hole: the environment (`UNHANG_JOB`) is lost by `env -i` and hidden by setuid programs; the
+RLIMIT_LOCKS limit (ignored by the kernel since 2.4.25, inherited by everything, readable across users) can be reset
+by root. Both together are used only when a keeper *and* its guard are gone; while they live, ancestry is better.
+
+A limit can only be lowered without privileges, and a job may start another job: so tags fall with time.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+
+from unhang.procs import stat
+from unhang.procs.base import Process
+
+JOB = "UNHANG_JOB"
+# the jobs that the job was started in, outermost first, separated by colons
+PARENTS = "UNHANG_PARENT_JOBS"
+
+RLIMIT_LOCKS = 10  # not in the resource module; the same number on every Linux architecture
+_HIGHEST = (1 << 63) - 1
+_LINE = b"Max file locks"
+
+
+def new_tag(wall: float) -> int:
+    """Smaller than every tag made before, so that it can be set inside a tagged job too."""
+    tag = _HIGHEST - int(wall * 1e9)
+    inherited = resource.getrlimit(RLIMIT_LOCKS)[1]
+    if inherited != resource.RLIM_INFINITY and 0 < inherited <= tag:  # the wall clock was set back
+        tag = inherited - 1 - int.from_bytes(os.urandom(2), "big")
+    return max(tag, 1)
+
+
+def set_tag(tag: int) -> bool:
+    try:
+        resource.setrlimit(RLIMIT_LOCKS, (tag, tag))
+    except (OSError, ValueError):
+        return False  # the environment marker is left
+    return True
+
+
+def environment(job_id: str, inherited: dict[str, str]) -> dict[str, str]:
+    parents = [p for p in (inherited.get(PARENTS, ""), inherited.get(JOB, "")) if p]
+    marks = {JOB: job_id}
+    if parents:
+        marks[PARENTS] = ":".join(parents)
+    return marks
+
+
+def _has_tag(pid: int, tag: bytes) -> bool:
+    limits = stat.read_file(f"/proc/{pid}/limits") or b""
+    at = limits.find(_LINE)
+    return at >= 0 and limits[at + len(_LINE) : limits.find(b"\n", at)].split()[:1] == [tag]
+
+
+def _has_mark(pid: int, job_id: bytes) -> bool:
+    for entry in (stat.read_file(f"/proc/{pid}/environ", 1 << 16) or b"").split(b"\0"):
+        if entry.startswith(b"UNHANG_"):
+            name, _, value = entry.partition(b"=")
+            if (name == b"UNHANG_JOB" and value == job_id) or (
+                name == b"UNHANG_PARENT_JOBS" and job_id in value.split(b":")
+            ):
+                return True
+    return False
+
+
+def find(job_id: str, tag: int | None) -> list[Process]:
+    """Every living process that carries a mark of this job, except the one that asks."""
+    wanted, number = job_id.encode(), str(tag).encode() if tag else b"-"
+    me = os.getpid()
+    found: list[Process] = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == me:
+            continue
+        pid = int(name)
+        if _has_tag(pid, number) or _has_mark(pid, wanted):
+            entry = stat.of(pid)
+            if entry is not None and entry[0].state not in "ZX":
+                found.append(entry[0])
+    return found

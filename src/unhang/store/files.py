@@ -1,0 +1,45 @@
+"""Small files, read and replaced whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from unhang.errors import StateError
+
+FORMAT = 1
+
+
+def write_json(path: str, value: dict[str, Any]) -> None:
+    """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive."""
+    temporary = f"{path}.new"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
+        while data:
+            data = data[os.write(fd, data) :]
+    finally:
+        os.close(fd)
+    os.rename(temporary, path)
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """None when it is missing or broken (a cache may be both)."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        try:
+            value = json.loads(file.read())
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def refuse_newer(value: dict[str, Any], path: str) -> None:
+    """A newer format may be read as far as possible, but never written."""
+    version = value.get("v", FORMAT)
+    if not isinstance(version, int) or version > FORMAT:
+        raise StateError(f"refused to change {path}: it has format {version}, this unhang writes {FORMAT}")

@@ -1,0 +1,62 @@
+"""Where unhang keeps its state, and whether that place can be trusted.
+
+`$UNHANG_HOME`, else `$XDG_STATE_HOME/unhang`, else `~/.local/state/unhang`; mode 0700. Job output holds secrets and
+the control sockets end processes: a directory that somebody else owns or may write to is refused, not repaired.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as modes
+
+from unhang.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JOBS = "jobs"
+INDEX = "index.db"
+
+
+def locate(environ: Mapping[str, str]) -> str:
+    given = environ.get("UNHANG_HOME")
+    if given:
+        return os.path.abspath(given)
+    state = environ.get("XDG_STATE_HOME")
+    if state and os.path.isabs(state):
+        return os.path.join(state, "unhang")
+    return os.path.join(os.path.expanduser("~"), ".local", "state", "unhang")
+
+
+def ensure(home: str) -> str:
+    """Make the directories if need be, refuse them if they cannot be trusted, return the jobs folder."""
+    jobs = os.path.join(home, JOBS)
+    for folder in (home, jobs):
+        try:
+            trust(folder)
+        except FileNotFoundError:
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            except OSError as error:
+                raise StateError(f"cannot make the state directory {folder}: {error.strerror}") from None
+            trust(folder)
+    return jobs
+
+
+def trust(folder: str) -> None:
+    """Raises StateError for a link, a foreign owner, or a directory others may write to."""
+    try:
+        found = os.lstat(folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StateError(f"cannot use the state directory {folder}: {error.strerror}") from None
+    if modes.S_ISLNK(found.st_mode):
+        raise StateError(f"refused: the state directory {folder} is a symbolic link")
+    if not modes.S_ISDIR(found.st_mode):
+        raise StateError(f"refused: {folder} is not a directory")
+    if found.st_uid != os.geteuid():
+        raise StateError(f"refused: the state directory {folder} belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o022:
+        raise StateError(f"refused: others may write to the state directory {folder}; run: chmod 700 {folder}")

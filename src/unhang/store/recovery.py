@@ -1,0 +1,86 @@
+"""The end of a job whose keeper cannot write it any more."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core import events as ev
+from unhang.core import outcome
+from unhang.store import files, output, reader
+from unhang.store.eventlog import EventLog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from unhang.store.layout import JobDir
+
+
+def repair(path: str) -> int:
+    """Cut a torn last line off; the number of bytes that went with it."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return 0
+    try:
+        size = os.fstat(fd).st_size
+        start = max(0, size - 4 * ev.MAX_LINE)
+        tail = os.pread(fd, size - start, start)
+        whole = tail.rfind(b"\n") + 1
+        # a line can also be whole and nonsense: a crash of the machine leaves blocks of zeros
+        while whole and ev.from_line(tail[tail.rfind(b"\n", 0, whole - 1) + 1 : whole]) is None:
+            whole = tail.rfind(b"\n", 0, whole - 1) + 1
+        torn = len(tail) - whole
+        if torn:
+            os.ftruncate(fd, start + whole)
+        return torn
+    finally:
+        os.close(fd)
+
+
+def record_loss(
+    place: JobDir,
+    ended_pids: list[int],
+    *,
+    how: str,
+    stamp: Callable[[], str],
+    survivors: list[int] | None = None,
+) -> bool:
+    """Write the end that the keeper could not write. False: there is one already."""
+    job = files.read_json(place.job)
+    if job is not None:
+        files.refuse_newer(job, place.job)
+    torn = repair(place.events)
+    events = reader.read_all(place.events)
+    if events and events[-1]["type"] == ev.EXITED:
+        return False
+    log = EventLog(place.events, place.reserve, stamp, seq=events[-1]["seq"] if events else 0)
+    if torn:
+        log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
+    pid = next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
+    what = f"; ended what was left of it ({len(ended_pids)} processes)" if ended_pids else "; nothing of it was left"
+    lost = outcome.lost(f"lost: {how}{what}", None, pid, ended_pids, survivors or [])
+    for stream in ("stdout", "stderr"):
+        output.join(place.stream(stream))
+    written = log.append_last(ev.exited(lost.phase, lost.message, lost.fields))
+    log.close()
+    _forget(place)
+    if written is not None:
+        _write_status(place, written)
+    return True
+
+
+def _forget(place: JobDir) -> None:
+    try:
+        os.unlink(place.control)
+    except OSError:
+        pass
+
+
+def _write_status(place: JobDir, last: ev.Event) -> None:
+    old = files.read_json(place.status) or {"jobId": place.id}
+    new = old | {"status": last["status"], "phase": last["phase"], "seq": last["seq"], "endedAt": last["ts"]}
+    try:
+        files.write_json(place.status, new)
+    except OSError:
+        pass  # a cache

@@ -1,0 +1,300 @@
+"""The watchdog as a state machine under arbitrary histories: the promises at the top of watchdog.py, each checked.
+
+The world here is a model: a tree that dies of TERM, of KILL or never, a reader that blocks, looks that see movement
+or not, and a keeper that wakes late. Virtual time only.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from unhang.core import actions as act
+from unhang.core import facts as fact
+from unhang.core.actions import Action
+from unhang.core.limits import Limits, lead
+from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
+
+seconds = st.floats(min_value=0.01, max_value=5000, allow_nan=False)
+limit = st.none() | seconds
+limits_strategy = st.builds(
+    Limits,
+    stall=limit,
+    idle=limit,
+    hard=limit,
+    warn=st.just(0.0) | seconds,
+    grace=st.just(0.0) | seconds,
+    kill_wait=seconds,
+    leak_wait=seconds,
+    leak_max=seconds,
+    liveness=st.sampled_from(["progress", "output", "heartbeat"]),
+)
+
+
+class Timeline(RuleBasedStateMachine):
+    @initialize(limits=limits_strategy, keep=st.booleans(), dies_of=st.sampled_from(["term", "kill", "never"]))
+    def begin(self, limits: Limits, keep: bool, dies_of: str) -> None:
+        self.now = 1000.0
+        self.asked = limits
+        self.dog = Watchdog(limits, self.now, keep=keep)
+        self.dies_of = dies_of
+        self.actions: list[Action] = []
+        self.phase_seen = RUNNING
+        self.reason_seen: str | None = None
+        self.life = self.now
+        self.blocked = False
+        self.leader_gone = self.tree_gone = self.pipes_closed = False
+        self.extended_idle = self.extended_hard = 0.0
+        self.stop_asked = self.forced = False
+        self.warned_at: dict[str, float] = {}
+        self.moves = False
+        self.quiesced = True
+
+    # -- what the world does ---------------------------------------------------------------------------------
+
+    def running(self) -> bool:
+        return self.dog.phase != ENDED
+
+    def tell(self, what: fact.Fact) -> None:
+        self.dog.tell(what, self.now)
+        self.quiesced = False
+
+    @precondition(lambda self: self.running())
+    @rule()
+    def prints(self) -> None:
+        if not self.pipes_closed:
+            self.tell(fact.Output())
+            self.life = self.now
+            self.warned_at.pop(act.IDLE, None)
+
+    @precondition(lambda self: self.running())
+    @rule(extend=st.just(0.0) | seconds)
+    def beats(self, extend: float) -> None:
+        self.tell(fact.Heartbeat(extend))
+        if self.asked.liveness != "output":
+            self.life = self.now
+            self.warned_at.pop(act.IDLE, None)
+
+    @rule(moves=st.booleans())
+    def changes_pace(self, moves: bool) -> None:
+        self.moves = moves
+
+    @precondition(lambda self: self.running() and not self.leader_gone)
+    @rule(tree_too=st.booleans(), pipes_too=st.booleans())
+    def leader_exits(self, tree_too: bool, pipes_too: bool) -> None:
+        self.tell(fact.LeaderExited())
+        self.leader_gone = True
+        if tree_too:
+            self.tell(fact.TreeGone())
+            self.tree_gone = True
+        if pipes_too and not self.pipes_closed:
+            self.tell(fact.PipesClosed())
+            self.pipes_closed = True
+
+    @precondition(lambda self: self.running() and self.leader_gone and not self.tree_gone)
+    @rule()
+    def the_rest_exits(self) -> None:
+        self.tell(fact.TreeGone())
+        self.tree_gone = True
+
+    @precondition(lambda self: self.running() and not self.pipes_closed)
+    @rule()
+    def pipes_close(self) -> None:
+        self.tell(fact.PipesClosed())
+        self.pipes_closed = True
+
+    @precondition(lambda self: self.running())
+    @rule(force=st.booleans())
+    def somebody_cancels(self, force: bool) -> None:
+        self.tell(fact.StopAsked("test", force))
+        self.stop_asked = True
+        self.forced = self.forced or force
+
+    @precondition(lambda self: self.running() and self.dog.phase == RUNNING)
+    @rule(idle=st.just(0.0) | seconds, hard=st.just(0.0) | seconds)
+    def somebody_extends(self, idle: float, hard: float) -> None:
+        self.tell(fact.Extend(idle, hard))
+        self.extended_idle += idle
+        self.extended_hard += hard
+        if idle:
+            self.warned_at.pop(act.IDLE, None)
+        if hard:
+            self.warned_at.pop(act.HARD, None)
+
+    @precondition(lambda self: self.running())
+    @rule()
+    def reader_blocks_or_reads_on(self) -> None:
+        self.blocked = not self.blocked
+        self.tell(fact.Held(self.blocked))
+
+    @precondition(lambda self: self.running())
+    @rule(seconds=seconds)
+    def keeper_was_stopped(self, seconds: float) -> None:
+        self.now += seconds
+        self.tell(fact.Paused(seconds))
+
+    # -- the clock -------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.running())
+    @rule()
+    def wakes_at_once(self) -> None:
+        self.wake()
+
+    @precondition(lambda self: self.running())
+    @rule(late=st.just(0.0) | seconds)
+    def wakes_when_due(self, late: float) -> None:
+        due = self.dog.deadline()
+        self.now = (self.now if due is None else max(self.now, due)) + late
+        self.wake()
+
+    def wake(self) -> None:
+        for _ in range(20):
+            actions = self.dog.wake(self.now)
+            self.quiesced = True
+            for action in actions:
+                self.perform(action)
+            if not any(isinstance(a, act.Look | act.Terminate | act.Kill) for a in actions) or not self.running():
+                return
+        raise AssertionError("the watchdog never comes to rest")
+
+    def perform(self, action: Action) -> None:
+        self.actions.append(action)
+        match action:
+            case act.Look():
+                self.tell(fact.Looked(self.moves))
+                if self.moves and self.asked.liveness == "progress" and not self.blocked:
+                    self.life = self.now
+                    self.warned_at.pop(act.IDLE, None)
+            case act.Warned(tier, _, left):
+                assert left > 0
+                self.warned_at[tier] = self.now
+            case act.TimedOut(tier, _):
+                self.check_timeout(tier)
+            case act.Terminate() if self.dies_of == "term":
+                self.tree_dies()
+            case act.Kill(reason):
+                assert reason == self.dog.reason
+                if self.dies_of == "kill":
+                    self.tree_dies()
+            case _:
+                pass
+
+    def tree_dies(self) -> None:
+        if not self.leader_gone:
+            self.tell(fact.LeaderExited())
+            self.leader_gone = True
+        if not self.tree_gone:
+            self.tell(fact.TreeGone())
+            self.tree_gone = True
+
+    def check_timeout(self, tier: str) -> None:
+        """Never before its deadline, never without its warning."""
+        limits = self.dog.limits
+        if tier == act.IDLE:
+            assert self.asked.idle is not None
+            assert not self.blocked
+            assert limits.idle == pytest.approx(self.asked.idle + self.extended_idle)
+            assert self.now - self.life >= limits.idle - 1e-6
+            ahead = lead(limits.idle, limits.warn)
+        else:
+            assert self.asked.hard is not None
+            assert limits.hard == pytest.approx(self.asked.hard + self.extended_hard)
+            assert self.now - 1000.0 >= limits.hard - 1e-6
+            ahead = lead(limits.hard, limits.warn)
+        if ahead > 0:
+            assert tier in self.warned_at
+            assert self.now - self.warned_at[tier] >= ahead - 1e-6
+
+    # -- what must always hold -------------------------------------------------------------------------------
+
+    @invariant()
+    def phases_only_move_forward_and_the_reason_stays(self) -> None:
+        if not hasattr(self, "dog"):
+            return
+        assert PHASES.index(self.dog.phase) >= PHASES.index(self.phase_seen)
+        self.phase_seen = self.dog.phase
+        if self.reason_seen is not None:
+            assert self.dog.reason == self.reason_seen
+        self.reason_seen = self.dog.reason
+
+    @invariant()
+    def each_step_happens_once_and_in_order(self) -> None:
+        if not hasattr(self, "dog"):
+            return
+        kinds = [type(a) for a in self.actions]
+        for kind in (act.Terminate, act.Kill, act.Settle, act.TimedOut):
+            assert kinds.count(kind) <= 1
+        if act.Kill in kinds and act.Terminate not in kinds:
+            assert self.forced
+        if act.Kill in kinds and act.Terminate in kinds:
+            assert kinds.index(act.Kill) > kinds.index(act.Terminate)
+        if act.Settle in kinds:
+            assert kinds[-1] is act.Settle
+            assert self.dog.phase == ENDED
+
+    @invariant()
+    def after_a_wake_the_deadline_lies_ahead(self) -> None:
+        if hasattr(self, "dog") and self.quiesced:
+            due = self.dog.deadline()
+            assert due is None or due > self.now
+
+    @invariant()
+    def an_illegal_call_changes_nothing(self) -> None:
+        if not hasattr(self, "dog"):
+            return
+        before = copy.deepcopy((vars(self.dog) | {"clocks": None}, vars(self.dog.clocks)))
+        illegal: list[tuple[fact.Fact, float]] = [
+            (fact.Output(), self.now - 1),
+            (fact.Extend(-1.0), self.now),
+            (fact.Paused(-1.0), self.now),
+            (fact.Heartbeat(-1.0), self.now),
+            (fact.Looked(True), self.now),
+            (fact.Held(self.blocked), self.now),
+        ]
+        if self.leader_gone:
+            illegal.append((fact.LeaderExited(), self.now))
+        else:
+            illegal.append((fact.TreeGone(), self.now))
+        if self.dog.phase != RUNNING:
+            illegal.append((fact.Extend(1.0), self.now))
+        if self.dog.phase == ENDED:
+            illegal.append((fact.Output(), self.now))
+        for what, when in illegal:
+            with pytest.raises(IllegalCall):
+                self.dog.tell(what, when)
+        assert before == (vars(self.dog) | {"clocks": None}, vars(self.dog.clocks))
+
+    def teardown(self) -> None:
+        """It always ends: once nothing but the clock happens, few wakes reach the end (if there is a limit)."""
+        if not hasattr(self, "dog"):
+            return
+        self.moves = False
+        if self.blocked and self.running():
+            self.reader_blocks_or_reads_on()
+        for _ in range(20_000):  # a heartbeat may ask for much silence, looked at twice a second
+            if not self.running():
+                break
+            due = self.dog.deadline()
+            if due is None and self.quiesced:
+                break
+            self.now = max(self.now, due or self.now)
+            self.wake()
+        if self.running():
+            assert self.dog.phase == RUNNING
+            assert self.asked.idle is None
+            assert self.asked.hard is None
+        else:
+            assert sum(isinstance(a, act.Settle) for a in self.actions) == 1
+
+
+TestTimeline = Timeline.TestCase
+TestTimeline.settings = settings(
+    max_examples=150,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
