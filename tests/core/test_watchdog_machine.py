@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from unhang.core import actions as act
 from unhang.core import facts as fact
 from unhang.core.actions import Action
+from unhang.core.clocks import SETTLE
 from unhang.core.limits import Limits, lead
 from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
@@ -45,7 +46,7 @@ class Timeline(RuleBasedStateMachine):
         self.actions: list[Action] = []
         self.phase_seen = RUNNING
         self.reason_seen: str | None = None
-        self.life = self.now
+        self.life = self.spoke = self.now
         self.blocked = False
         self.leader_gone = self.tree_gone = self.pipes_closed = False
         self.extended_idle = self.extended_hard = 0.0
@@ -68,7 +69,7 @@ class Timeline(RuleBasedStateMachine):
     def prints(self) -> None:
         if not self.pipes_closed:
             self.tell(fact.Output())
-            self.life = self.now
+            self.life = self.spoke = self.now
             self.warned_at.pop(act.IDLE, None)
 
     @precondition(lambda self: self.running())
@@ -76,7 +77,7 @@ class Timeline(RuleBasedStateMachine):
     def beats(self, extend: float) -> None:
         self.tell(fact.Heartbeat(extend))
         if self.asked.liveness != "output":
-            self.life = self.now
+            self.life = self.spoke = self.now
             self.warned_at.pop(act.IDLE, None)
 
     @rule(moves=st.booleans())
@@ -166,7 +167,8 @@ class Timeline(RuleBasedStateMachine):
         match action:
             case act.Look():
                 self.tell(fact.Looked(self.moves))
-                if self.moves and self.asked.liveness == "progress" and not self.blocked:
+                settled = self.now - self.spoke > SETTLE
+                if self.moves and settled and self.asked.liveness == "progress" and not self.blocked:
                     self.life = self.now
                     self.warned_at.pop(act.IDLE, None)
             case act.Warned(tier, _, left):
@@ -195,13 +197,13 @@ class Timeline(RuleBasedStateMachine):
         """Never before its deadline, never without its warning."""
         limits = self.dog.limits
         if tier == act.IDLE:
-            assert self.asked.idle is not None
+            assert self.asked.idle is not None and limits.idle is not None  # noqa: PT018
             assert not self.blocked
             assert limits.idle == pytest.approx(self.asked.idle + self.extended_idle)
             assert self.now - self.life >= limits.idle - 1e-6
             ahead = lead(limits.idle, limits.warn)
         else:
-            assert self.asked.hard is not None
+            assert self.asked.hard is not None and limits.hard is not None  # noqa: PT018
             assert limits.hard == pytest.approx(self.asked.hard + self.extended_hard)
             assert self.now - 1000.0 >= limits.hard - 1e-6
             ahead = lead(limits.hard, limits.warn)

@@ -5,7 +5,7 @@ Notices are for people and event streams and touch nothing; `Look`, `Terminate`,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from unhang.core.record import Record
 
 # Why a tree is being ended. "leak": the leader ended by itself and something of its tree stayed.
 IDLE = "idle"
@@ -14,32 +14,32 @@ CANCELLED = "cancelled"
 LEAK = "leak"
 
 
-class Look(NamedTuple):
+class Look(Record):
     """Sample the tree and tell `Looked`, then wake again. `full`: a notice may follow, collect evidence for it."""
 
     full: bool
 
 
-class Stuck(NamedTuple):
+class Stuck(Record):
     """Notice: silent, and no sign of progress, for `silent` seconds."""
 
     silent: float
 
 
-class Quiet(NamedTuple):
+class Quiet(Record):
     """Notice: silent, but working."""
 
     silent: float
     reason: str
 
 
-class Resumed(NamedTuple):
+class Resumed(Record):
     """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warning`."""
 
     silent: float
 
 
-class Warned(NamedTuple):
+class Warned(Record):
     """Notice: `tier` will end the job in `left` seconds unless something changes."""
 
     tier: str
@@ -47,7 +47,7 @@ class Warned(NamedTuple):
     left: float
 
 
-class Extended(NamedTuple):
+class Extended(Record):
     """Notice: the deadline of `tier` is now `left` seconds away; `reason` says what moved it."""
 
     tier: str
@@ -55,26 +55,26 @@ class Extended(NamedTuple):
     reason: str
 
 
-class TimedOut(NamedTuple):
+class TimedOut(Record):
     """Notice: a limit fired; `Terminate` follows at once."""
 
     tier: str
     elapsed: float
 
 
-class Terminate(NamedTuple):
+class Terminate(Record):
     """Ask every process of the tree politely (SIGTERM, SIGCONT)."""
 
     reason: str
 
 
-class Kill(NamedTuple):
+class Kill(Record):
     """End every process of the tree (SIGKILL), again and again until none is left."""
 
     reason: str
 
 
-class Settle(NamedTuple):
+class Settle(Record):
     """The end. `ending` is "exited" or one of the reasons above; `abandoned`: something outlived SIGKILL."""
 
     ending: str

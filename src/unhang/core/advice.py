@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 # causes that the same command with more time cannot get past
 _NO_USE = frozenset({"input", "deadlock", "pipe_cycle", "stopped", "listening"})
 
 
-def advise(
-    status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str
-) -> dict[str, Any] | None:
+def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str) -> dict[str, Any] | None:
     if status == "success" and not last.get("leaked"):
         return None
     suggestions: list[str] = list(last.get("suggestions") or [])
@@ -22,7 +23,10 @@ def advise(
         suggestions += _after_error(last)
         retryable = (last.get("error") or {}).get("code") == "ELOST"
     elif status == "running":
-        suggestions += [f"wait for it: unhang wait {job_id}", f"see why it is quiet: unhang diagnose {job_id}"]
+        suggestions += [
+            f"wait for it: unhang wait {job_id}",
+            f"see why it is quiet: unhang diagnose {job_id}",
+        ]
     if last.get("leaked"):
         names = ", ".join(str(p.get("command", "?")) for p in last.get("leftovers") or [])
         what = f" ({names})" if names else ""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from unhang.core.actions import Action
 
 NEVER = float("inf")
-# The first looks after output stops: a prompt is to be reported within 5 s of its text.
-FIRST_LOOKS = (1.0, 2.0, 4.0)
+# The first looks after output stops. The very first only gives later ones something to compare with: work done
+# while it still spoke must not count as life in the silence. A prompt is to be reported within 5 s of its text.
+FIRST_LOOKS = (0.2, 1.0, 2.0, 4.0)
+SETTLE = 0.25
 # How long before a notice its first sample is taken: long enough to see movement between the two.
 BASELINE = 2.0
 SHORTEST_LOOK = 0.5
@@ -41,6 +43,7 @@ class Clocks:
         self.look_reason = ""
         self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
         self.hung = False
+        self._moved_by = ""  # the last movement that a look saw, in words
         self._announced = NEVER if limits.idle is None else now + limits.idle
         self._idle_warned: float | None = None
         self._hard_warned: float | None = None
@@ -64,11 +67,14 @@ class Clocks:
         self.looked, self.moved, self.look_reason = now, alive, reason
         if not alive or self.limits.liveness != "progress" or self.held_since is not None:
             return []
+        if now - self.spoke <= SETTLE:
+            return []
+        self._moved_by = reason or "the tree is working"
         warned = self._idle_warned is not None
         if self.noticed == "stuck":
             self.noticed = ""  # it moves again: the next judgement may call it quiet
         self._live(now)
-        return self._announce(now, reason or "the tree is working") if warned else []
+        return self._announce(now, self._moved_by) if warned else []
 
     def _live(self, now: float) -> None:
         self.life = max(self.life, now)
@@ -78,12 +84,12 @@ class Clocks:
     def extend(self, idle: float, hard: float, now: float) -> list[Action]:
         said: list[Action] = []
         if idle and self.limits.idle is not None:
-            self.limits = self.limits._replace(idle=self.limits.idle + idle)
+            self.limits = self.limits.replace(idle=self.limits.idle + idle)
             self._idle_warned = None
             self.hung = False
             said += self._announce(now, "asked for")
         if hard and self.limits.hard is not None:
-            self.limits = self.limits._replace(hard=self.limits.hard + hard)
+            self.limits = self.limits.replace(hard=self.limits.hard + hard)
             self._hard_warned = None
             said.append(act.Extended(act.HARD, self.started + (self.limits.hard or 0.0) - now, "asked for"))
         return said
@@ -158,7 +164,7 @@ class Clocks:
             return []
         said: list[Action] = []
         if self.life + idle > self._announced:
-            said += self._announce(now, self.look_reason or "the tree is working")
+            said += self._announce(now, self._moved_by)
             if now < self._idle_warn_due():
                 return said
         self._idle_warned = now

@@ -11,12 +11,15 @@ rely on the bound, and a single write of such a line is not torn by other reader
 from __future__ import annotations
 
 import json
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Event = dict[str, Any]
 
 FORMAT = 1
 MAX_LINE = 4096
-
-Event = dict[str, Any]
 
 STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, EXITED = (
     "job/started",
@@ -110,7 +113,7 @@ def to_line(event: Event) -> bytes:
         line = _dump(event | {"raw": str(event["raw"])[: keep // 2] or None, "rawCut": True})
         if len(line) <= MAX_LINE:
             return line
-    head = {name: event[name] for name in ("seq", "ts", "v", "type", "phase", "method") if name in event}
+    head: Event = {name: event[name] for name in ("seq", "ts", "v", "type", "phase", "method") if name in event}
     head |= {"elided": head.get("type"), "type": ELIDED, "bytes": len(line)}
     if head["elided"] == EXITED:
         # the one event whose contents may not be lost: shed what is long, keep what is true

@@ -6,65 +6,65 @@ calls `wake`. That order is what makes late output life and a late exit not a ti
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from unhang.core.record import Record
 
 
-class Output(NamedTuple):
+class Output(Record):
     """The job printed something."""
 
 
-class Heartbeat(NamedTuple):
+class Heartbeat(Record):
     """The job said by the notify protocol that it is alive (`extend` seconds: it asks for at least that long)."""
 
     extend: float = 0.0
 
 
-class Looked(NamedTuple):
+class Looked(Record):
     """The answer to a `Look`: did the quiet tree move since the last one?"""
 
     alive: bool
     reason: str = ""
 
 
-class LeaderExited(NamedTuple):
+class LeaderExited(Record):
     """The process that was started has ended; what it left behind may still run."""
 
 
-class TreeGone(NamedTuple):
+class TreeGone(Record):
     """The kernel says (ECHILD) that no descendant is left, and all they wrote has been read."""
 
 
-class PipesClosed(NamedTuple):
+class PipesClosed(Record):
     """End of file on every stream of the job."""
 
 
-class StopAsked(NamedTuple):
+class StopAsked(Record):
     """Somebody wants the job to end: a caller, a signal, a caller's death. `force` skips the polite part."""
 
     why: str
     force: bool = False
 
 
-class Extend(NamedTuple):
+class Extend(Record):
     """A caller gives more time: seconds added to either limit."""
 
     idle: float = 0.0
     hard: float = 0.0
 
 
-class Paused(NamedTuple):
+class Paused(Record):
     """The keeper itself did not run for this long: nobody's silence."""
 
     seconds: float
 
 
-class Held(NamedTuple):
+class Held(Record):
     """The reader of the job's output blocks us (True), or reads on (False). A blocked job is not a silent one."""
 
     blocked: bool
 
 
-class HungVerdict(NamedTuple):
+class HungVerdict(Record):
     """The diagnosis says hung and the policy says `on_hung: end`."""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unhang.core import events as ev
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 KEPT_EVENTS = 50
 
@@ -50,7 +52,9 @@ class View:
         elif kind == ev.OUTPUT:
             self._live(at)
             stream = str(event.get("stream"))
-            self.bytes[stream] = max(self.bytes.get(stream, 0), int(event.get("offset", 0)) + int(event.get("bytes", 0)))
+            self.bytes[stream] = max(
+                self.bytes.get(stream, 0), int(event.get("offset", 0)) + int(event.get("bytes", 0))
+            )
         elif kind == ev.HEARTBEAT:
             self._live(at)
             self.heartbeat = event.get("status")
@@ -80,8 +84,8 @@ class View:
             self.needs_input = {"prompt": event.get("prompt", ""), "since": event.get("since")}
         if phase == "resumed":
             self.needs_input = None
-        if phase == "extended" and event.get("limits"):
-            self.limits = event["limits"]
+        for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
+            self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
         self.phase = {"resumed": "running", "extended": "quiet", "timeout": "stopping"}.get(phase, phase)
 
 

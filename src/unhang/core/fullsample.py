@@ -35,6 +35,7 @@ class Thread(NamedTuple):
     shared: bool = False  # the lock word may be another process's to release
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
+    unseen: bool = False  # the set it waits for could not be read whole
 
 
 class Lock(NamedTuple):
@@ -85,6 +86,7 @@ class Socket(NamedTuple):
 class Pipe(NamedTuple):
     readers: tuple[tuple[int, int], ...] = ()  # (pid, fd), inside the tree only
     writers: tuple[tuple[int, int], ...] = ()
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
 
 
 class Terminal(NamedTuple):

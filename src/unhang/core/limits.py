@@ -7,7 +7,12 @@ what was asked for.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 LIVENESS = ("progress", "output", "heartbeat")
 
@@ -26,7 +31,7 @@ LEAK_WAIT = 0.5
 LEAK_MAX = 10.0
 
 
-class Limits(NamedTuple):
+class Limits(Record):
     """Seconds; None switches a tier off."""
 
     stall: float | None = DEFAULT_STALL
@@ -40,7 +45,7 @@ class Limits(NamedTuple):
     liveness: str = "progress"
 
 
-class Sourced(NamedTuple):
+class Sourced(Record):
     """One limit with its origin. `asked` is set only where a bound changed what the caller wanted."""
 
     value: float | None

@@ -1,20 +1,23 @@
 """How a job ended: a closed set of ways, each with its status, its words and its exit code.
 
-    completed   the leader exited with 0
-    failed      it exited with another code, died of a signal, or could not be started
-    timed_out   the idle or the hard limit ended it
-    cancelled   somebody asked for its end (or the caller died)
-    lost        its keeper was killed; what was left of the tree has been ended
+completed   the leader exited with 0
+failed      it exited with another code, died of a signal, or could not be started
+timed_out   the idle or the hard limit ended it
+cancelled   somebody asked for its end (or the caller died)
+lost        its keeper was killed; what was left of the tree has been ended
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from unhang.core import actions as act
 from unhang.core.durations import human
 from unhang.core.events import ms
+from unhang.core.record import Record
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SIGNAL_BASE, EXIT_TIMEOUT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STATUS = {
     "completed": "success",
@@ -55,7 +58,7 @@ def signal_name(number: int) -> str:
     return SIGNAL_NAMES.get(number, f"SIG{number}")
 
 
-class Facts(NamedTuple):
+class Facts(Record):
     """What the keeper knows when a job has ended."""
 
     ending: str  # "exited", or the reason: "idle", "hard", "cancelled"
@@ -74,7 +77,7 @@ class Facts(NamedTuple):
     survivors: list[dict[str, Any]]
 
 
-class Ended(NamedTuple):
+class Ended(Record):
     """The last event's phase, message and fields."""
 
     phase: str
@@ -101,7 +104,7 @@ def ended(facts: Facts) -> Ended:
         fields["cancelledBy"] = facts.cancelled_by
     if facts.leftovers:
         fields["leftovers"] = facts.leftovers
-    if phase != "completed":
+    if phase in ("timed_out", "cancelled"):
         fields["error"] = _error(phase, message, facts, killed)
     return Ended(phase, message, fields)
 
@@ -139,16 +142,10 @@ def _message(phase: str, facts: Facts) -> str:
 
 
 def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, Any]:
-    code, kind = {
-        "timed_out": ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline"),
-        "cancelled": ("ECANCELED", "cancelled"),
-        "failed": ("EEXIT", "signal" if facts.signal is not None else "exit"),
-    }[phase]
-    signal = None
-    if killed:
-        signal = "SIGKILL" if facts.mode == HARD else "SIGTERM"
-    elif facts.signal is not None:
-        signal = signal_name(facts.signal)
+    code, kind = "ECANCELED", "cancelled"
+    if phase == "timed_out":
+        code, kind = ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline")
+    signal = ("SIGKILL" if facts.mode == HARD else "SIGTERM") if killed else None
     return {
         "code": code,
         "kind": kind,
@@ -163,7 +160,14 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
 
 
 def spawn_failed(message: str, exit_code: int) -> Ended:
-    error = {"code": "ESPAWN", "kind": "spawn", "message": message, "killed": False, "signal": None, "survivors": []}
+    error = {
+        "code": "ESPAWN",
+        "kind": "spawn",
+        "message": message,
+        "killed": False,
+        "signal": None,
+        "survivors": [],
+    }
     fields = {"status": "error", "exitCode": exit_code, "signal": None, "durationMs": 0, "error": error}
     return Ended("failed", message, fields | {"timeoutReason": None, "terminationMode": None, "leaked": False})
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from unhang import errors
 from unhang.core import outcome
 from unhang.core.advice import advise
+from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.core.fold import View
 
 
-class Result(NamedTuple):
+class Result(Record):
     """`status`: success, error, timeout, cancelled or running. Durations are seconds here, milliseconds in JSON."""
 
     job_id: str
@@ -51,7 +52,7 @@ class Result(NamedTuple):
         """This result if the job succeeded; else raises TimedOut, Cancelled or Failed with `.result`."""
         if self.ok:
             return self
-        message = (self.error or {}).get("message") or f"the job is {self.status}"
+        message = (self.error or {}).get("message") or self.outcome.get("message") or f"the job is {self.status}"
         kinds: dict[str, type[errors.JobError]] = {"timeout": errors.TimedOut, "cancelled": errors.Cancelled}
         raise kinds.get(self.status, errors.Failed)(f"{message} (job {self.job_id})", self)
 
@@ -76,7 +77,7 @@ class Result(NamedTuple):
         }
 
 
-class Printed(NamedTuple):
+class Printed(Record):
     """What of one stream is there: all that was kept, and its last 64 KiB."""
 
     text: str

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from unhang.core.limits import Limits
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
 
 
-class JobSpec(NamedTuple):
+class JobSpec(Record):
     argv: list[str]  # what is executed; for a shell line: ["/bin/sh", "-c", line]
     shell: str | None  # the line as the caller wrote it, if it was one
     cwd: str
@@ -20,7 +23,7 @@ class JobSpec(NamedTuple):
     size: tuple[int, int] | None = None  # rows, columns of the terminal
     keep: bool = False  # what the leader leaves running is still the job
     foreground: bool = True
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = {}  # noqa: RUF012 - a Record is frozen; nobody writes to it
     budget: int = 8 << 20  # bytes on disk a stream
     kind: str = "command"
     category: str | None = None
@@ -31,15 +34,15 @@ class JobSpec(NamedTuple):
         return self.shell if self.shell is not None else " ".join(quote(a) for a in self.argv)
 
     def to_json(self) -> dict[str, Any]:
-        value = self._asdict()
-        value["limits"] = dict(self.limits._asdict())
+        value = self.to_dict()
+        value["limits"] = dict(self.limits.to_dict())
         return value
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> JobSpec:
         """Unknown keys (a newer writer's) are passed over, missing ones get their default."""
-        known = {name: value[name] for name in cls._fields if name in value}
-        known["limits"] = Limits(**{n: v for n, v in value["limits"].items() if n in Limits._fields})
+        known = {name: value[name] for name in cls.__match_args__ if name in value}
+        known["limits"] = Limits(**{n: v for n, v in value["limits"].items() if n in Limits.__match_args__})
         if known.get("size") is not None:
             known["size"] = tuple(known["size"])
         return cls(**known)

@@ -8,13 +8,14 @@ import os
 from unhang.core.spec import INHERIT, NULL
 from unhang.errors import UsageError
 from unhang.jobs.gather import result_of
-from unhang.jobs.launching import Launched, Launcher, ServedLauncher, Streams
+from unhang.jobs.launching import ServedLauncher, Streams
 from unhang.jobs.request import Prepared
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.result import Result
+    from unhang.jobs.launching import Launched, Launcher
 
 
 @functools.cache
@@ -44,7 +45,7 @@ def input_descriptor(prepared: Prepared, data: bytes | None) -> int | None:
 
 def begin(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> Launched:
     if data is not None:
-        prepared = prepared._replace(spec=prepared.spec._replace(stdin=NULL))
+        prepared = prepared.replace(spec=prepared.spec.replace(stdin=NULL))
     stdin = input_descriptor(prepared, data)
     try:
         launcher = launcher or default_launcher()
@@ -78,21 +79,24 @@ def run(prepared: Prepared, data: bytes | None = None) -> Result:
 async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
     """As `run`; cancelling the task ends the job, and the cancellation goes on when it has ended."""
     import asyncio
+    import socket
 
     launched = await asyncio.to_thread(begin, prepared, data)
     owner = launched.owner
-    owner.sock.setblocking(False)
+    line = socket.socket(fileno=os.dup(owner.fileno()))
+    line.setblocking(False)
     loop = asyncio.get_running_loop()
     try:
         try:
-            while owner.heard(await loop.sock_recv(owner.sock, 1 << 16)):
+            while owner.heard(await loop.sock_recv(line, 1 << 16)):
                 pass
         except asyncio.CancelledError:
             owner.cancel("cancellation of its task")
-            while owner.heard(await loop.sock_recv(owner.sock, 1 << 16)):
+            while owner.heard(await loop.sock_recv(line, 1 << 16)):
                 pass
             raise
     finally:
+        line.close()
         owner.close()
     return await asyncio.to_thread(_ended, launched)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from unhang.core import events as ev
 from unhang.core import framing
@@ -15,6 +14,8 @@ from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.store.layout import JobDir
 
 # A longer log is folded from its beginning and its end: what is between does not change what is shown.

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import array
 import os
-import socket
 import sys
-import threading
-from typing import NamedTuple, Protocol
 
+from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import owner as owners
 from unhang.store import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
+    from typing import Protocol
+
     from unhang.jobs.request import Prepared
     from unhang.store.layout import JobDir
 
+    class Launcher(Protocol):
+        def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
 
-class Streams(NamedTuple):
+
+class Streams(Record):
     """Descriptors of ours that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
 
     stdin: int | None = None
@@ -27,14 +30,10 @@ class Streams(NamedTuple):
     stderr: int | None = None
 
 
-class Launched(NamedTuple):
+class Launched(Record):
     place: JobDir
     owner: owners.Owner
     guard: int | None  # our child, if we forked it ourselves
-
-
-class Launcher(Protocol):
-    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
 
 
 class ForkingLauncher:
@@ -58,6 +57,8 @@ class ServedLauncher:
     """For everybody else: through a fork server that is started with the first job and ends with this process."""
 
     def __init__(self) -> None:
+        import threading  # only here: a command line has no threads and no time for the import
+
         self._lock = threading.Lock()
         self._line: socket.socket | None = None
         self._pid = 0  # the process that started the server: a fork of it needs one of its own
@@ -67,20 +68,19 @@ class ServedLauncher:
 
         place = layout.create(home)
         ours, theirs = owners.pair()
-        names = ["owner"] + [name for name in streams._fields if getattr(streams, name) is not None]
-        fds = [theirs.fileno()] + [fd for fd in streams if fd is not None]
+        given = {"owner": theirs.fileno()} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
         request = encode(
             {
                 "home": place.home,
                 "id": place.id,
                 "spec": prepared.spec.to_json(),
                 "env": prepared.env,
-                "fds": names,
+                "fds": list(given),
             }
         )
         try:
             with self._lock:
-                self._send(request, fds)
+                self._send(request, list(given.values()))
         except OSError as error:
             ours.close()
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
@@ -89,6 +89,9 @@ class ServedLauncher:
         return Launched(place, owners.Owner(ours), None)
 
     def _send(self, request: bytes, fds: list[int]) -> None:
+        import array
+        import socket
+
         for attempt in (1, 2):
             line = self._connected()
             try:
@@ -111,6 +114,8 @@ class ServedLauncher:
 
 def start_server() -> socket.socket:
     """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
+    import socket
+
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     code = f"import sys; sys.path.insert(0, {root!r}); from unhang.keeper.forkserver import main; main(3)"

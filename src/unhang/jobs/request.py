@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from unhang.core import durations
 from unhang.core.policy.builtin import policy as builtin_policy
 from unhang.core.policy.model import Asked
 from unhang.core.policy.resolve import resolve
+from unhang.core.record import Record
 from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
@@ -26,7 +26,7 @@ STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
 
 
-class Prepared(NamedTuple):
+class Prepared(Record):
     spec: JobSpec
     env: dict[str, str]
     resolution: Resolution
@@ -107,7 +107,7 @@ def prepare(
         category=resolution.category,
     )
     if budget is not None:
-        spec = spec._replace(budget=budget)
+        spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
 
 
@@ -164,5 +164,3 @@ def split_pairs(what: str, pairs: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"{what}: expected NAME=VALUE, not {pair!r}")
         found[name] = value
     return found
-
-

@@ -44,6 +44,7 @@ def _be_guard(request: Launch) -> None:
     if keeper == 0:
         status = 70
         try:
+            gc.enable()
             _keep_descriptors(request)
             keep(request, me)
             status = 0

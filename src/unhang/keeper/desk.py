@@ -5,7 +5,6 @@ from __future__ import annotations
 import binascii
 import os
 import select
-from typing import Any, Protocol
 
 from unhang.core import durations
 from unhang.keeper import control
@@ -13,28 +12,28 @@ from unhang.procs import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
+    from typing import Any, Protocol
 
     from unhang.keeper.streams import InputStream
 
+    class Served(Protocol):
+        """What the loop lets callers do."""
 
-class Served(Protocol):
-    """What the loop lets callers do."""
+        into: InputStream | None
+        master: int | None
 
-    into: InputStream | None
-    master: int | None
-
-    def stop(self, by: str, *, force: bool) -> None: ...
-    def extend(self, idle: float, hard: float) -> None: ...
-    def silence(self) -> float: ...
-    @property
-    def phase(self) -> str: ...
+        def stop(self, by: str, *, force: bool) -> None: ...
+        def extend(self, idle: float, hard: float) -> None: ...
+        def silence(self) -> float: ...
+        @property
+        def phase(self) -> str: ...
 
 
 class Desk:
     """`attached`: the job ends with its owner. Otherwise the owner is only told that it has started."""
 
-    def __init__(self, server: socket.socket | None, owner: socket.socket | None, *, attached: bool) -> None:
+    def __init__(self, server: socket | None, owner: socket | None, *, attached: bool) -> None:
         self._server = server
         self._attached = attached
         self._clients: dict[int, control.Connection] = {}
@@ -73,12 +72,8 @@ class Desk:
 
     def _accept(self) -> None:
         assert self._server is not None
-        try:
-            connection, _ = self._server.accept()
-        except OSError:
-            return
-        if control.peer_uid(connection) not in (None, os.geteuid(), 0):
-            connection.close()
+        connection = control.accept(self._server)
+        if connection is None:
             return
         self._clients[connection.fileno()] = control.Connection(connection, clock.monotonic())
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
-from typing import Any, NamedTuple
 
 from unhang.core.outcome import HARD, SOFT
+from unhang.core.record import Record
 from unhang.procs import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.procs.base import Process, Tree
 
 # SIGCONT after it: a stopped process cannot die of SIGTERM
@@ -17,7 +19,7 @@ POLITE = (signal.SIGTERM, signal.SIGCONT)
 FINAL = (signal.SIGKILL,)
 
 
-class Step(NamedTuple):
+class Step(Record):
     name: str  # "terminate" or "kill"
     signal: str
     pids: list[int]
@@ -58,7 +60,10 @@ def named(processes: list[Process], *, why: bool = False, most: int = 10) -> lis
     """For reports: pid and command; for survivors also the state that explains them."""
     out: list[dict[str, Any]] = []
     for process in processes[:most]:
-        entry: dict[str, Any] = {"pid": process.pid, "command": stat.command_line(process.pid, 80) or process.name}
+        entry: dict[str, Any] = {
+            "pid": process.pid,
+            "command": stat.command_line(process.pid, 80) or process.name,
+        }
         if why:
             entry["state"] = process.state
         out.append(entry)

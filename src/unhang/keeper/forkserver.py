@@ -16,12 +16,15 @@ import os
 import signal
 import socket
 import struct
-from typing import Any
 
 from unhang.core.spec import JobSpec
 from unhang.keeper.birth import launch
 from unhang.keeper.main import Launch
 from unhang.store.layout import JobDir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LENGTH = struct.Struct("!I")
 _MAX_FDS = 4
@@ -40,9 +43,11 @@ def main(line_fd: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # preload what a job that goes quiet will need, so that all of them share it
     from unhang.core.diagnosis import progress
+    from unhang.procs.platform import make_tree
     from unhang.procs.sampler import cheap
 
     del progress, cheap
+    make_tree()
     while True:
         received = _receive(line)
         if received is None:
@@ -67,14 +72,12 @@ def _receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
-    body = _exactly(line, _LENGTH.size - len(head)) if head else None
-    if body is None:
+    rest = _exactly(line, _LENGTH.size - len(head)) if head else None
+    if rest is None:
         return None
-    (size,) = _LENGTH.unpack(head + body)
-    if size > MAX_REQUEST:
-        return None
-    data = _exactly(line, size)
-    return None if data is None else (json.loads(data), list(fds))
+    (size,) = _LENGTH.unpack(head + rest)
+    body = _exactly(line, size) if size <= MAX_REQUEST else None
+    return None if body is None else (json.loads(body), list(fds))
 
 
 def _exactly(line: socket.socket, size: int) -> bytes | None:

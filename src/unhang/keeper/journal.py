@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unhang.core import events as ev
 from unhang.core.fold import View
 from unhang.procs import clock
@@ -12,6 +10,10 @@ from unhang.store.eventlog import EventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from collections.abc import Callable
+
     from unhang.keeper.streams import OutputStream
     from unhang.store.layout import JobDir
 
@@ -20,19 +22,16 @@ COALESCE = 1.0
 
 
 class Journal:
-    def __init__(self, place: JobDir) -> None:
+    def __init__(self, place: JobDir, allocate: Callable[[int, int, int], None] | None) -> None:
         self.job_id = place.id
         self.view = View()
         self._place = place
-        self._log = EventLog(place.events, place.reserve, clock.now)
+        self._log = EventLog(place.events, clock.now, allocate=allocate)
         self._pending: dict[str, OutputStream] = {}
 
     @property
     def seq(self) -> int:
         return self._log.seq
-
-    def begin(self) -> None:
-        self._log.keep_reserve()
 
     def heard(self, stream: OutputStream, now: float) -> None:
         if now - stream.said_at >= COALESCE:
@@ -64,7 +63,8 @@ class Journal:
         for stream in list(self._pending.values()):
             self._say(stream, now)
         self._append(event)
-        self._write_status()
+        if event["type"] != ev.STARTED:  # a job that ends at once needs no view before its last
+            self._write_status()
 
     def _append(self, event: ev.Event) -> None:
         written = self._log.append(event)

@@ -7,18 +7,21 @@ end of the keeper. The explainer is imported when it is first needed: most jobs 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
 
 from unhang.core.facts import Looked
+from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.core.diagnosis.prompt import NeedsInput
     from unhang.core.diagnosis.verdict import Diagnosis
-    from unhang.core.samples import CheapSample, FullSample
+    from unhang.core.fullsample import FullSample
+    from unhang.core.samples import CheapSample
 
 
-class Screen(NamedTuple):
+class Screen(Record):
     """What a person would see: the end of the output, and the terminal if there is one."""
 
     text: bytes
@@ -30,10 +33,6 @@ class Looks:
         self._cheap: CheapSample | None = None
         self._full: FullSample | None = None
         self._verdict: Diagnosis | None = None
-
-    def begin(self) -> None:
-        """The first sample, to compare with; the job has just been started."""
-        self._cheap = self._sample()
 
     def _sample(self) -> CheapSample | None:
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-from typing import Any
 
 from unhang.core import actions as act
 from unhang.core import events as ev
@@ -23,6 +22,8 @@ from unhang.procs import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.core.spec import JobSpec
     from unhang.keeper.desk import Desk
     from unhang.keeper.journal import Journal
@@ -74,7 +75,6 @@ class Loop:
     # --- the turn -------------------------------------------------------------------------------------------
 
     def run(self) -> outcome.Facts:
-        self._looks.begin()
         while self._settled is None:
             slept_at = clock.monotonic()
             planned = self._timeout(slept_at)
@@ -217,9 +217,10 @@ class Loop:
             return
         self._prompted = True
         since = clock.rfc3339(self._life_at)
-        text = f"Waits for input{': ' + repr(prompt.text) if prompt.text else ''}."
+        text = f"Waits for input{': ' + repr(prompt.prompt) if prompt.prompt else ''}."
         hint = f" Answer it: unhang send {self.journal.job_id} TEXT" if self.into is not None else ""
-        self._record(ev.watchdog("needs_input", text + hint, prompt=prompt.text, secret=prompt.secret, since=since))
+        fields = {"prompt": prompt.prompt, "password": prompt.password, "waitingPid": prompt.pid, "since": since}
+        self._record(ev.watchdog("needs_input", text + hint, **fields))
 
     def _notice(self, notice: act.Notice) -> None:
         since = clock.rfc3339(self._life_at)
@@ -291,5 +292,3 @@ class Loop:
 
 def _ms(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
-
-

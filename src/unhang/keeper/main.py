@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import select
-import socket
-from typing import NamedTuple
 
 from unhang.core import events as ev
 from unhang.core import outcome
+from unhang.core.record import Record
 from unhang.core.spec import NULL, PIPE, JobSpec
 from unhang.errors import SpawnError
 from unhang.keeper import control
@@ -28,8 +27,12 @@ from unhang.store import files
 from unhang.store.layout import JobDir
 from unhang.store.output import OutputStore
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
 
-class Launch(NamedTuple):
+
+class Launch(Record):
     """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
 
     place: JobDir
@@ -38,7 +41,7 @@ class Launch(NamedTuple):
     stdin: int | None
     stdout: int | None
     stderr: int | None
-    owner: socket.socket | None
+    owner: socket | None
 
 
 def keep(launch: Launch, guard: int) -> None:
@@ -49,8 +52,7 @@ def keep(launch: Launch, guard: int) -> None:
     tree.adopt()
     tag = markers.new_tag(clock.wall())
     _write_job(launch, guard, tag)
-    journal = Journal(place)
-    journal.begin()
+    journal = Journal(place, tree.allocate)
     server = control.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
     try:

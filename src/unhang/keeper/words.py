@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from unhang.core import actions as act
 from unhang.core import events as ev
 from unhang.core.durations import human
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.core.actions import Notice
 
 _REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
 
 
 def _because(diagnosis: dict[str, Any] | None) -> str:
-    return f" It {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
+    return f" Why: {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
 
 
 def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:

@@ -6,10 +6,10 @@ process group and a walk of the tree, and says so (`proof` is False).
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from unhang.core.record import Record
 
 
-class Process(NamedTuple):
+class Process(Record):
     """Identity is pid *and* start time: a pid alone may be somebody else's by now."""
 
     pid: int
@@ -19,36 +19,43 @@ class Process(NamedTuple):
     name: str
 
 
-class Signalled(NamedTuple):
+class Signalled(Record):
     """Who got a signal, and who could not be reached (another user's process)."""
 
     reached: list[Process]
     denied: list[Process]
 
 
-class Reaped(NamedTuple):
+class Reaped(Record):
     """Exit statuses by pid, and whether anything is left to wait for."""
 
     exits: dict[int, int]
     empty: bool
 
 
-class Tree(Protocol):
-    """Everything below this process, whatever it does to get away."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
 
-    proof: bool
+    class Tree(Protocol):
+        """Everything below this process, whatever it does to get away."""
 
-    def adopt(self) -> None:
-        """Call before the first spawn: from now on orphans come to us."""
+        proof: bool
 
-    def spawned(self, leader: int) -> None:
-        """The leader of the tree, once it is known."""
+        def adopt(self) -> None:
+            """Call before the first spawn: from now on orphans come to us."""
 
-    def members(self) -> list[Process]:
-        """All living members, parents before children."""
+        def spawned(self, leader: int) -> None:
+            """The leader of the tree, once it is known."""
 
-    def signal(self, signals: tuple[int, ...]) -> Signalled:
-        """Send each of the signals to every member, parents first, never to a recycled pid."""
+        def members(self) -> list[Process]:
+            """All living members, parents before children."""
 
-    def reap(self) -> Reaped:
-        """Collect every exit there is. `empty` is the proof that nothing is left (where `proof` is True)."""
+        def signal(self, signals: tuple[int, ...]) -> Signalled:
+            """Send each of the signals to every member, parents first, never to a recycled pid."""
+
+        def allocate(self, fd: int, offset: int, length: int) -> None:
+            """Blocks for a file beyond its end, without changing its size; OSError where there are none."""
+
+        def reap(self) -> Reaped:
+            """Collect every exit there is. `empty` is the proof that nothing is left (where `proof` is True)."""

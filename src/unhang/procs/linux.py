@@ -22,10 +22,7 @@ from unhang.procs.base import Process, Reaped, Signalled
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def become_subreaper() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+FALLOC_FL_KEEP_SIZE = 1
 
 
 def children(pid: int, threads: int = 0) -> list[int]:
@@ -96,8 +93,17 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
 class LinuxTree:
     proof = True
 
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+
     def adopt(self) -> None:
-        become_subreaper()
+        if self._libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+    def allocate(self, fd: int, offset: int, length: int) -> None:
+        """Python's own posix_fallocate would make the file longer."""
+        if self._libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, ctypes.c_long(offset), ctypes.c_long(length)):
+            raise OSError(ctypes.get_errno(), "fallocate")
 
     def spawned(self, leader: int) -> None:
         """Nothing to remember: ancestry is the membership."""

@@ -7,6 +7,7 @@ still ended after its parent is gone.
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 
@@ -40,6 +41,9 @@ class PosixTree:
 
     def adopt(self) -> None:
         """No system call for it here: orphans go to init, and are found again by group or memory."""
+
+    def allocate(self, fd: int, offset: int, length: int) -> None:
+        raise OSError(errno.ENOTSUP, "no portable way")
 
     def spawned(self, leader: int) -> None:
         self._leader = leader

@@ -11,8 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from typing import NamedTuple
 
+from unhang.core.record import Record
 from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, SpawnError
 
 # Python ignores these two for itself; a job must not inherit that.
@@ -20,7 +20,7 @@ _RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
 SHELL = "/bin/sh"
 
 
-class Streams(NamedTuple):
+class Streams(Record):
     """Our ends. With a terminal, `out` is its master (both ways) and `err` is None."""
 
     out: int
@@ -29,7 +29,7 @@ class Streams(NamedTuple):
     terminal: bool
 
 
-class Spawned(NamedTuple):
+class Spawned(Record):
     pid: int
     streams: Streams
 
@@ -75,9 +75,7 @@ def spawn(
 
 def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]]) -> int:
     try:
-        return os.posix_spawn(
-            program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_RESTORE
-        )
+        return os.posix_spawn(program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_RESTORE)
     except OSError as error:
         if error.errno == errno.ENOENT:  # there a moment ago: a script whose interpreter is missing
             raise SpawnError(f"command not found: {argv[0]} (or its interpreter)", EXIT_NOT_FOUND) from None
@@ -101,7 +99,11 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
         ours.append(into)
         theirs.append(stdin)
     try:
-        actions = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, out_w, 1), (os.POSIX_SPAWN_DUP2, err_w, 2)]
+        actions: list[tuple[int, ...]] = [
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, out_w, 1),
+            (os.POSIX_SPAWN_DUP2, err_w, 2),
+        ]
         pid = _start(program, argv, env, actions)
     except SpawnError:
         for fd in ours:

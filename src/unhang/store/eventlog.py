@@ -3,11 +3,14 @@
 One write a line, so a crash tears at most the last one. A disk that is full must not end the job or make its log
 lie: what cannot be written is counted, the half-written rest is cut off again, and the next event that can be
 written says how many are missing. `seq` counts what is *recorded*, so there is never a gap.
-For the last event some room is kept back (`reserve`), which is given up when it is needed.
+
+Room for the last event is always kept: blocks beyond the end of the file are allocated ahead (the size does not
+change), and an ordinary event that would eat into the last of them is refused instead.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 
 from unhang.core import events as ev
@@ -16,43 +19,58 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RESERVE = 3 * ev.MAX_LINE
+# what is kept for the end: the last event, and the note about what could not be recorded
+RESERVE = 2 * ev.MAX_LINE
+AHEAD = 8 * ev.MAX_LINE
 
 
 class EventLog:
-    def __init__(self, path: str, reserve: str, stamp: Callable[[], str], *, seq: int = 0) -> None:
+    """`allocate(fd, offset, length)` reserves blocks without changing the size, or raises OSError."""
+
+    def __init__(
+        self,
+        path: str,
+        stamp: Callable[[], str],
+        *,
+        seq: int = 0,
+        allocate: Callable[[int, int, int], None] | None = None,
+    ) -> None:
         self.seq = seq
         self.unrecorded = 0
         self._stamp = stamp
-        self._reserve = reserve
+        self._allocate = allocate
+        self._allocated: float = 0
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(path, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
 
-    def keep_reserve(self) -> None:
+    def _has_room(self, length: int, *, last: bool) -> bool:
+        needed = self._size + length + (0 if last else RESERVE)
+        if self._allocate is None or needed <= self._allocated:
+            return True
         try:
-            fd = os.open(self._reserve, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError:
-            return
-        try:
-            os.posix_fallocate(fd, 0, RESERVE)
-        except OSError:
-            pass  # no room even for that, or a file system without it: then the end may have to wait for room
-        finally:
-            os.close(fd)
+            self._allocate(self._fd, self._size, AHEAD)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return False
+            self._allocated = float("inf")  # a file system that cannot: do without
+            return True
+        self._allocated = self._size + AHEAD
+        return True
 
-    def append(self, event: ev.Event) -> ev.Event | None:
+    def append(self, event: ev.Event, *, last: bool = False) -> ev.Event | None:
         """Number, stamp and write it. None: it could not be written (and is counted)."""
         if self.unrecorded and event.get("type") != ev.STORE:
             missing = self.unrecorded
             self.unrecorded = 0
             note = ev.store(f"{missing} events could not be recorded: the disk was full", missing=missing)
-            if self.append(note) is None:
+            if self.append(note, last=last) is None:
                 self.unrecorded = missing
         numbered = {"seq": self.seq + 1, "ts": self._stamp()} | event
         if self.seq == 0:
             numbered["v"] = ev.FORMAT
-        if not self._write(ev.to_line(numbered)):
+        line = ev.to_line(numbered)
+        if not self._has_room(len(line), last=last) or not self._write(line):
             if event.get("type") != ev.STORE:
                 self.unrecorded += 1
             return None
@@ -60,11 +78,13 @@ class EventLog:
         return numbered
 
     def append_last(self, event: ev.Event) -> ev.Event | None:
-        """The end of the job: gives up the reserve if need be, and is on the disk when this returns."""
-        written = self.append(event)
-        self.drop_reserve()
-        if written is None:
-            written = self.append(event)
+        """The end of the job: on the disk when this returns. What was allocated ahead is given back."""
+        written = self.append(event, last=True)
+        if self._allocated:
+            try:
+                os.ftruncate(self._fd, self._size)
+            except OSError:
+                pass
         try:
             os.fdatasync(self._fd)
         except OSError:
@@ -84,12 +104,6 @@ class EventLog:
         except OSError:
             pass  # a torn line is what readers expect after a crash, and recovery repairs
         return False
-
-    def drop_reserve(self) -> None:
-        try:
-            os.unlink(self._reserve)
-        except OSError:
-            pass
 
     def close(self) -> None:
         os.close(self._fd)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from unhang.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = 1
 

@@ -1,20 +1,20 @@
 """The directory of one job. Every file in it is named and explained here; docs/job-directory.md is the long form.
 
-    job.json        what was asked (command, cwd, limits with their sources, labels) and who keeps it (pids with
-                    start times, boot id, tag: what recovery needs); written once, by the keeper
-    events.ndjson   the truth: append-only, one JSON object a line
-    status.json     the newest view, replaced atomically; a cache
-    stdout, stderr  what it printed: the beginning; when the job has ended also the end (see output.py)
-    stdout.N        while it runs: a segment of the end that starts at byte N
-    control         the keeper's socket
-    reserve         room for the last event on a disk that is full
+job.json        what was asked (command, cwd, limits with their sources, labels) and who keeps it (pids with
+                start times, boot id, tag: what recovery needs); written once, by the keeper
+events.ndjson   the truth: append-only, one JSON object a line
+status.json     the newest view, replaced atomically; a cache
+stdout, stderr  what it printed: the beginning; when the job has ended also the end (see output.py)
+stdout.N        while it runs: a segment of the end that starts at byte N
+control         the keeper's socket
+reserve         room for the last event on a disk that is full
 """
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
+from unhang.core.record import Record
 from unhang.errors import NoSuchJob, StateError
 from unhang.store import home as homes
 
@@ -23,7 +23,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 10
 
 
-class JobDir(NamedTuple):
+class JobDir(Record):
     home: str
     id: str
 
@@ -46,10 +46,6 @@ class JobDir(NamedTuple):
     @property
     def control(self) -> str:
         return f"{self.path}/control"
-
-    @property
-    def reserve(self) -> str:
-        return f"{self.path}/reserve"
 
     def stream(self, name: str) -> str:
         return f"{self.path}/{name}"

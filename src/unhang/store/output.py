@@ -12,7 +12,8 @@ A disk that is full costs bytes, not the job: what could not be stored is counte
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _create(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-class Piece(NamedTuple):
+class Piece(Record):
     """Bytes `position` … of the stream are in file `path`, from byte `skip` of it on."""
 
     position: int
@@ -141,7 +142,7 @@ def pieces(path: str) -> list[Piece]:
                 found.append(Piece(int(position), os.stat(f"{folder}/{entry}").st_size, f"{folder}/{entry}"))
             except OSError:
                 continue  # rotated away between the two calls
-    return sorted(found)
+    return sorted(found, key=lambda piece: piece.position)
 
 
 def join(path: str, total: int | None = None) -> None:

@@ -54,7 +54,7 @@ def record_loss(
     events = reader.read_all(place.events)
     if events and events[-1]["type"] == ev.EXITED:
         return False
-    log = EventLog(place.events, place.reserve, stamp, seq=events[-1]["seq"] if events else 0)
+    log = EventLog(place.events, stamp, seq=events[-1]["seq"] if events else 0)
     if torn:
         log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
     pid = next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)

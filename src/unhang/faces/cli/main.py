@@ -1,0 +1,104 @@
+"""The command line: finds the command, builds the parser of that one only, turns errors into one line.
+
+One command a file, each with `SUMMARY`, `configure(parser)` and `main(args) → exit code`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+
+from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+# name → module below unhang.faces.cli, in the order of the help text
+COMMANDS = {
+    "run": "run",
+    "diagnose": "diagnose",
+    "policy": "policy",
+    "history": "history",
+}
+_TAKES_A_COMMAND = frozenset({"run"})
+
+EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
+128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors are one line: what is wrong, and where to look."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def run(argv: list[str]) -> int:
+    try:
+        return _dispatch(argv)
+    except UnhangError as error:
+        _complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141  # as a program that died of SIGPIPE
+    except OSError as error:
+        _complain(f"{error.strerror or error}{': ' + str(error.filename) if error.filename else ''}")
+        return EXIT_FAILED
+
+
+def _complain(text: str) -> None:
+    try:
+        print(f"unhang: {' '.join(text.split())}", file=sys.stderr)
+    except OSError:
+        pass
+
+
+def _silence_stdout() -> None:
+    """The reader is gone: what is still buffered must not fail a second time at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _dispatch(argv: list[str]) -> int:
+    if argv[:1] in (["--version"], ["-V"]):
+        from unhang import __version__
+
+        print(f"unhang {__version__}")
+        return 0
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if argv else EXIT_USAGE
+    name = argv[0]
+    if name not in COMMANDS:
+        raise UsageError(f"no such command: {name!r} (see: unhang --help)")
+    module = importlib.import_module(f"unhang.faces.cli.{COMMANDS[name]}")
+    parser = Parser(prog=f"unhang {name}", description=module.SUMMARY, epilog=EPILOG, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    module.configure(parser)
+    words, command = argv[1:], None
+    if name in _TAKES_A_COMMAND and "--" in words:
+        at = words.index("--")
+        words, command = words[:at], words[at + 1 :]
+    try:
+        args = parser.parse_args(words)
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
+    if command is not None:
+        args.command = [*getattr(args, "command", []), *command]
+    code = module.main(args)
+    assert isinstance(code, int)
+    return code
+
+
+def overview() -> str:
+    lines = ["usage: unhang COMMAND …", "", "Runs commands and agents so that nothing hangs unnoticed.", ""]
+    for name, module_name in COMMANDS.items():
+        summary = importlib.import_module(f"unhang.faces.cli.{module_name}").SUMMARY
+        lines.append(f"  {name:<10} {summary}")
+    lines += ["", "unhang COMMAND --help says more.", "", EPILOG]
+    return "\n".join(lines)

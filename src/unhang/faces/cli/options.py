@@ -1,0 +1,85 @@
+"""The options that every command which starts a job shares, and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.core.limits import LIVENESS
+from unhang.core.policy.model import Asked
+from unhang.errors import UsageError
+from unhang.jobs.request import STDIN_WORDS, Prepared, lead_or_grace, prepare, seconds, split_pairs
+
+DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("limits", f"Each is {DURATIONS}. 0 or 'off' switches a limit off.")
+    group.add_argument("--idle", metavar="D", help="end it after this long without a sign of life")
+    group.add_argument("--hard", metavar="D", help="end it after this long, whatever it does")
+    group.add_argument("--stall", metavar="D", help="say so after this long without a sign of life; ends nothing")
+    group.add_argument("--warn", metavar="D", help="how long before a limit its warning comes; 0: no warning")
+    group.add_argument("--grace", metavar="D", help="how long after SIGTERM before SIGKILL")
+    group.add_argument(
+        "--liveness",
+        choices=LIVENESS,
+        help="what counts as a sign of life: progress (output, heartbeats, CPU and I/O of the tree; the default), "
+        "output (output alone), heartbeat (output and heartbeats)",
+    )
+    group.add_argument("--category", metavar="NAME", help="take the limits of this policy category")
+
+
+def add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--shell", metavar="LINE", help="run this shell line instead of a command")
+    parser.add_argument("--cwd", metavar="DIR", help="the directory to run in")
+    parser.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="add to the environment")
+    parser.add_argument("--pty", action="store_true", help="give it a terminal of its own")
+    parser.add_argument("--keep", action="store_true", help="what it leaves running is still the job: do not end it")
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
+
+
+def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
+    words: list[str] = args.command
+    if args.shell is not None and words:
+        raise UsageError("give either --shell LINE or a command, not both")
+    if args.shell is None and not words:
+        raise UsageError("no command given (unhang run -- COMMAND …)")
+    if args.shell is None and words[0].startswith("-"):
+        raise UsageError(f"unknown option: {words[0]} (put -- before a command that starts with a dash)")
+    asked = Asked(
+        idle=seconds("--idle", args.idle),
+        hard=seconds("--hard", args.hard),
+        stall=seconds("--stall", args.stall),
+        warn=lead_or_grace("--warn", args.warn),
+        grace=lead_or_grace("--grace", args.grace),
+        liveness=args.liveness,
+        category=args.category,
+    )
+    return prepare(
+        words if args.shell is None else args.shell,
+        shell=args.shell is not None,
+        cwd=args.cwd,
+        env=split_pairs("--env", args.env),
+        stdin=stdin,
+        pty=args.pty,
+        size=size,
+        keep=args.keep,
+        labels=split_pairs("--label", args.label),
+        asked=asked,
+        foreground=foreground,
+    )
+
+
+def open_stdin(given: str, *, pty: bool) -> tuple[str, int | None]:
+    """--stdin: a word, or @FILE → (word for the job, descriptor for its stdin)."""
+    if given.startswith("@"):
+        if pty:
+            raise UsageError("--stdin @FILE cannot be combined with --pty")
+        try:
+            return "null", os.open(given[1:], os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise UsageError(f"--stdin: cannot read {given[1:]!r}: {error.strerror}") from None
+    if given not in STDIN_WORDS:
+        raise UsageError(f"--stdin must be {', '.join(STDIN_WORDS)} or @FILE, not {given!r}")
+    return given, 0 if given == "inherit" and not pty else None

@@ -1,0 +1,76 @@
+"""`unhang run`: one command in the foreground. Its output and exit code are passed on; the talk is on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from unhang.core import outcome
+from unhang.errors import EXIT_FAILED
+from unhang.faces.cli import options, talk
+from unhang.faces.cli.terminal import Terminal
+from unhang.faces.cli.watching import Watching
+from unhang.jobs.launching import ForkingLauncher, Launched, Streams
+from unhang.store import home as homes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core import events as ev
+
+SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no talk on stderr")
+    parser.add_argument(
+        "--stdin",
+        default="inherit",
+        metavar="SOURCE",
+        help="inherit (default), null, pipe (for unhang send) or @FILE",
+    )
+    options.add_limits(parser)
+    options.add_job(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    terminal = Terminal() if args.pty else None
+    stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
+    size = terminal.size() if terminal is not None else None
+    prepared = options.prepared(args, stdin=stdin, foreground=True, size=size)
+    relays = (None, None) if args.json else (1, 2)
+    streams = Streams(descriptor, *relays)
+    launched = ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
+    say = talk.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
+    forwards = terminal is not None and stdin == "inherit"
+    watching = Watching(launched, say, terminal if forwards else None)
+    last = watching.until_the_end()
+    _wait_for_the_guard(launched)
+    return _finish(launched, last, say, as_json=args.json)
+
+
+def _wait_for_the_guard(launched: Launched) -> None:
+    """When it has gone, nothing of the job or of ours is left."""
+    if launched.guard is not None:
+        try:
+            os.waitpid(launched.guard, 0)
+        except ChildProcessError:
+            pass
+
+
+def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_json: bool) -> int:
+    if as_json:
+        import json
+
+        from unhang.jobs.gather import result_of
+
+        result = result_of(launched.place)
+        json.dump(result.to_json(), sys.stdout, ensure_ascii=False)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    if last is None:
+        say.line("the job was lost: both its keeper and its guard are gone")
+        return EXIT_FAILED
+    say.ending(launched.place.id, last)
+    return outcome.exit_code(last)
