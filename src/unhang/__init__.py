@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         UnhangError,
         UsageError,
     )
-    from unhang.jobs.api import arun, run
+    from unhang.jobs.api import arun, astart, job, list_jobs, run, start, wait_any
+    from unhang.jobs.handle import Job
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "Cancelled",
     "ControlError",
     "Failed",
+    "Job",
     "JobError",
     "NoSuchJob",
     "Result",
@@ -44,12 +46,20 @@ __all__ = [
     "UsageError",
     "__version__",
     "arun",
+    "astart",
+    "job",
+    "list_jobs",
     "run",
+    "start",
+    "wait_any",
 ]
 
 
+_API = ("run", "arun", "start", "astart", "job", "list_jobs", "wait_any")
+
+
 def __getattr__(name: str) -> object:
-    if name in ("run", "arun"):
+    if name in _API:
         from unhang.jobs import api
 
         return getattr(api, name)
@@ -57,6 +67,10 @@ def __getattr__(name: str) -> object:
         from unhang.core.result import Result
 
         return Result
+    if name == "Job":
+        from unhang.jobs.handle import Job
+
+        return Job
     if name in __all__:
         from unhang import errors
 

@@ -43,6 +43,7 @@ class Clocks:
         self.look_reason = ""
         self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
         self.hung = False
+        self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
         self._moved_by = ""  # the last movement that a look saw, in words
         self._announced = NEVER if limits.idle is None else now + limits.idle
         self._idle_warned: float | None = None
@@ -52,6 +53,7 @@ class Clocks:
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
         """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
+        self.longest_silence = max(self.longest_silence, now - self.spoke)
         back: list[Action] = []
         if self.noticed or self._idle_warned is not None:
             back.append(act.Resumed(max(0.0, now - self.life)))

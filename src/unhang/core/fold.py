@@ -86,7 +86,11 @@ class View:
             self.needs_input = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
-        self.phase = {"resumed": "running", "extended": "quiet", "timeout": "stopping"}.get(phase, phase)
+        if phase == "extended":
+            moved = event.get("reason") != "asked for"  # by its own progress, not by a caller
+            self.phase = "quiet" if moved else ("running" if self.phase == "warning" else self.phase)
+        else:
+            self.phase = {"resumed": "running", "timeout": "stopping"}.get(phase, phase)
 
 
 def fold(events: list[ev.Event]) -> View:

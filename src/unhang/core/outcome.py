@@ -69,6 +69,7 @@ class Facts(Record):
     mode: str | None  # "soft" or "hard" once anything was signalled
     duration: float
     silence: float
+    longest_silence: float
     pid: int
     cancelled_by: str
     idle_limit: float | None
@@ -97,6 +98,7 @@ def ended(facts: Facts) -> Ended:
         "terminationMode": facts.mode if killed else None,
         "durationMs": ms(facts.duration),
         "idleMs": ms(facts.silence),
+        "longestSilenceMs": ms(facts.longest_silence),
         "leaked": facts.leaked,
     }
     message = _message(phase, facts)

@@ -2,7 +2,7 @@
 
 Two sizes of sample exist, because a silence is cheap to look at and dear to explain. This is the small one,
 taken on every look; `core.fullsample` is the one that explains. They are two files because this one is on the
-start-up path of every keeper and each NamedTuple costs about 0.4 ms to define.
+path of every keeper, which imports neither `typing` nor anything that does.
 
 A process is its pid *and* its start time, so that a birth and a death show even when the pid is reused.
 Nothing here can read anything: `unhang.procs.sampler.cheap` fills these in, `core.diagnosis.progress` compares
@@ -11,10 +11,10 @@ two of them, and a test can write them down by hand.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from unhang.core.record import Record
 
 
-class CheapProcess(NamedTuple):
+class CheapProcess(Record):
     start: int  # ticks since boot: with the pid, the identity
     ppid: int
     comm: str
@@ -25,7 +25,7 @@ class CheapProcess(NamedTuple):
     faults: int  # major: a page had to be fetched, which is how mapped files are read
 
 
-class CheapSample(NamedTuple):
+class CheapSample(Record):
     at: float  # monotonic seconds
     hz: int  # ticks per second
     processes: dict[int, CheapProcess]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 
 from unhang.core.policy.model import Asked
-from unhang.jobs import foreground
+from unhang.jobs import background, foreground
+from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from unhang.core.result import Result
     from unhang.jobs.request import Duration
@@ -116,3 +118,67 @@ async def arun(
         stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=True,
     )  # fmt: skip
     return await foreground.arun(prepared, data)
+
+
+def start(
+    command: str | Sequence[str],
+    *,
+    shell: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "null",
+    input: str | bytes | None = None,
+    pty: bool = False,
+    keep: bool = False,
+    labels: Mapping[str, str] | None = None,
+    idle: Duration = None,
+    hard: Duration = None,
+    stall: Duration = None,
+    warn: Duration = None,
+    grace: Duration = None,
+    liveness: str | None = None,
+    category: str | None = None,
+) -> Job:
+    """Start a job that outlives this process; returns when it has been started. See `run` for the arguments.
+
+    `stdin="pipe"` lets `job.send()` write to it.
+    """
+    data = input.encode() if isinstance(input, str) else input
+    prepared = _prepared(
+        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
+        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=False,
+    )  # fmt: skip
+    return background.start(prepared, data)
+
+
+async def astart(command: str | Sequence[str], **options: Any) -> Job:
+    """As `start` (same arguments), without blocking the event loop."""
+    import asyncio
+    import functools
+
+    return await asyncio.to_thread(functools.partial(start, command, **options))
+
+
+def job(name: str) -> Job:
+    """A job that is there already: by id, unique prefix, or "@last"."""
+    return attach(here(), name)
+
+
+def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> list[Job]:
+    """The jobs that run (all: those that have ended, too), newest first."""
+    from unhang.jobs import listing
+    from unhang.store.layout import JobDir
+
+    home = here()
+    return [
+        Job(JobDir(home, row.id)) for row in listing.list_jobs(home, running_only=not all, labels=dict(labels or {}))
+    ]
+
+
+def wait_any(jobs: Sequence[Job], timeout: Duration = None) -> list[Job]:
+    """Those that have ended, as soon as one has; empty when the time is over."""
+    from unhang.jobs.following import wait_for_any
+
+    limit = seconds("timeout", timeout)
+    places = wait_for_any([job.place for job in jobs], None if isinstance(limit, str) else limit)
+    return [Job(place) for place in places]

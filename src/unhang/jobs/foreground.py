@@ -6,7 +6,8 @@ import functools
 import os
 
 from unhang.core.spec import INHERIT, NULL
-from unhang.errors import UsageError
+from unhang.errors import UnhangError, UsageError
+from unhang.jobs import maintenance, truth
 from unhang.jobs.gather import result_of
 from unhang.jobs.launching import ServedLauncher, Streams
 from unhang.jobs.request import Prepared
@@ -48,8 +49,11 @@ def begin(prepared: Prepared, data: bytes | None = None, launcher: Launcher | No
         prepared = prepared.replace(spec=prepared.spec.replace(stdin=NULL))
     stdin = input_descriptor(prepared, data)
     try:
-        launcher = launcher or default_launcher()
-        return launcher.launch(homes.locate(os.environ), prepared, Streams(stdin=stdin))
+        home = homes.locate(os.environ)
+        launched = (launcher or default_launcher()).launch(home, prepared, Streams(stdin=stdin))
+        if launcher is None:
+            maintenance.in_a_thread(home)
+        return launched
     finally:
         if stdin is not None:
             os.close(stdin)
@@ -102,4 +106,7 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
 
 
 def _ended(launched: Launched) -> Result:
+    if launched.owner.failure:
+        raise UnhangError(launched.owner.failure)
+    truth.settle(launched.place)  # keeper and guard may both have been killed
     return result_of(launched.place)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import events as ev
 from unhang.core import framing
 from unhang.core.fold import View
 from unhang.core.result import Printed, Result, build
 from unhang.procs import clock
 from unhang.store import files, output
-from unhang.store.reader import EventReader
+from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,20 +32,12 @@ def view_of(place: JobDir) -> View:
         for event in reader.read_new(None if size <= _WHOLE else 1000):
             view.apply(event)
     if size > _WHOLE:
-        with EventReader(place.events, after_seq=max(view.seq, _last_seq(place.events) - 1000)) as end:
+        with EventReader(
+            place.events, after_seq=max(view.seq, (last_event(place.events) or {}).get("seq", 0) - 1000)
+        ) as end:
             for event in end.read_new():
                 view.apply(event)
     return view
-
-
-def _last_seq(path: str) -> int:
-    with open(path, "rb") as file:
-        file.seek(-4 * ev.MAX_LINE, os.SEEK_END)
-        for line in reversed(file.read().splitlines()):
-            event = ev.from_line(line)
-            if event is not None:
-                return int(event["seq"])
-    return 0
 
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:

@@ -27,6 +27,7 @@ class Owner:
         self.sock = sock
         self.ended = False
         self.closed = False
+        self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self._in = b""
 
@@ -62,6 +63,7 @@ class Owner:
             said = json.loads(line)
             self.seq = max(self.seq, int(said.get("seq", 0)))
             self.ended = self.ended or bool(said.get("ended"))
+            self.failure = self.failure or str(said.get("failed", ""))
         return True
 
     def close(self) -> None:

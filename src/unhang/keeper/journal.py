@@ -10,9 +10,8 @@ from unhang.store.eventlog import EventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from collections.abc import Callable
+    from typing import Any
 
     from unhang.keeper.streams import OutputStream
     from unhang.store.layout import JobDir

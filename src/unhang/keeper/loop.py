@@ -278,6 +278,7 @@ class Loop:
             mode=self.ending.mode,
             duration=now - self.started,
             silence=self.dog.silence(now),
+            longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
             pid=self.leader,
             cancelled_by=self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,

@@ -6,6 +6,7 @@ imported before the fork.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 
@@ -51,8 +52,12 @@ def keep(launch: Launch, guard: int) -> None:
     tree = make_tree()
     tree.adopt()
     tag = markers.new_tag(clock.wall())
-    _write_job(launch, guard, tag)
-    journal = Journal(place, tree.allocate)
+    try:
+        _write_job(launch, guard, tag)
+        journal = Journal(place, tree.allocate)
+    except OSError as error:  # nothing has been started: say so to the caller and leave no trace
+        _give_up(launch, f"cannot write to {place.path}: {error.strerror}")
+        return
     server = control.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
     try:
@@ -78,6 +83,14 @@ def keep(launch: Launch, guard: int) -> None:
     _finish(facts, loop, outputs, journal)
     desk.finish(place.control)
     _pass_on_the_rest(outputs, desk)
+
+
+def _give_up(launch: Launch, why: str) -> None:
+    if launch.owner is not None:
+        launch.owner.sendall(json.dumps({"failed": why}).encode() + b"\n")
+    for name in os.listdir(launch.place.path):
+        os.unlink(f"{launch.place.path}/{name}")
+    os.rmdir(launch.place.path)
 
 
 def _spawn(launch: Launch, tag: int) -> spawn.Spawned:

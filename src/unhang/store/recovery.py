@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 from unhang.core import events as ev
@@ -46,7 +47,18 @@ def record_loss(
     stamp: Callable[[], str],
     survivors: list[int] | None = None,
 ) -> bool:
-    """Write the end that the keeper could not write. False: there is one already."""
+    """Write the end that the keeper could not write, once, whoever finds it first. False: there is one already."""
+    lock = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _record_loss(place, ended_pids, how, stamp, survivors or [])
+    finally:
+        os.close(lock)
+
+
+def _record_loss(
+    place: JobDir, ended_pids: list[int], how: str, stamp: Callable[[], str], survivors: list[int]
+) -> bool:
     job = files.read_json(place.job)
     if job is not None:
         files.refuse_newer(job, place.job)
@@ -59,7 +71,7 @@ def record_loss(
         log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
     pid = next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
     what = f"; ended what was left of it ({len(ended_pids)} processes)" if ended_pids else "; nothing of it was left"
-    lost = outcome.lost(f"lost: {how}{what}", None, pid, ended_pids, survivors or [])
+    lost = outcome.lost(f"lost: {how}{what}", None, pid, ended_pids, survivors)
     for stream in ("stdout", "stderr"):
         output.join(place.stream(stream))
     written = log.append_last(ev.exited(lost.phase, lost.message, lost.fields))

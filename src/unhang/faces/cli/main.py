@@ -19,11 +19,23 @@ if TYPE_CHECKING:
 # name → module below unhang.faces.cli, in the order of the help text
 COMMANDS = {
     "run": "run",
+    "start": "start",
+    "ps": "ps",
+    "status": "status",
+    "result": "result",
+    "events": "events",
+    "logs": "logs",
+    "wait": "wait",
+    "send": "send",
+    "extend": "extend",
+    "cancel": "cancel",
     "diagnose": "diagnose",
     "policy": "policy",
     "history": "history",
+    "gc": "gc",
+    "doctor": "doctor",
 }
-_TAKES_A_COMMAND = frozenset({"run"})
+_TAKES_A_COMMAND = frozenset({"run", "start"})
 
 EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
 128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""

@@ -43,9 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("--category", help="as if the caller had named this category")
     explain.add_argument("--idle", metavar="D", help="as if the caller had asked for this")
     explain.add_argument("--hard", metavar="D", help="as if the caller had asked for this")
-    explain.add_argument(
-        "--timeout-sec", metavar="SECONDS", type=float, help="one number for both, as agents send it"
-    )
+    explain.add_argument("--timeout-sec", metavar="SECONDS", type=float, help="one number for both, as agents send it")
     explain.add_argument("--json", action="store_true", help="one JSON object")
     check = verbs.add_parser("check", help="read a policy file and point at what cannot be meant")
     check.add_argument("file")
@@ -131,9 +129,7 @@ def explained(resolution: Resolution) -> dict[str, Any]:
 
 
 def _explained_text(resolution: Resolution) -> str:
-    lines = [
-        f"category  {resolution.category}" + ("   never ends by itself" if resolution.never_ending else "")
-    ]
+    lines = [f"category  {resolution.category}" + ("   never ends by itself" if resolution.never_ending else "")]
     lines.append(f"pattern   {safe(resolution.pattern or '(none)')}")
     lines.append(f"policy    {safe(resolution.policy)}")
     lines.append("pieces")
@@ -153,9 +149,7 @@ def _explained_text(resolution: Resolution) -> str:
         lines.append(f"  {name[:-2]:<6} {value:<9} {sourced.source}{asked}")
     lines.append(f"liveness  {resolution.liveness}")
     if resolution.env:
-        lines.append(
-            "env       " + " ".join(f"{name}={safe(value)}" for name, value in resolution.env.items())
-        )
+        lines.append("env       " + " ".join(f"{name}={safe(value)}" for name, value in resolution.env.items()))
     return "\n".join(lines)
 
 
@@ -186,9 +180,7 @@ def _check(args: argparse.Namespace) -> int:
         _print_json({"file": args.file, "ok": not failed, "findings": shown})
     else:
         for item in shown:
-            print(
-                f"{args.file}:{item['line']}:{item['column']}: {item['level']}: {safe(str(item['message']), 500)}"
-            )
+            print(f"{args.file}:{item['line']}:{item['column']}: {item['level']}: {safe(str(item['message']), 500)}")
         if not shown:
             counts = f"{len(policy.categories)} categories, {len(policy.patterns)} patterns"
             print(f"{args.file}: sound ({counts})")
@@ -202,9 +194,7 @@ def _init(args: argparse.Namespace) -> int:
         with open(args.file, "x", encoding="utf-8") as file:
             file.write(STARTER)
     except FileExistsError:
-        raise UsageError(
-            f"{args.file} is there already; `unhang policy check {args.file}` reads it"
-        ) from None
+        raise UsageError(f"{args.file} is there already; `unhang policy check {args.file}` reads it") from None
     except OSError as error:
         raise UsageError(f"cannot write {args.file}: {error.strerror}") from None
     print(f"wrote {args.file}; try: unhang policy explain 'make integration'")

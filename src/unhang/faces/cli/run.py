@@ -7,10 +7,11 @@ import os
 import sys
 
 from unhang.core import outcome
-from unhang.errors import EXIT_FAILED
+from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.faces.cli import options, talk
 from unhang.faces.cli.terminal import Terminal
 from unhang.faces.cli.watching import Watching
+from unhang.jobs import maintenance
 from unhang.jobs.launching import ForkingLauncher, Launched, Streams
 from unhang.store import home as homes
 
@@ -41,7 +42,9 @@ def main(args: argparse.Namespace) -> int:
     prepared = options.prepared(args, stdin=stdin, foreground=True, size=size)
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
-    launched = ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
+    home = homes.locate(os.environ)
+    launched = ForkingLauncher().launch(home, prepared, streams)
+    maintenance.in_a_child(home)
     say = talk.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"
     watching = Watching(launched, say, terminal if forwards else None)
@@ -60,6 +63,8 @@ def _wait_for_the_guard(launched: Launched) -> None:
 
 
 def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_json: bool) -> int:
+    if launched.owner.failure:
+        raise UnhangError(launched.owner.failure)
     if as_json:
         import json
 
@@ -69,8 +74,11 @@ def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_jso
         json.dump(result.to_json(), sys.stdout, ensure_ascii=False)
         sys.stdout.write("\n")
         sys.stdout.flush()
+    if last is None:  # keeper and guard are both gone: whoever looks next does their work, and that is us
+        from unhang.jobs.handle import Job
+
+        last = Job(launched.place).view().outcome
     if last is None:
-        say.line("the job was lost: both its keeper and its guard are gone")
         return EXIT_FAILED
     say.ending(launched.place.id, last)
     return outcome.exit_code(last)

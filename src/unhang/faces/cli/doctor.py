@@ -1,0 +1,91 @@
+"""`unhang doctor`: does everything work here, and is every record true?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from unhang import __version__
+from unhang.errors import UnhangError
+from unhang.faces.cli import common
+from unhang.jobs.handle import here
+from unhang.jobs.listing import list_jobs
+from unhang.procs import stat
+from unhang.procs.platform import make_tree
+from unhang.procs.wakeup import Wakeup
+from unhang.store import find, home
+
+SUMMARY = "check this machine and repair the records of jobs whose keeper was killed"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    common.add_json(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    checks: list[dict[str, object]] = []
+    for name, check in _CHECKS:
+        try:
+            ok, text = check()
+        except (OSError, UnhangError) as error:
+            ok, text = False, str(error)
+        checks.append({"check": name, "ok": ok, "message": text})
+    healthy = all(check["ok"] for check in checks)
+    if args.json:
+        common.print_json({"version": __version__, "ok": healthy, "checks": checks})
+    else:
+        for entry in checks:
+            common.print_line(f"{'ok ' if entry['ok'] else 'BAD'}  {entry['check']:<12} {entry['message']}")
+    return 0 if healthy else 125
+
+
+def _system() -> tuple[bool, str]:
+    return True, f"unhang {__version__}, Python {sys.version.split()[0]}, {sys.platform} {os.uname().release}"
+
+
+def _state() -> tuple[bool, str]:
+    home.ensure(here())
+    return True, here()
+
+
+def _tree() -> tuple[bool, str]:
+    tree = make_tree()
+    if tree.proof:
+        return True, "trees are ended whole, proved by the kernel (subreaper, pidfd)"
+    return False, "trees are ended by process group and a walk only: a daemon may escape"
+
+
+def _follow() -> tuple[bool, str]:
+    with Wakeup() as wakeup:
+        if wakeup.fd >= 0:
+            return True, "followers are woken by inotify"
+    return False, "no inotify: followers look 20 times a second"
+
+
+def _proc() -> tuple[bool, str]:
+    if stat.start_time(os.getpid()) is None:
+        return False, "/proc cannot be read: no diagnosis, no recovery"
+    return True, "/proc can be read: hangs can be explained"
+
+
+def _records() -> tuple[bool, str]:
+    before = len(find.all_ids(here()))
+    rows = list_jobs(here())  # looking makes every record true
+    running = sum(not row.final for row in rows)
+    lost = sum(row.phase == "lost" for row in rows)
+    return True, f"{before} jobs: {running} running, {lost} lost; every record is true"
+
+
+_CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
+    ("system", _system),
+    ("state", _state),
+    ("trees", _tree),
+    ("following", _follow),
+    ("diagnosis", _proc),
+    ("records", _records),
+)

@@ -1,0 +1,74 @@
+"""`unhang logs`: what a job printed, now or as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unhang.core import framing
+from unhang.faces.cli import common
+from unhang.jobs.following import Follower
+from unhang.store.output import gap_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.jobs.handle import Job
+
+SUMMARY = "what a job printed; -f until it ends"
+_STREAMS = ("stdout", "stderr")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    common.add_job(parser)
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until it ends")
+    parser.add_argument("--stream", choices=_STREAMS, help="one stream only (both: stdout first, then stderr)")
+    parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines")
+    parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
+
+
+def main(args: argparse.Namespace) -> int:
+    job = common.job_of(args)
+    raw = args.raw or not sys.stdout.isatty()
+    streams = (args.stream,) if args.stream else _STREAMS
+    places = dict.fromkeys(streams, 0)
+    if args.tail is not None:
+        for stream in streams:
+            places[stream] = _show_tail(job, stream, args.tail, raw)
+    if not args.follow:
+        if args.tail is None:
+            _show_new(job, places, raw)
+        return 0
+    with Follower(job.place) as follower:
+        while True:
+            follower.new()
+            _show_new(job, places, raw)
+            if follower.ended:
+                return 0
+            follower.wait()
+
+
+def _show_new(job: Job, places: dict[str, int], raw: bool) -> None:
+    for stream, offset in places.items():
+        while True:
+            piece = job.output(stream, offset)
+            if not piece.data:
+                break
+            if piece.offset > offset:
+                _write(gap_line(piece.offset - offset), raw)
+            _write(piece.data, raw)
+            offset = places[stream] = piece.next
+    sys.stdout.flush()
+
+
+def _show_tail(job: Job, stream: str, lines: int, raw: bool) -> int:
+    text = job.tail(stream, 1 << 20).encode("utf-8", "replace")
+    last = text.splitlines(keepends=True)[-lines:] if lines > 0 else []
+    _write(b"".join(last), raw)
+    return job.view().bytes.get(stream, 0)
+
+
+def _write(data: bytes, raw: bool) -> None:
+    if raw:
+        sys.stdout.buffer.write(data)
+    else:
+        sys.stdout.write(framing.harmless(framing.decode(data)))

@@ -1,0 +1,64 @@
+"""`unhang ps`: which jobs there are."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.core.durations import human
+from unhang.faces.cli import common
+from unhang.jobs.handle import here
+from unhang.jobs.listing import list_jobs
+from unhang.jobs.request import split_pairs
+from unhang.procs import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.store.index import Row
+
+SUMMARY = "list the jobs that run (--all: those that have ended, too)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", "-a", action="store_true", help="ended jobs too")
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="only those with this label")
+    parser.add_argument("--quiet", "-q", action="store_true", help="ids only")
+    common.add_json(parser, "print a JSON array")
+
+
+def main(args: argparse.Namespace) -> int:
+    labels = split_pairs("--label", args.label)
+    rows = list_jobs(here(), running_only=not args.all, labels=labels)
+    if args.json:
+        common.print_json([_json(row) for row in rows])
+    elif args.quiet:
+        for row in rows:
+            print(row.id)
+    else:
+        lines = [["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows]
+        for line in common.table(lines):
+            common.print_line(line)
+    return 0
+
+
+def _json(row: Row) -> dict[str, object]:
+    return {
+        "jobId": row.id,
+        "status": row.status,
+        "phase": row.phase,
+        "command": row.command,
+        "cwd": row.cwd,
+        "kind": row.kind,
+        "labels": row.labels,
+        "createdAt": row.created,
+        "endedAt": row.ended,
+        "exitCode": row.exit_code,
+    }
+
+
+def _cells(row: Row) -> list[str]:
+    now = clock.wall()
+    created = clock.parse(row.created)
+    ended = clock.parse(row.ended) if row.ended else now
+    code = f" ({row.exit_code})" if row.exit_code else ""
+    age, took = human(max(0.0, now - created)), human(max(0.0, ended - created))
+    return [row.id, row.status + code, row.phase, age, took, common.shorten(row.command, 80)]

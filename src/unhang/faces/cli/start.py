@@ -1,0 +1,51 @@
+"""`unhang start`: a job in the background. Prints its id, and nothing else, on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.core import outcome
+from unhang.errors import SpawnError
+from unhang.faces.cli import options
+from unhang.faces.cli.common import print_json
+from unhang.jobs import maintenance
+from unhang.jobs.background import wait_until_started
+from unhang.jobs.handle import Job
+from unhang.jobs.launching import ForkingLauncher, Streams
+from unhang.store import home as homes
+
+SUMMARY = "start a command in the background and print its job id"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the job's status as one JSON object instead")
+    parser.add_argument(
+        "--stdin", default="null", metavar="SOURCE", help="null (default), pipe (for unhang send) or @FILE"
+    )
+    options.add_limits(parser)
+    options.add_job(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.stdin == "inherit":
+        args.stdin = "null"  # a background job must not take keys from whoever types next
+    stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
+    if args.pty and stdin == "null":
+        stdin = "pipe"  # a terminal can always be typed at
+    prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
+    home = homes.locate(os.environ)
+    launched = ForkingLauncher().launch(home, prepared, Streams(descriptor))
+    wait_until_started(launched)
+    maintenance.in_a_child(home)
+    job = Job(launched.place)
+    if launched.owner.ended:
+        last = job.view().outcome or {}
+        error = last.get("error") or {}
+        if error.get("code") == "ESPAWN":
+            raise SpawnError(str(error.get("message")), outcome.exit_code(last))
+    if args.json:
+        print_json(job.status())
+    else:
+        print(job.id)
+    return 0

@@ -1,0 +1,59 @@
+"""`unhang status`: where a job stands."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.core.durations import human
+from unhang.faces.cli import common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SUMMARY = "where a job stands: phase, limits, last words, what it waits for"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    common.add_job(parser)
+    common.add_json(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    job = common.job_of(args)
+    status = job.status()
+    if args.json:
+        common.print_json(status)
+        return 0
+    spec = job.spec
+    lines = [
+        ("job", job.id),
+        ("command", common.shorten(str(spec.get("shell") or " ".join(spec.get("argv", []))), 100)),
+        ("directory", str(spec.get("cwd", ""))),
+        ("status", f"{status['status']} ({status['phase']})"),
+        ("took", human((status["durationMs"] or 0) / 1000)),
+        ("limits", _limits(status["limits"])),
+    ]
+    if status["needsInput"]:
+        lines.append(("waits for", f"input: {status['needsInput']['prompt']!r}"))
+    if status["diagnosis"] and status["status"] != "success":
+        lines.append(("why", str(status["diagnosis"].get("reason"))))
+    if status["heartbeat"]:
+        lines.append(("says", str(status["heartbeat"])))
+    if status["error"]:
+        lines.append(("error", str(status["error"].get("message"))))
+    words = (status["stdout"] + status["stderr"]).strip().splitlines()
+    if words:
+        lines.append(("last line", common.shorten(words[-1], 100)))
+    for name, text in lines:
+        common.print_line(f"{name:<10} {text}")
+    return 0
+
+
+def _limits(limits: dict[str, Any]) -> str:
+    shown = []
+    for name, label in (("idleMs", "idle"), ("hardMs", "hard")):
+        entry = limits.get(name) or {}
+        value = entry.get("value")
+        shown.append(f"{label} {'off' if value is None else human(value / 1000)} ({entry.get('source', '?')})")
+    return ", ".join(shown)

@@ -1,0 +1,176 @@
+"""One job, by its id: what every face does with it. Everything is read from disk or asked of its keeper."""
+
+from __future__ import annotations
+
+import binascii
+import os
+
+from unhang.core import framing
+from unhang.jobs import asking, truth
+from unhang.jobs.following import follow, wait_for_all
+from unhang.jobs.gather import result_of, view_of
+from unhang.jobs.request import seconds
+from unhang.store import files, outputreader
+from unhang.store.output import BUDGET
+from unhang.store.reader import EventReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Any
+
+    from unhang.core.events import Event
+    from unhang.core.fold import View
+    from unhang.core.result import Result
+    from unhang.jobs.request import Duration
+    from unhang.store.layout import JobDir
+
+
+class Job:
+    """A handle; making one starts nothing and costs nothing. Any number may point to the same job."""
+
+    def __init__(self, place: JobDir) -> None:
+        self.place = place
+
+    def __repr__(self) -> str:
+        return f"Job({self.id!r})"
+
+    @property
+    def id(self) -> str:
+        return self.place.id
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What was asked for (job.json)."""
+        return files.read_json(self.place.job) or {}
+
+    # --- looking --------------------------------------------------------------------------------------------
+
+    def ended(self) -> bool:
+        return truth.settle(self.place)
+
+    def view(self) -> View:
+        truth.settle(self.place)
+        return view_of(self.place)
+
+    def result(self) -> Result:
+        """Of an ended job; of a running one what is known so far (status "running")."""
+        return result_of(self.place, self.view())
+
+    def status(self) -> dict[str, Any]:
+        """The result so far, and where it stands."""
+        view = self.view()
+        shown = result_of(self.place, view).to_json()
+        shown |= {
+            "phase": view.phase,
+            "pid": view.pid,
+            "startedAt": view.started_at,
+            "lastActivityAt": view.last_activity_at,
+            "endedAt": view.ended_at,
+            "seq": view.seq,
+            "needsInput": view.needs_input,
+            "heartbeat": view.heartbeat,
+            "attempt": view.attempt,
+        }
+        return shown
+
+    def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
+        """`after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
+        truth.settle(self.place)
+        try:
+            reader = EventReader(self.place.events, after_seq=after_seq or 0)
+        except FileNotFoundError:
+            return []
+        with reader:
+            if after_seq is not None or since is None:
+                return reader.read_new(limit)
+            later = [event for event in reader.read_new() if str(event.get("ts", "")) > since]
+            return later if limit is None else later[:limit]
+
+    def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
+        """Events as they come, until the last one (or until the time is over)."""
+        return follow(self.place, after_seq=after_seq, timeout=_plain(timeout))
+
+    async def follow(self, after_seq: int = 0) -> AsyncIterator[Event]:
+        """The same for `async for`."""
+        from unhang.jobs.afollowing import afollow
+
+        async for event in afollow(self.place, after_seq):
+            yield event
+
+    def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> outputreader.Slice:
+        """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
+        view = view_of(self.place)
+        total = view.bytes.get(stream) if view.ended else None
+        head = int(self.spec.get("budget", BUDGET)) // 2
+        parts = outputreader.laid_out(self.place.stream(stream), total=total, head=head)
+        return outputreader.read(parts, offset, limit)
+
+    def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
+        from unhang.store.output import kept
+
+        data, _ = kept(self.place.stream(stream))
+        return framing.decode(framing.whole_start(data[-size:]) if len(data) > size else data)
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    def wait(self, timeout: Duration = None) -> Result:
+        """The result when it has ended; after `timeout` what is known so far (status "running")."""
+        wait_for_all([self.place], _plain(timeout))
+        return self.result()
+
+    async def wait_async(self, timeout: Duration = None) -> Result:
+        import asyncio
+
+        return await asyncio.to_thread(self.wait, timeout)
+
+    # --- asking ---------------------------------------------------------------------------------------------
+
+    def send(self, text: str | bytes = b"", *, eof: bool = False) -> None:
+        """To its stdin (started with stdin="pipe" or on a terminal)."""
+        data = text.encode() if isinstance(text, str) else text
+        self._ask(do="send", data=binascii.b2a_base64(data, newline=False).decode(), eof=eof)
+
+    def extend(self, *, idle: Duration = None, hard: Duration = None) -> None:
+        """More time: added to the limit it has."""
+        self._ask(do="extend", idle=_plain(idle) or 0.0, hard=_plain(hard) or 0.0)
+
+    def resize(self, rows: int, columns: int) -> None:
+        self._ask(do="resize", rows=rows, columns=columns)
+
+    def cancel(self, *, force: bool = False, wait: bool = True, by: str = "request") -> Result:
+        """End it by the ladder (`force`: at once). Of an ended job: its result."""
+        try:
+            asking.ask(self.place, do="cancel", force=force, by=by)
+        except asking.JobHasEnded:
+            pass
+        return self.wait() if wait else self.result()
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        if truth.settle(self.place):
+            raise asking.JobHasEnded(f"job {self.id} has ended")
+        return asking.ask(self.place, **request)
+
+    def ping(self) -> dict[str, Any]:
+        return self._ask(do="ping")
+
+
+def _plain(value: Duration) -> float | None:
+    number = seconds("timeout", value)
+    if isinstance(number, str):
+        return None
+    return number
+
+
+def attach(home: str, name: str) -> Job:
+    """By id, unique prefix or @last."""
+    from unhang.store.find import job
+
+    return Job(job(home, name))
+
+
+def here() -> str:
+    """The state directory of this user."""
+    from unhang.store.home import locate
+
+    return locate(os.environ)

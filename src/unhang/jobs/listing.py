@@ -1,0 +1,106 @@
+"""All jobs of this user, and letting old ones go."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core import events as ev
+from unhang.core import retention
+from unhang.jobs import truth
+from unhang.procs import clock
+from unhang.store import files, find
+from unhang.store import home as homes
+from unhang.store.index import Index, Row
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.retention import Keep
+
+
+def index_path(home: str) -> str:
+    return os.path.join(home, homes.INDEX)
+
+
+def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] | None = None) -> list[Row]:
+    """Newest first; every row is true at the moment it was read."""
+    ids = find.all_ids(home)
+    if not ids:
+        return []
+    with Index(index_path(home)) as index:
+        index.refresh(ids, lambda job: read_row(JobDir(home, job)))
+        rows = index.rows(running_only=running_only)
+    wanted = (labels or {}).items()
+    return [row for row in rows if all(row.labels.get(name) == value for name, value in wanted)]
+
+
+def read_row(place: JobDir) -> Row | None:
+    """None: it is just being born, or was removed while we looked."""
+    final = truth.settle(place)
+    job = files.read_json(place.job)
+    last = last_event(place.events)
+    if last is None or (job is None and not final):
+        return None
+    job = job or {}
+    status = files.read_json(place.status) or {}
+    phase = str(last.get("phase") if final else status.get("phase", "running"))
+    return Row(
+        id=place.id,
+        created=str(job.get("createdAt") or last.get("ts", "")),
+        command=_command(job),
+        cwd=str(job.get("cwd", "")),
+        labels={str(k): str(v) for k, v in (job.get("labels") or {}).items()},
+        kind=str(job.get("kind", "command")),
+        status=str(last.get("status", "error")) if final else "running",
+        phase=phase,
+        started=job.get("createdAt"),
+        ended=str(last["ts"]) if final and last["type"] == ev.EXITED else None,
+        exit_code=last.get("exitCode") if final else None,
+        bytes=folder_size(place.path) if final else 0,
+        final=final,
+    )
+
+
+def _command(job: dict[str, object]) -> str:
+    from unhang.core.spec import quote
+
+    if job.get("shell") is not None:
+        return str(job["shell"])
+    argv = job.get("argv")
+    return " ".join(quote(str(word)) for word in argv) if isinstance(argv, list) else "?"
+
+
+def folder_size(path: str) -> int:
+    total = 0
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        pass
+    return total
+
+
+def collect(home: str, keep: Keep) -> list[str]:
+    """Let old jobs go; the ids of those."""
+    rows = [row for row in list_jobs(home) if row.final and row.ended]
+    offered = [retention.Ended(row.id, clock.parse(row.ended or ""), row.bytes) for row in rows]
+    removed = [job for job in retention.choose(offered, keep, clock.wall()) if remove(JobDir(home, job))]
+    if removed:
+        with Index(index_path(home)) as index:
+            index.refresh(find.all_ids(home), lambda job: read_row(JobDir(home, job)))
+    return removed
+
+
+def remove(place: JobDir) -> bool:
+    """Only what has ended; a flat directory of ours, so nothing is followed anywhere."""
+    if not truth.has_ended(place):
+        return False
+    try:
+        for name in os.listdir(place.path):
+            os.unlink(os.path.join(place.path, name))
+        os.rmdir(place.path)
+    except OSError:
+        return False
+    return True

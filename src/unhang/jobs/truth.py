@@ -1,0 +1,117 @@
+"""No job may be called running when nothing runs, or ended when something does.
+
+Every command that looks at a job asks here first. A keeper is identified by pid *and* start time *and* boot: a record
+of a pid alone would one day name somebody else's process. When the keeper is gone without having recorded the end, its
+guard is about to; when that is gone too, whoever looks does their work: ends what carries the job's marks, cuts off a
+torn line, records the loss (under a lock: two may look at once).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from unhang.core import events as ev
+from unhang.procs import clock, markers, stat
+from unhang.store import files, reader
+from unhang.store.recovery import record_loss
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.store.layout import JobDir
+
+# How long a directory without a record may take to get one (a keeper that is just being born).
+BIRTH = 10.0
+# How long the guard may take to end the tree before a finder helps.
+GUARD_PATIENCE = 5.0
+_ROUNDS = 50
+_PAUSE = 0.02
+
+
+def has_ended(place: JobDir) -> bool:
+    """By the last record alone."""
+    last = reader.last_event(place.events)
+    return last is not None and last["type"] == ev.EXITED
+
+
+def keeper_lives(job: dict[str, Any]) -> bool:
+    keeper = job.get("keeper") or {}
+    if keeper.get("boot") != stat.boot_id():
+        return False
+    return stat.is_alive(int(keeper.get("pid", 0)), str(keeper.get("start")))
+
+
+def _guard_lives(job: dict[str, Any]) -> bool:
+    keeper = job.get("keeper") or {}
+    return keeper.get("boot") == stat.boot_id() and stat.is_alive(
+        int(keeper.get("guard", 0)), str(keeper.get("guardStart"))
+    )
+
+
+def settle(place: JobDir) -> bool:
+    """Make the record true. True: the job has ended (now or before); False: it runs."""
+    if has_ended(place):
+        return True
+    job = files.read_json(place.job)
+    if job is None:
+        return _settle_unborn(place)
+    if keeper_lives(job):
+        return has_ended(place)
+    if _guard_lives(job) and _wait_for_guard(int(job["keeper"]["guard"])) and has_ended(place):
+        return True
+    return _recover(place, job)
+
+
+def _wait_for_guard(pid: int) -> bool:
+    from unhang.procs.wakeup import Wakeup
+
+    with Wakeup() as wakeup:
+        deadline = clock.monotonic() + GUARD_PATIENCE
+        if not wakeup.add_process(pid):
+            return True
+        return wakeup.wait(deadline - clock.monotonic())
+
+
+def _settle_unborn(place: JobDir) -> bool:
+    try:
+        age = clock.wall() - os.stat(place.path).st_mtime
+    except FileNotFoundError:
+        return True
+    if age < BIRTH:
+        return False
+    record_loss(place, [], how="it was never started", stamp=clock.now)
+    return True
+
+
+def _recover(place: JobDir, job: dict[str, Any]) -> bool:
+    keeper = job.get("keeper") or {}
+    if keeper.get("boot") != stat.boot_id():
+        record_loss(place, [], how="the machine was restarted", stamp=clock.now)
+        return True
+    ended, left = sweep(place.id, keeper.get("tag"))
+    record_loss(place, ended, how="its keeper and its guard are gone", stamp=clock.now, survivors=left)
+    return True
+
+
+def sweep(job_id: str, tag: int | None) -> tuple[list[int], list[int]]:
+    """End everything that carries the marks of a job nobody owns: (ended, survived)."""
+    from unhang.procs.linux import signal_one
+    from unhang.procs.wakeup import Wakeup
+
+    ended: dict[int, None] = {}
+    for _ in range(_ROUNDS):
+        found = markers.find(job_id, tag)
+        if not found:
+            return list(ended), []
+        with Wakeup() as wakeup:
+            for process in found:
+                wakeup.add_process(process.pid)
+                try:
+                    if signal_one(process, (signal.SIGKILL,), direct=False):
+                        ended[process.pid] = None
+                except PermissionError:
+                    continue
+            wakeup.wait(_PAUSE)
+    return list(ended), [process.pid for process in markers.find(job_id, tag)]

@@ -1,0 +1,233 @@
+"""Finished runs, in SQLite, and what they say about a command: counts, quantiles, timeouts in a row.
+
+The table shares `index.db` with the list of jobs and touches nothing else there. Every run is kept, but
+only one that `core.policy.learn.teaches` allows has `teaches = 1`, and only those are asked for limits. WAL
+and a busy timeout let any number of keepers write at once; each run is one short transaction, so none is
+lost.
+
+What is asked for a limit is the last `WINDOW` runs: a project that became slower is believed after a while,
+and the answer takes the same time after a million runs as after a thousand.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from unhang.core.policy.learn import Profile, rank
+from unhang.errors import StateError
+
+# Enough for a p99 that means something; more would only hold on to the past.
+WINDOW = 500
+# What is older is dropped now and then, so that the file does not grow for ever.
+KEPT = 200_000
+_BUSY_SECONDS = 10.0
+_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS history_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history_runs (
+    id INTEGER PRIMARY KEY,
+    command TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    started_at REAL NOT NULL,
+    duration REAL NOT NULL,
+    silence REAL NOT NULL,
+    status TEXT NOT NULL,
+    timeout_reason TEXT,
+    teaches INTEGER NOT NULL,
+    job TEXT
+);
+CREATE INDEX IF NOT EXISTS history_by_command ON history_runs (command, directory, teaches, id);
+"""
+
+
+class Run(NamedTuple):
+    """One finished run. Seconds; `command` is `core.policy.key.command_key` of what was run."""
+
+    command: str
+    directory: str
+    started_at: float
+    duration: float
+    silence: float
+    status: str
+    timeout_reason: str | None = None
+    teaches: bool = True
+    job: str | None = None
+
+
+class Summary(NamedTuple):
+    """What `unhang history` shows of one command in one directory."""
+
+    command: str
+    directory: str
+    runs: int
+    succeeded: int
+    median: float
+    p95: float
+    longest: float
+    longest_silence: float
+    idle_timeouts: int
+    hard_timeouts: int
+    last_at: float
+    recent: tuple[float, ...]
+
+
+class History:
+    """`path` is the database file, made when the first run is added."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    # -- writing
+
+    def add(self, run: Run) -> None:
+        with self._writing() as db:
+            cursor = db.execute(
+                "INSERT INTO history_runs (command, directory, started_at, duration, silence, status,"
+                " timeout_reason, teaches, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*run[:7], int(run.teaches), run.job),
+            )
+            if cursor.lastrowid is not None and cursor.lastrowid % 1000 == 0:
+                db.execute("DELETE FROM history_runs WHERE id <= ?", (cursor.lastrowid - KEPT,))
+
+    # -- reading
+
+    def profile(self, command: str, directory: str, quantile: float = 0.95) -> Profile | None:
+        """What the last runs that may teach say; None when there are none."""
+        with self._reading() as db:
+            if db is None:
+                return None
+            rows = db.execute(
+                "SELECT duration, silence FROM history_runs"
+                " WHERE command = ? AND directory = ? AND teaches = 1 ORDER BY id DESC LIMIT ?",
+                (command, directory, WINDOW),
+            ).fetchall()
+        if not rows:
+            return None
+        durations = sorted(row[0] for row in rows)
+        silences = sorted(row[1] for row in rows)
+        at = rank(len(rows), quantile)
+        return Profile(len(rows), durations[at], silences[at], quantile, durations[rank(len(rows), 0.5)])
+
+    def last_statuses(self, command: str, directory: str, count: int = 3) -> list[str]:
+        """How the newest runs ended, newest first: what the circuit breaker looks at."""
+        with self._reading() as db:
+            if db is None:
+                return []
+            rows = db.execute(
+                "SELECT status FROM history_runs WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT ?",
+                (command, directory, count),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def summary(self, command: str | None = None, directory: str | None = None, limit: int = 20) -> list[Summary]:
+        """The commands that ran last, newest first; `command` is matched as a part of the text."""
+        with self._reading() as db:
+            if db is None:
+                return []
+            groups = db.execute(
+                "SELECT command, directory FROM history_runs WHERE (?1 IS NULL OR instr(command, ?1) > 0)"
+                " AND (?2 IS NULL OR directory = ?2) GROUP BY command, directory"
+                " ORDER BY max(id) DESC LIMIT ?3",
+                (command, directory, limit),
+            ).fetchall()
+            return [self._summary(db, *group) for group in groups]
+
+    def _summary(self, db: sqlite3.Connection, command: str, directory: str) -> Summary:
+        key = (command, directory)
+        runs, succeeded, idle, hard, last, silence, longest = db.execute(
+            "SELECT count(*), sum(status = 'success'), sum(timeout_reason = 'no_output_timeout'),"
+            " sum(timeout_reason = 'exec_timeout'), max(started_at), max(silence), max(duration) FROM"
+            " (SELECT * FROM history_runs WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT 5000)",
+            key,
+        ).fetchone()
+        rows = db.execute(
+            "SELECT duration FROM history_runs WHERE command = ? AND directory = ? AND status = 'success'"
+            " ORDER BY id DESC LIMIT ?",
+            (*key, WINDOW),
+        ).fetchall()
+        recent = tuple(row[0] for row in reversed(rows[:40]))
+        ordered = sorted(row[0] for row in rows) or [0.0]
+        return Summary(
+            command,
+            directory,
+            runs,
+            succeeded or 0,
+            ordered[rank(len(ordered), 0.5)],
+            ordered[rank(len(ordered), 0.95)],
+            longest,
+            silence,
+            idle or 0,
+            hard or 0,
+            last,
+            recent,
+        )
+
+    # -- the file
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that has the write lock from its beginning: it waits rather than fail half-way."""
+        try:
+            db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        except sqlite3.Error as error:
+            raise StateError(f"cannot open the history {self.path}: {error}") from None
+        try:
+            _prepare(db)
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StateError(f"cannot write the history {self.path}: {error}") from None
+        finally:
+            db.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """None where there is no history yet: asking for one does not make a file."""
+        if not os.path.exists(self.path):
+            yield None
+            return
+        try:
+            db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        except sqlite3.Error as error:
+            raise StateError(f"cannot open the history {self.path}: {error}") from None
+        try:
+            found = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'history_runs'").fetchone()
+            yield db if found else None
+        except sqlite3.Error as error:
+            raise StateError(f"cannot read the history {self.path}: {error}") from None
+        finally:
+            db.close()
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """The tables, once; a newer version of them is read but never written."""
+    version = _version(db)
+    if version is None:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            # another writer is making the same file at this moment and does it for us: this one statement does not wait
+            pass
+        db.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA.split(";"):
+            if statement.strip():
+                db.execute(statement)
+        db.execute("INSERT OR IGNORE INTO history_meta VALUES ('version', ?)", (str(_VERSION),))
+        db.execute("COMMIT")
+    elif version > _VERSION:
+        raise StateError(f"the history was written by a newer unhang (format {version}, this one knows {_VERSION})")
+    # a run lost in a power cut is no loss; waiting for the disk at the end of every job would be
+    db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _version(db: sqlite3.Connection) -> int | None:
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'history_meta'").fetchone() is None:
+        return None
+    row = db.execute("SELECT value FROM history_meta WHERE name = 'version'").fetchone()
+    return None if row is None else int(row[0])

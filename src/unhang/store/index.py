@@ -1,0 +1,121 @@
+"""The list of jobs, in SQLite: a cache. The job directories are the truth, and it is made anew from them at need.
+
+Only jobs that are not final in here are ever looked at again, so a listing costs what is new and what runs, however
+many have ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+VERSION = 1
+_BUSY_MS = 5000
+_COLUMNS = "id, created, command, cwd, labels, kind, status, phase, started, ended, exit_code, bytes, final"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    id TEXT PRIMARY KEY, created TEXT NOT NULL, command TEXT NOT NULL, cwd TEXT NOT NULL, labels TEXT NOT NULL,
+    kind TEXT NOT NULL, status TEXT NOT NULL, phase TEXT NOT NULL, started TEXT, ended TEXT, exit_code INTEGER,
+    bytes INTEGER NOT NULL, final INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS jobs_by_time ON jobs (created);
+"""
+
+
+class Row(Record):
+    """One job, as a list shows it."""
+
+    id: str
+    created: str
+    command: str
+    cwd: str
+    labels: dict[str, str]
+    kind: str
+    status: str
+    phase: str
+    started: str | None
+    ended: str | None
+    exit_code: int | None
+    bytes: int
+    final: bool
+
+
+class Index:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._prepare(sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None))
+        except sqlite3.OperationalError:
+            # no room, no right to write, or a format of the future: the list can be made in memory as well
+            return self._prepare(sqlite3.connect(":memory:", isolation_level=None))
+        except sqlite3.DatabaseError:
+            self._discard()
+            return self._prepare(sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None))
+
+    def _prepare(self, db: sqlite3.Connection) -> sqlite3.Connection:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            db.close()
+            raise sqlite3.OperationalError(f"format {version} is newer than {VERSION}")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=OFF")  # a cache: nothing is lost that cannot be read again
+        db.executescript(_SCHEMA)
+        db.execute(f"PRAGMA user_version={VERSION}")
+        return db
+
+    def _discard(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                os.unlink(self.path + suffix)
+            except FileNotFoundError:
+                pass
+
+    def refresh(self, ids: Iterable[str], read: Callable[[str], Row | None]) -> list[Row]:
+        """Bring it up to date with the directories that are there; the rows that became final just now."""
+        there = set(ids)
+        known = {row[0]: bool(row[1]) for row in self._db.execute("SELECT id, final FROM jobs")}
+        rows = [row for row in (read(job) for job in there if not known.get(job, False)) if row is not None]
+        gone = [(job,) for job in known if job not in there]
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            marks = ", ".join("?" for _ in Row.__match_args__)
+            self._db.executemany(f"INSERT OR REPLACE INTO jobs ({_COLUMNS}) VALUES ({marks})", map(_values, rows))
+            self._db.executemany("DELETE FROM jobs WHERE id = ?", gone)
+        finally:
+            self._db.execute("COMMIT")
+        return [row for row in rows if row.final]
+
+    def rows(self, *, running_only: bool = False) -> list[Row]:
+        """Newest first."""
+        where = "WHERE final = 0" if running_only else ""
+        query = f"SELECT {_COLUMNS} FROM jobs {where} ORDER BY created DESC, id"
+        return [_row(values) for values in self._db.execute(query)]
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _values(row: Row) -> tuple[object, ...]:
+    values = row.to_dict() | {"labels": json.dumps(row.labels), "final": int(row.final)}
+    return tuple(values[name] for name in Row.__match_args__)
+
+
+def _row(values: tuple[object, ...]) -> Row:
+    fields = dict(zip(Row.__match_args__, values, strict=True))
+    return Row(**fields | {"labels": json.loads(str(fields["labels"])), "final": bool(fields["final"])})  # type: ignore[arg-type]

@@ -1,0 +1,62 @@
+"""Reading what a job printed, by position in the stream, while it runs and after it has ended."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core.record import Record
+from unhang.store.output import Piece, gap_line, pieces
+
+
+class Slice(Record):
+    """`data` starts at byte `offset` of the stream; `next` is where to read on. A gap is skipped: offset > asked."""
+
+    offset: int
+    data: bytes
+    next: int
+
+
+def laid_out(path: str, *, total: int | None, head: int) -> list[Piece]:
+    """Where which bytes are. `total`: of an ended job (its file may be joined from two parts); None: it runs."""
+    found = pieces(path)
+    if total is None or len(found) != 1 or found[0].length == total:
+        return found
+    size = found[0].length
+    for digits in range(1, 20):
+        mark = len(gap_line(10 ** (digits - 1)))
+        kept = size - mark
+        missing = total - kept
+        if missing > 0 and len(str(missing)) == digits and kept >= head:
+            tail = kept - head
+            return [Piece(0, head, path), Piece(total - tail, tail, path, head + mark)]
+    return found
+
+
+def read(parts: list[Piece], offset: int, limit: int) -> Slice:
+    """Up to `limit` bytes from `offset` on; from the first byte that is still there if those are gone."""
+    data = b""
+    at = offset
+    for piece in parts:
+        end = piece.position + piece.length
+        if end <= at:
+            continue
+        if data and piece.position != at + len(data):
+            break  # a gap: the caller reads on behind it
+        if not data:
+            at = max(at, piece.position)
+        start = at + len(data) - piece.position
+        data += _pread(piece.path, piece.skip + start, min(limit - len(data), piece.length - start))
+        if len(data) >= limit:
+            break
+    return Slice(at, data, at + len(data))
+
+
+def _pread(path: str, position: int, count: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return b""
+    try:
+        return os.pread(fd, count, position) if count > 0 else b""
+    finally:
+        os.close(fd)
