@@ -64,7 +64,7 @@ def run(prepared: Prepared, data: bytes | None = None) -> Result:
     launched = begin(prepared, data)
     owner = launched.owner
     try:
-        while owner.hear():
+        while not owner.ended and owner.hear():
             pass
     except BaseException:
         owner.cancel("SIGINT")
@@ -92,7 +92,7 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
     loop = asyncio.get_running_loop()
     try:
         try:
-            while owner.heard(await loop.sock_recv(line, 1 << 16)):
+            while not owner.ended and owner.heard(await loop.sock_recv(line, 1 << 16)):
                 pass
         except asyncio.CancelledError:
             owner.cancel("cancellation of its task")

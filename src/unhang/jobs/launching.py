@@ -8,11 +8,12 @@ import sys
 from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import owner as owners
+from unhang.keeper import spare
 from unhang.store import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
     from typing import Protocol
 
     from unhang.jobs.request import Prepared
@@ -36,21 +37,28 @@ class Launched(Record):
     guard: int | None  # our child, if we forked it ourselves
 
 
+def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) -> tuple[bytes, list[int]]:
+    given = {"owner": owner} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
+    request = {"home": place.home, "id": place.id, "spec": prepared.spec.to_json(), "env": prepared.env}
+    return spare.pack(request | {"fds": list(given)}), list(given.values())
+
+
 class ForkingLauncher:
-    """For a process with one thread."""
+    """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
+
+    def __init__(self) -> None:
+        self._spare = spare.make()
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
-        from unhang.keeper.birth import launch
-        from unhang.keeper.main import Launch
-
         place = layout.create(home)
         ours, theirs = owners.pair()
-        guard = launch(
-            Launch(place, prepared.spec, prepared.env, streams.stdin, streams.stdout, streams.stderr, theirs),
-            in_child=ours.close,
-        )
-        theirs.close()
-        return Launched(place, owners.Owner(ours), guard)
+        try:
+            self._spare.give(*_message(place, prepared, streams, theirs.fileno()))
+        except OSError as error:
+            raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
+        finally:
+            theirs.close()
+        return Launched(place, owners.Owner(ours), self._spare.guard)
 
 
 class ServedLauncher:
@@ -60,27 +68,15 @@ class ServedLauncher:
         import threading  # only here: a command line has no threads and no time for the import
 
         self._lock = threading.Lock()
-        self._line: socket.socket | None = None
+        self._line: socket | None = None
         self._pid = 0  # the process that started the server: a fork of it needs one of its own
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
-        from unhang.keeper.forkserver import encode
-
         place = layout.create(home)
         ours, theirs = owners.pair()
-        given = {"owner": theirs.fileno()} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
-        request = encode(
-            {
-                "home": place.home,
-                "id": place.id,
-                "spec": prepared.spec.to_json(),
-                "env": prepared.env,
-                "fds": list(given),
-            }
-        )
         try:
             with self._lock:
-                self._send(request, list(given.values()))
+                self._send(*_message(place, prepared, streams, theirs.fileno()))
         except OSError as error:
             ours.close()
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
@@ -88,16 +84,11 @@ class ServedLauncher:
             theirs.close()
         return Launched(place, owners.Owner(ours), None)
 
-    def _send(self, request: bytes, fds: list[int]) -> None:
-        import array
-        import socket
-
+    def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
             line = self._connected()
             try:
-                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-                sent = line.sendmsg([request], rights)
-                line.sendall(request[sent:])
+                spare.send(line, message, fds)
                 return
             except OSError:  # somebody ended the server: start another, once
                 line.close()
@@ -105,18 +96,16 @@ class ServedLauncher:
                 if attempt == 2:
                     raise
 
-    def _connected(self) -> socket.socket:
+    def _connected(self) -> socket:
         if self._line is None or self._pid != os.getpid():
             self._line = start_server()
             self._pid = os.getpid()
         return self._line
 
 
-def start_server() -> socket.socket:
+def start_server() -> socket:
     """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
-    import socket
-
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ours, theirs = owners.pair()
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     code = f"import sys; sys.path.insert(0, {root!r}); from unhang.keeper.forkserver import main; main(3)"
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

@@ -10,27 +10,31 @@ import os
 import signal
 import time
 
+from unhang.keeper import spare
 from unhang.procs import clock
 from unhang.procs.platform import make_tree
+from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
+
     from unhang.procs.base import Tree
-    from unhang.store.layout import JobDir
 
 # between rounds of SIGKILL while something does not die (another user's process, the kernel holds it)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 1.0
 
 
-def guard(place: JobDir, tree: Tree, keeper: int) -> None:
-    """Returns when the job is over and nothing of it is left."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # meant for the keeper, which ends the job properly
+def guard(line: socket, tree: Tree, keeper: int) -> None:
+    """Returns when the job is over and nothing of it is left. What the job is waits in `line` until it matters."""
     _, status = os.waitpid(keeper, 0)
     ended = end_all(tree)
     if status != 0:
-        record_loss(place, ended, how=_how(status), stamp=clock.now)
+        received = spare.receive(line)
+        if received is not None:
+            place = JobDir(received[0]["home"], received[0]["id"])
+            record_loss(place, ended, how=_how(status), stamp=clock.now)
 
 
 def _how(status: int) -> str:

@@ -63,7 +63,7 @@ class Journal:
             self._say(stream, now)
         self._append(event)
         if event["type"] != ev.STARTED:  # a job that ends at once needs no view before its last
-            self._write_status()
+            self.write_status()
 
     def _append(self, event: ev.Event) -> None:
         written = self._log.append(event)
@@ -76,9 +76,8 @@ class Journal:
         written = self._log.append_last(event)
         if written is not None:
             self.view.apply(written)
-        self._write_status()
 
-    def _write_status(self) -> None:
+    def write_status(self) -> None:
         view = self.view
         status: dict[str, Any] = {
             "jobId": self.job_id,

@@ -19,6 +19,10 @@ class SignalPipe:
         for number in (signal.SIGCHLD, signal.SIGCONT, *_STOP):
             signal.signal(number, _ignore)
 
+    @property
+    def fds(self) -> set[int]:
+        return {self.fd, self._write_end}
+
     def continued(self, ready: dict[int, int]) -> bool:
         """Have we been stopped? (Read it first: it decides how the silence that just passed is counted.)"""
         if self.fd in ready:

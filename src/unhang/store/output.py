@@ -37,11 +37,15 @@ class OutputStore:
         self._path = path
         self._head = max(1, budget // 2)
         self._segment = max(1, (budget - self._head) // _SEGMENTS)
-        self._fd = _create(path)
+        self._fd = -1
         self._room = self._head
         self._segments: list[int] = []  # positions, oldest first
         self._recent: list[bytes] = []
         self._recent_size = 0
+        try:
+            self._fd = _create(path)
+        except OSError:
+            self._abandon()
 
     def write(self, data: memoryview) -> None:
         self._remember(data)

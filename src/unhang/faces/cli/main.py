@@ -5,16 +5,10 @@ One command a file, each with `SUMMARY`, `configure(parser)` and `main(args) →
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import sys
 
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 # name → module below unhang.faces.cli, in the order of the help text
 COMMANDS = {
@@ -39,13 +33,6 @@ _TAKES_A_COMMAND = frozenset({"run", "start"})
 
 EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
 128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""
-
-
-class Parser(argparse.ArgumentParser):
-    """Errors are one line: what is wrong, and where to look."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
 def run(argv: list[str]) -> int:
@@ -88,29 +75,36 @@ def _dispatch(argv: list[str]) -> int:
     name = argv[0]
     if name not in COMMANDS:
         raise UsageError(f"no such command: {name!r} (see: unhang --help)")
-    module = importlib.import_module(f"unhang.faces.cli.{COMMANDS[name]}")
-    parser = Parser(prog=f"unhang {name}", description=module.SUMMARY, epilog=EPILOG, allow_abbrev=False)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    module.configure(parser)
     words, command = argv[1:], None
-    if name in _TAKES_A_COMMAND and "--" in words:
-        at = words.index("--")
-        words, command = words[:at], words[at + 1 :]
+    launcher = None
+    if name in _TAKES_A_COMMAND:
+        if "--" in words:
+            at = words.index("--")
+            words, command = words[:at], words[at + 1 :]
+        if not {"-h", "--help"} & set(words):
+            # before the imports below: the keeper gets ready in the meantime, on another core
+            from unhang.jobs.launching import ForkingLauncher
+
+            launcher = ForkingLauncher()
+    from unhang.faces.cli.parsing import load, parser_of
+
+    module = load(COMMANDS[name])
+    parser = parser_of(name, module, EPILOG)
     try:
         args = parser.parse_args(words)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     if command is not None:
         args.command = [*getattr(args, "command", []), *command]
-    code = module.main(args)
-    assert isinstance(code, int)
-    return code
+    args.launcher = launcher
+    return module.main(args)
 
 
 def overview() -> str:
     lines = ["usage: unhang COMMAND …", "", "Runs commands and agents so that nothing hangs unnoticed.", ""]
+    from unhang.faces.cli.parsing import load
+
     for name, module_name in COMMANDS.items():
-        summary = importlib.import_module(f"unhang.faces.cli.{module_name}").SUMMARY
-        lines.append(f"  {name:<10} {summary}")
+        lines.append(f"  {name:<10} {load(module_name).SUMMARY}")
     lines += ["", "unhang COMMAND --help says more.", "", EPILOG]
     return "\n".join(lines)

@@ -94,7 +94,7 @@ def _explain(args: argparse.Namespace) -> int:
     if resolution.wants_history:
         resolution = _with_history(command, policy, asked)
     if args.json:
-        _print_json(explained(resolution))
+        _print_json(resolution.to_json())
     else:
         print(_explained_text(resolution))
     return 0
@@ -111,21 +111,6 @@ def _with_history(command: str | list[str], policy: Policy, asked: Asked) -> Res
     history = History(os.path.join(home.locate(os.environ), home.INDEX))
     profile = history.profile(command_key(command), os.getcwd(), learn.quantile)
     return resolve(command, policy, asked, profile)
-
-
-def explained(resolution: Resolution) -> dict[str, Any]:
-    """What `--json` prints, and what other faces show."""
-    return {
-        "category": resolution.category,
-        "neverEnding": resolution.never_ending,
-        "pattern": resolution.pattern,
-        "policy": resolution.policy,
-        "liveness": resolution.liveness,
-        "limits": resolution.limits_json(),
-        "retry": resolution.retry,
-        "env": resolution.env,
-        "pieces": [piece.to_json() for piece in resolution.pieces],
-    }
 
 
 def _explained_text(resolution: Resolution) -> str:

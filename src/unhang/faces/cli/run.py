@@ -12,7 +12,7 @@ from unhang.faces.cli import options, talk
 from unhang.faces.cli.terminal import Terminal
 from unhang.faces.cli.watching import Watching
 from unhang.jobs import maintenance
-from unhang.jobs.launching import ForkingLauncher, Launched, Streams
+from unhang.jobs.launching import Launched, Streams
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
     home = homes.locate(os.environ)
-    launched = ForkingLauncher().launch(home, prepared, streams)
+    launched = args.launcher.launch(home, prepared, streams)
     maintenance.in_a_child(home)
     say = talk.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"

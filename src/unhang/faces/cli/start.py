@@ -12,7 +12,7 @@ from unhang.faces.cli.common import print_json
 from unhang.jobs import maintenance
 from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job
-from unhang.jobs.launching import ForkingLauncher, Streams
+from unhang.jobs.launching import Streams
 from unhang.store import home as homes
 
 SUMMARY = "start a command in the background and print its job id"
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
         stdin = "pipe"  # a terminal can always be typed at
     prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = homes.locate(os.environ)
-    launched = ForkingLauncher().launch(home, prepared, Streams(descriptor))
+    launched = args.launcher.launch(home, prepared, Streams(descriptor))
     wait_until_started(launched)
     maintenance.in_a_child(home)
     job = Job(launched.place)
