@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unhang.core.policy.learn import Profile, rank
 from unhang.errors import StateError
@@ -41,7 +41,41 @@ CREATE TABLE IF NOT EXISTS history_runs (
     teaches INTEGER NOT NULL,
     job TEXT
 );
-CREATE INDEX IF NOT EXISTS history_by_command ON history_runs (command, directory, teaches, id);
+CREATE INDEX IF NOT EXISTS history_by_command ON history_runs (command, directory, id);
+CREATE INDEX IF NOT EXISTS history_teaching ON history_runs (command, directory, id, duration, silence)
+    WHERE teaches = 1;
+CREATE TABLE IF NOT EXISTS history_commands (
+    command TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    last_id INTEGER NOT NULL,
+    last_at REAL NOT NULL,
+    runs INTEGER NOT NULL,
+    succeeded INTEGER NOT NULL,
+    idle_timeouts INTEGER NOT NULL,
+    hard_timeouts INTEGER NOT NULL,
+    longest REAL NOT NULL,
+    longest_silence REAL NOT NULL,
+    PRIMARY KEY (command, directory)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS history_newest ON history_commands (last_id);
+"""
+
+_ADD = """
+INSERT INTO history_runs (command, directory, started_at, duration, silence, status, timeout_reason, teaches, job)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+# Totals are kept as they come: adding them up for every listing would read everything that ever ran.
+_COUNT = """
+INSERT INTO history_commands VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+ON CONFLICT (command, directory) DO UPDATE SET
+    last_id = excluded.last_id,
+    last_at = excluded.last_at,
+    runs = runs + 1,
+    succeeded = succeeded + excluded.succeeded,
+    idle_timeouts = idle_timeouts + excluded.idle_timeouts,
+    hard_timeouts = hard_timeouts + excluded.hard_timeouts,
+    longest = max(longest, excluded.longest),
+    longest_silence = max(longest_silence, excluded.longest_silence)
 """
 
 
@@ -85,14 +119,26 @@ class History:
     # -- writing
 
     def add(self, run: Run) -> None:
+        self.add_many([run])
+
+    def add_many(self, runs: Iterable[Run]) -> None:
+        """All or none of them, in one transaction."""
         with self._writing() as db:
-            cursor = db.execute(
-                "INSERT INTO history_runs (command, directory, started_at, duration, silence, status,"
-                " timeout_reason, teaches, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*run[:7], int(run.teaches), run.job),
-            )
-            if cursor.lastrowid is not None and cursor.lastrowid % 1000 == 0:
-                db.execute("DELETE FROM history_runs WHERE id <= ?", (cursor.lastrowid - KEPT,))
+            for run in runs:
+                run = run._replace(command=_text(run.command), directory=_text(run.directory))
+                number = db.execute(_ADD, (*run[:7], int(run.teaches), run.job)).lastrowid
+                assert number is not None
+                counted = (
+                    run.status == "success",
+                    run.timeout_reason == "no_output_timeout",
+                    run.timeout_reason == "exec_timeout",
+                )
+                db.execute(
+                    _COUNT, (run.command, run.directory, number, run.started_at, *counted, run.duration, run.silence)
+                )
+                if number % 1000 == 0:
+                    db.execute("DELETE FROM history_runs WHERE id <= ?", (number - KEPT,))
+                    db.execute("DELETE FROM history_commands WHERE last_id <= ?", (number - KEPT,))
 
     # -- reading
 
@@ -104,7 +150,7 @@ class History:
             rows = db.execute(
                 "SELECT duration, silence FROM history_runs"
                 " WHERE command = ? AND directory = ? AND teaches = 1 ORDER BY id DESC LIMIT ?",
-                (command, directory, WINDOW),
+                (_text(command), _text(directory), WINDOW),
             ).fetchall()
         if not rows:
             return None
@@ -120,7 +166,7 @@ class History:
                 return []
             rows = db.execute(
                 "SELECT status FROM history_runs WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT ?",
-                (command, directory, count),
+                (_text(command), _text(directory), count),
             ).fetchall()
         return [row[0] for row in rows]
 
@@ -129,42 +175,25 @@ class History:
         with self._reading() as db:
             if db is None:
                 return []
-            groups = db.execute(
-                "SELECT command, directory FROM history_runs WHERE (?1 IS NULL OR instr(command, ?1) > 0)"
-                " AND (?2 IS NULL OR directory = ?2) GROUP BY command, directory"
-                " ORDER BY max(id) DESC LIMIT ?3",
-                (command, directory, limit),
+            totals = db.execute(
+                "SELECT * FROM history_commands WHERE (?1 IS NULL OR instr(command, ?1) > 0)"
+                " AND (?2 IS NULL OR directory = ?2) ORDER BY last_id DESC LIMIT ?3",
+                (command and _text(command), directory and _text(directory), limit),
             ).fetchall()
-            return [self._summary(db, *group) for group in groups]
+            return [self._summary(db, row) for row in totals]
 
-    def _summary(self, db: sqlite3.Connection, command: str, directory: str) -> Summary:
-        key = (command, directory)
-        runs, succeeded, idle, hard, last, silence, longest = db.execute(
-            "SELECT count(*), sum(status = 'success'), sum(timeout_reason = 'no_output_timeout'),"
-            " sum(timeout_reason = 'exec_timeout'), max(started_at), max(silence), max(duration) FROM"
-            " (SELECT * FROM history_runs WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT 5000)",
-            key,
-        ).fetchone()
+    def _summary(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> Summary:
+        command, directory, _, last_at, runs, succeeded, idle, hard, longest, longest_silence = row
         rows = db.execute(
             "SELECT duration FROM history_runs WHERE command = ? AND directory = ? AND status = 'success'"
             " ORDER BY id DESC LIMIT ?",
-            (*key, WINDOW),
+            (command, directory, WINDOW),
         ).fetchall()
-        recent = tuple(row[0] for row in reversed(rows[:40]))
-        ordered = sorted(row[0] for row in rows) or [0.0]
+        recent = tuple(duration for (duration,) in reversed(rows[:40]))
+        ordered = sorted(duration for (duration,) in rows) or [0.0]
+        median, p95 = ordered[rank(len(ordered), 0.5)], ordered[rank(len(ordered), 0.95)]
         return Summary(
-            command,
-            directory,
-            runs,
-            succeeded or 0,
-            ordered[rank(len(ordered), 0.5)],
-            ordered[rank(len(ordered), 0.95)],
-            longest,
-            silence,
-            idle or 0,
-            hard or 0,
-            last,
-            recent,
+            command, directory, runs, succeeded, median, p95, longest, longest_silence, idle, hard, last_at, recent
         )
 
     # -- the file
@@ -203,6 +232,11 @@ class History:
             raise StateError(f"cannot read the history {self.path}: {error}") from None
         finally:
             db.close()
+
+
+def _text(value: str) -> str:
+    """File names that are no UTF-8 come as lone surrogates, which SQLite does not take."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _prepare(db: sqlite3.Connection) -> None:

@@ -5,9 +5,8 @@ job.json        what was asked (command, cwd, limits with their sources, labels)
 events.ndjson   the truth: append-only, one JSON object a line
 status.json     the newest view, replaced atomically; a cache
 stdout, stderr  what it printed: the beginning; when the job has ended also the end (see output.py)
-stdout.N        while it runs: a segment of the end that starts at byte N
+stdout.tail     while it runs: the end, as a ring
 control         the keeper's socket
-reserve         room for the last event on a disk that is full
 """
 
 from __future__ import annotations

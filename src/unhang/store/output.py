@@ -1,10 +1,12 @@
 """What a job printed, bounded on disk whatever the volume: the first part and the last part are both kept.
 
-While the job runs, `stdout` holds the first bytes (half of the budget); what follows goes to segments named after
-the position of their first byte (`stdout.4194304`), the oldest of which are deleted as new ones come. Position and
-length of every byte on disk are therefore plain to see at any moment: nothing needs repair after a crash, and a
-reader follows by position without asking anybody. When the job has ended, the segments are joined to `stdout`,
-with a line between that says how much is left out.
+While the job runs, `stdout` holds the first bytes (half of the budget) and `stdout.tail` the last ones, as a ring: a
+page with two numbers (the stream position of the ring's first byte, and of the end), then the ring. It is overwritten
+in place, which costs a flood less than a pipe does. When the job has ended, the ring is unrolled behind the first
+part, with a line between that says how much is left out, and one plain file remains.
+
+The numbers are written after the bytes. A reader who comes in between, or after a crash in between, could take new
+bytes for the oldest ones; so a quarter of the ring, the part that may be being overwritten, is never read from.
 
 A disk that is full costs bytes, not the job: what could not be stored is counted and named.
 """
@@ -15,17 +17,20 @@ import os
 
 from unhang.core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 BUDGET = 8 << 20
 TAIL = 64 << 10
-_SEGMENTS = 4
+_HEADER = 4096
+_NUMBER = 8
+# how often a full disk is tried again, in bytes of output
+_RETRY = 1 << 20
 
 
 def gap_line(count: int) -> bytes:
     return b"\n[unhang: %d bytes left out here]\n" % count
+
+
+def ring_path(path: str) -> str:
+    return f"{path}.tail"
 
 
 class OutputStore:
@@ -36,65 +41,42 @@ class OutputStore:
         self.unstored = 0
         self._path = path
         self._head = max(1, budget // 2)
-        self._segment = max(1, (budget - self._head) // _SEGMENTS)
+        self._ring = _Ring(ring_path(path), max(4, budget - self._head))
         self._fd = -1
-        self._room = self._head
-        self._segments: list[int] = []  # positions, oldest first
         self._recent: list[bytes] = []
         self._recent_size = 0
         try:
-            self._fd = _create(path)
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError:
-            self._abandon()
+            pass  # no room even for a name: the ring may have more luck later
 
     def write(self, data: memoryview) -> None:
         self._remember(data)
-        while data:
-            if self._room == 0:
-                self._next_segment()
-            part = data[: self._room]
-            self._store(part)
-            self.total += len(part)
-            self._room -= len(part)
-            data = data[len(part) :]
+        if self._fd >= 0:
+            data = self._write_head(data)
+        if data:
+            self.unstored += self._ring.write(data, self.total)
+            self.total += len(data)
 
-    def _store(self, part: memoryview) -> None:
+    def _write_head(self, data: memoryview) -> memoryview:
+        """What does not belong there any more."""
+        part = data[: self._head - self.total]
         while part:
             try:
-                done = os.write(self._fd, part) if self._fd >= 0 else 0
+                done = os.write(self._fd, part)
             except OSError:
-                done = 0
-            if done == 0:
-                self.unstored += len(part)
-                # position = name + length must stay true: a segment with a hole ends here
-                self._abandon()
-                return
-            part = part[done:]
+                self._close_head()
+                return data
+            part, data = part[done:], data[done:]
+            self.total += done
+        if self.total >= self._head:
+            self._close_head()
+        return data
 
-    def _abandon(self) -> None:
+    def _close_head(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-        self._room = min(self._room, 1 << 16)  # try again soon: somebody may make room
-
-    def _next_segment(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-        while len(self._segments) >= _SEGMENTS:
-            self._unlink(self._segments.pop(0))
-        self._segments.append(self.total)
-        self._room = self._segment
-        try:
-            self._fd = _create(f"{self._path}.{self.total}")
-        except OSError:
-            self._fd = -1
-            self._room = 1 << 16
-
-    def _unlink(self, position: int) -> None:
-        try:
-            os.unlink(f"{self._path}.{position}")
-        except OSError:
-            pass
 
     def _remember(self, data: memoryview) -> None:
         self._recent.append(bytes(data[-TAIL:]))
@@ -108,17 +90,64 @@ class OutputStore:
         return b"".join(self._recent)[-size:]
 
     def finish(self) -> None:
-        """Join the segments to the first part."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        if self._segments:
-            join(self._path, self.total)
-            self._segments = []
+        """One plain file from the two parts."""
+        self._close_head()
+        if self._ring.used:
+            self._ring.close()
+            _join(self._path, pieces(self._path, exact=True), self.total)
 
 
-def _create(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+class _Ring:
+    def __init__(self, path: str, size: int) -> None:
+        self.used = False
+        self._path = path
+        self._size = size
+        self._fd = -1
+        self._start = 0
+        self._retry_at = 0
+
+    def write(self, data: memoryview, position: int) -> int:
+        """The number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
+        if self._fd < 0 and not self._open(position):
+            return len(data)
+        lost = 0
+        while data:
+            # the part that readers avoid bounds what may be written before the numbers are
+            part = data[: max(1, self._size // 4)]
+            at = (position - self._start) % self._size
+            part = part[: self._size - at]
+            try:
+                done = os.pwrite(self._fd, part, _HEADER + at)
+                os.pwrite(self._fd, (position + done).to_bytes(_NUMBER, "little"), _NUMBER)
+            except OSError:
+                done = len(part)
+                lost += done
+            position += done
+            data = data[done:]
+        return lost
+
+    def _open(self, position: int) -> bool:
+        if self.used or position < self._retry_at:
+            return False
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            self._retry_at = position + _RETRY
+            return False
+        try:
+            os.posix_fallocate(fd, 0, _HEADER + self._size)  # all of it now: later there may be no room
+            os.pwrite(fd, position.to_bytes(_NUMBER, "little") * 2, 0)
+        except OSError:
+            os.close(fd)
+            os.unlink(self._path)
+            self._retry_at = position + _RETRY
+            return False
+        self._fd, self._start, self.used = fd, position, True
+        return True
+
+    def close(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
 
 
 class Piece(Record):
@@ -130,69 +159,83 @@ class Piece(Record):
     skip: int = 0
 
 
-def pieces(path: str) -> list[Piece]:
-    """What of a running job's stream is on disk, in order."""
+def pieces(path: str, *, exact: bool = False) -> list[Piece]:
+    """What of a stream is on disk, in order. `exact`: nobody writes and nobody crashed, the whole ring counts."""
     found: list[Piece] = []
-    folder, name = os.path.split(path)
     try:
-        entries = os.listdir(folder)
         found.append(Piece(0, os.stat(path).st_size, path))
     except OSError:
-        return found
-    for entry in entries:
-        stem, _, position = entry.rpartition(".")
-        if stem == name and position.isdigit():
-            try:
-                found.append(Piece(int(position), os.stat(f"{folder}/{entry}").st_size, f"{folder}/{entry}"))
-            except OSError:
-                continue  # rotated away between the two calls
-    return sorted(found, key=lambda piece: piece.position)
-
-
-def join(path: str, total: int | None = None) -> None:
-    """Append the segments to the first part, with a line for every gap; also used by recovery."""
-    parts = pieces(path)
-    if len(parts) < 2:
-        return
-    out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+        pass
+    ring = ring_path(path)
     try:
-        at = parts[0].length
-        for piece in parts[1:]:
-            if piece.position > at:
-                _write_all(out, gap_line(piece.position - at))
-            for chunk in _chunks(piece.path):
-                _write_all(out, chunk)
+        fd = os.open(ring, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return found
+    try:
+        header, size = os.pread(fd, 2 * _NUMBER, 0), os.fstat(fd).st_size - _HEADER
+    finally:
+        os.close(fd)
+    start, end = int.from_bytes(header[:_NUMBER], "little"), int.from_bytes(header[_NUMBER:], "little")
+    if size <= 0 or end <= start:
+        return found
+    kept = end - start
+    if kept > size or (kept > size * 3 // 4 and not exact):
+        kept = min(kept, size if exact else size - max(1, size // 4))
+    first = end - kept
+    at = (first - start) % size
+    before_wrap = min(kept, size - at)
+    found.append(Piece(first, before_wrap, ring, _HEADER + at))
+    if kept > before_wrap:
+        found.append(Piece(first + before_wrap, kept - before_wrap, ring, _HEADER))
+    return found
+
+
+def read_piece(piece: Piece, offset: int, count: int) -> bytes:
+    """Bytes of a piece; fewer if the file is shorter than it was."""
+    try:
+        fd = os.open(piece.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return b""
+    try:
+        count = min(count, piece.length - offset)
+        return os.pread(fd, count, piece.skip + offset) if count > 0 else b""
+    finally:
+        os.close(fd)
+
+
+def join(path: str) -> None:
+    """For recovery: one plain file from what a crash has left."""
+    parts = pieces(path)
+    if os.path.exists(ring_path(path)):
+        _join(path, parts, None)
+
+
+def _join(path: str, parts: list[Piece], total: int | None) -> None:
+    """A full disk leaves everything as it was: the two parts can be read just as well."""
+    out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    size = os.fstat(out).st_size
+    try:
+        at = size
+        for piece in parts:
+            if piece.path == path:
+                continue
+            gap = piece.position - at
+            _write_all(out, (gap_line(gap) if gap > 0 else b"") + read_piece(piece, 0, piece.length))
             at = piece.position + piece.length
         if total is not None and total > at:
             _write_all(out, gap_line(total - at))
+    except OSError:
+        os.ftruncate(out, size)
+        return
     finally:
         os.close(out)
-    for piece in parts[1:]:
-        try:
-            os.unlink(piece.path)
-        except OSError:
-            pass
-
-
-def _chunks(path: str) -> Iterator[bytes]:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return
-    try:
-        while chunk := os.read(fd, 1 << 20):
-            yield chunk
-    finally:
-        os.close(fd)
+    os.unlink(ring_path(path))
 
 
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        try:
-            view = view[os.write(fd, view) :]
-        except OSError:
-            return  # full disk: the beginning is there, the rest is lost and counted elsewhere
+        view = view[os.write(fd, view) :]
 
 
 def kept(path: str) -> tuple[bytes, bool]:
@@ -204,7 +247,6 @@ def kept(path: str) -> tuple[bytes, bool]:
         if piece.position > at:
             gap = True
             out.append(gap_line(piece.position - at))
-        data = b"".join(_chunks(piece.path))
-        out.append(data)
-        at = piece.position + len(data)
+        out.append(read_piece(piece, 0, piece.length))
+        at = piece.position + piece.length
     return b"".join(out), gap

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from unhang.core.record import Record
-from unhang.store.output import Piece, gap_line, pieces
+from unhang.store.output import Piece, gap_line, pieces, read_piece
 
 
 class Slice(Record):
@@ -45,18 +43,7 @@ def read(parts: list[Piece], offset: int, limit: int) -> Slice:
         if not data:
             at = max(at, piece.position)
         start = at + len(data) - piece.position
-        data += _pread(piece.path, piece.skip + start, min(limit - len(data), piece.length - start))
+        data += read_piece(piece, start, limit - len(data))
         if len(data) >= limit:
             break
     return Slice(at, data, at + len(data))
-
-
-def _pread(path: str, position: int, count: int) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return b""
-    try:
-        return os.pread(fd, count, position) if count > 0 else b""
-    finally:
-        os.close(fd)

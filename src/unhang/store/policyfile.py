@@ -51,7 +51,8 @@ def read(path: str, trusted: bool = True) -> Policy:
     from unhang.core.policy.load import LARGEST, load
 
     try:
-        with open(path, "rb") as file:
+        # without waiting: a pipe that nobody writes to would hold us for ever
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"policy {path} is not a regular file")
             raw = file.read(LARGEST + 1)
