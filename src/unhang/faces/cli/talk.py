@@ -54,4 +54,4 @@ class Talk:
         elif error.get("code") in ("ESPAWN", "ELOST"):
             self.line(str(error.get("message")), "31")
         if last.get("status") == "timeout":
-            self.line(f"the whole story: {job_id}", "36")
+            self.line(f"the whole story: unhang events {job_id}", "36")

@@ -1,0 +1,153 @@
+"""The words of the policy: categories with their limits, the patterns that lead to them, and the answer.
+
+    Policy ── categories (name → Category: limits, bounds, env, retry)
+           └─ patterns   (regular expressions of the user's file, each leading to one category)
+
+    command ── shell.py/wrappers.py ──> pieces ── match.py ──> a category each ── resolve.py ──> Resolution
+
+Seconds everywhere; None is "off". A value object per idea and no behaviour but what follows from its own
+fields: how a file becomes a Policy is `load.py`'s business, how a command meets it is `resolve.py`'s.
+"""
+
+from __future__ import annotations
+
+from unhang.core.limits import (
+    DEFAULT_GRACE,
+    DEFAULT_HARD,
+    DEFAULT_IDLE,
+    DEFAULT_STALL,
+    DEFAULT_WARN,
+    Limits,
+    Sourced,
+)
+from unhang.core.record import Record
+
+TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from unhang.core.policy.learn import Learn
+    from unhang.core.policy.regex import Program
+
+    # What a caller may say about one limit: seconds (0 is off), "off", "auto" (from history), or nothing.
+    Wish = float | Literal["off", "auto"] | None
+
+
+class Bounds(Record):
+    """What a caller may ask for. None: no bound on that side. A maximum also forbids "off"."""
+
+    idle_min: float | None = None
+    idle_max: float | None = None
+    hard_min: float | None = None
+    hard_max: float | None = None
+
+
+class Category(Record):
+    name: str
+    idle: float | None = DEFAULT_IDLE
+    hard: float | None = DEFAULT_HARD
+    stall: float | None = DEFAULT_STALL
+    warn: float = DEFAULT_WARN
+    grace: float = DEFAULT_GRACE
+    liveness: str = "progress"
+    never_ending: bool = False
+    description: str = ""
+    # Learnt from history once there is enough of it; until then `idle` and `hard` above are what is used.
+    auto_idle: bool = False
+    auto_hard: bool = False
+    bounds: Bounds | None = None
+    env: dict[str, str] | None = None
+    retry: int | None = None
+    # Which of stall, warn, grace, liveness were written down: the others are shown as "default".
+    given: frozenset[str] = frozenset()
+
+    def generosity(self) -> tuple[float, float]:
+        """Most generous = the latest certain end; what never ends is the most generous of all."""
+        infinite = float("inf")
+        return (infinite if self.hard is None else self.hard, infinite if self.idle is None else self.idle)
+
+
+class Policy(Record):
+    name: str
+    categories: dict[str, Category]
+    default: str
+    # (category, text, compiled): the compiled form knows how to match, see `regex.py`
+    patterns: tuple[tuple[str, str, Program], ...] = ()
+    # Ask the built-in table about commands that no pattern of this file claims.
+    builtin: bool = False
+    bounds: Bounds | None = None
+    env: dict[str, str] | None = None
+    # How often a run that timed out is tried again, where the diagnosis says that it may help.
+    retry: int = 0
+    # How "auto" limits follow from history; None: as `learn.Learn` has it.
+    learn: Learn | None = None
+    description: str = ""
+
+
+class Piece(Record):
+    """One simple command of the line and what was made of it."""
+
+    text: str
+    category: str
+    pattern: str | None = None
+    never_ending: bool = False
+    background: bool = False
+    through: tuple[str, ...] = ()
+    note: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"command": self.text, "category": self.category, "pattern": self.pattern}
+        shown["neverEnding"] = self.never_ending
+        if self.background:
+            shown["background"] = True
+        if self.through:
+            shown["through"] = list(self.through)
+        if self.note:
+            shown["note"] = self.note
+        return shown
+
+
+class Asked(Record):
+    """What the caller said. None is "not given"; 0 or "off" switches a tier off; "auto" asks the history."""
+
+    idle: Wish = None
+    hard: Wish = None
+    stall: Wish = None
+    warn: float | None = None
+    grace: float | None = None
+    liveness: str | None = None
+    category: str | None = None
+    timeout_sec: float | None = None
+
+
+class Resolution(Record):
+    limits: Limits
+    sourced: dict[str, Sourced]
+    category: str
+    never_ending: bool
+    env: dict[str, str]
+    retry: int
+    pieces: tuple[Piece, ...]
+    pattern: str | None
+    liveness: str
+    bounds: Bounds
+    policy: str
+    # True when a limit is to come from history: resolve again with a profile to get it.
+    wants_history: bool = False
+
+    def limits_json(self) -> dict[str, Any]:
+        return {name: sourced.to_json() for name, sourced in self.sourced.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """What `policy explain --json` prints, and what every other face shows."""
+        return {
+            "category": self.category,
+            "neverEnding": self.never_ending,
+            "pattern": self.pattern,
+            "policy": self.policy,
+            "liveness": self.liveness,
+            "limits": self.limits_json(),
+            "retry": self.retry,
+            "env": self.env,
+            "pieces": [piece.to_json() for piece in self.pieces],
+        }
