@@ -1,0 +1,45 @@
+# Every target sets up what it needs: a virtual environment in .venv, with the versions of constraints.txt.
+# `make` alone explains.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+# Byte code is written at install: where Python may not write it later, every start would compile everything again.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "unhang needs Python 3.11 or newer; say which: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "setting up $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+demo: $(STAMP) ## a real hang, watched, explained and ended whole (15 seconds)
+	@$(BIN)/python scripts/demo.py
+
+test: $(STAMP) ## everything
+	@$(BIN)/python -m compileall -q src
+	@scripts/test-programs
+	$(BIN)/python -m pytest -q
+
+check: $(STAMP) ## formatting, lint, types (strict), layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## the budgets, each as a ratio to its reference in the same run (text, and bench.json)
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python scripts/bench.py --json bench.json
+
+clean: ## remove what the targets above made
+	rm -rf $(VENV) .cache bench.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,20 @@
+"""The budgets: what is measured against what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench import engine, jobs
+from bench.measure import Row
+
+ALL: list[Callable[[str], list[Row]]] = [
+    engine.cold_start,
+    engine.warm_run,
+    engine.throughput,
+    engine.memory,
+    engine.deadline,
+    engine.tree_of_1000,
+    jobs.follower,
+    jobs.end_of_a_long_log,
+    jobs.quiet_jobs,
+]
