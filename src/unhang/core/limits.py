@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 LIVENESS = ("progress", "output", "heartbeat")
+ON_HUNG = ("wait", "end")
 
 DEFAULT_STALL = 60.0
 DEFAULT_IDLE = 300.0
@@ -43,6 +44,7 @@ class Limits(Record):
     leak_wait: float = LEAK_WAIT
     leak_max: float = LEAK_MAX
     liveness: str = "progress"
+    on_hung: str = "wait"  # "end": a diagnosis of hung ends the job (after its warning) before the idle limit does
 
 
 class Sourced(Record):
@@ -75,6 +77,8 @@ def check(limits: Limits) -> str | None:
             return f"{name} of 0 would end the job at once; use None or 'off' for no limit"
     if limits.kill_wait == 0:
         return "kill_wait of 0 would give the kernel no time to end anything"
+    if limits.on_hung not in ON_HUNG:
+        return f"on_hung must be one of {', '.join(ON_HUNG)}: {limits.on_hung!r}"
     if limits.liveness not in LIVENESS:
         return f"liveness must be one of {', '.join(LIVENESS)}: {limits.liveness!r}"
     return None

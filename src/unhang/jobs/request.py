@@ -130,6 +130,8 @@ def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str 
 
 
 def _folder(cwd: str | os.PathLike[str] | None) -> str:
+    if cwd is not None and not os.fspath(cwd):
+        raise UsageError("the directory to run in is empty")
     try:
         folder = os.path.abspath(os.getcwd() if cwd is None else os.fspath(cwd))
     except FileNotFoundError:

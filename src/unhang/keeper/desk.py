@@ -130,6 +130,12 @@ def _handle(request: dict[str, Any], served: Served, client: control.Connection)
 
             set_size(served.master, (rows, columns))
             return {}
+        case "terminal":
+            if served.master is None:
+                raise ValueError("the job has no terminal")
+            from unhang.procs.spawn import terminal_state
+
+            return dict(terminal_state(served.master))
         case "ping":
             return {"pid": os.getpid(), "phase": served.phase, "idleMs": round(served.silence() * 1000)}
         case other:

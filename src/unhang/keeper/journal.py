@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core.fold import View
+from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import files
 from unhang.store.eventlog import EventLog
@@ -27,6 +28,7 @@ class Journal:
         self._place = place
         self._log = EventLog(place.events, clock.now, allocate=allocate)
         self._pending: dict[str, OutputStream] = {}
+        self._beat_text, self._beat_at = "", float("-inf")
 
     @property
     def seq(self) -> int:
@@ -55,6 +57,16 @@ class Journal:
         if count:
             self._append(ev.output(stream.name, count, stream.announced))
             stream.announced = stream.store.total
+
+    def beat(self, status: str | None, now: float) -> bool:
+        """A heartbeat: recorded when it says something new (once a second at most), or now and then."""
+        text = self._beat_text if status is None else status
+        due = self._beat_at + (STATUS_EVERY if text != self._beat_text else BEAT_EVERY)
+        if now < due:
+            return False
+        self._beat_text, self._beat_at = text, now
+        self.record(ev.heartbeat(text))
+        return True
 
     def record(self, event: ev.Event) -> None:
         """Anything but output; the output so far comes first, so that the order is the true one."""

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class Screen(Record):
-    """What a person would see: the end of the output, and the terminal if there is one."""
+    """What a person would see: the end of the output, and the terminal if there is one. And whose it is."""
 
     text: bytes
     master: int | None
+    leader: int
 
 
 class Looks:
@@ -57,13 +58,17 @@ class Looks:
         except Exception:  # see the top of this file
             return Looked(False, "")
 
+    @property
+    def hung(self) -> bool:
+        """Did the last full look say so?"""
+        return self._verdict is not None and self._verdict.state == "hung"
+
     def full(self, screen: Screen) -> dict[str, Any] | None:
         """The diagnosis so far, as JSON; None while there is only one sample to go by."""
         try:
             from unhang.core.diagnosis.rules import diagnose
-            from unhang.procs.sampler.full import full
 
-            before, after = self._full, full(os.getpid(), screen=screen.text, pty_master=screen.master)
+            before, after = self._full, _full(screen)
             self._full = after
             if before is None:
                 return None
@@ -84,9 +89,13 @@ class Looks:
         """Does somebody in there wait for input?"""
         try:
             from unhang.core.diagnosis.prompt import waits_for_input
-            from unhang.procs.sampler.full import full
 
-            sample = full(os.getpid(), screen=screen.text, pty_master=screen.master, network=False)
-            return waits_for_input(sample)
+            return waits_for_input(_full(screen, network=False))
         except Exception:  # see the top of this file
             return None
+
+
+def _full(screen: Screen, *, network: bool = True) -> FullSample:
+    from unhang.procs.sampler.full import full
+
+    return full(os.getpid(), screen=screen.text, pty_master=screen.master, leader=screen.leader, network=network)

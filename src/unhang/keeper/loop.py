@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from unhang.core.spec import JobSpec
     from unhang.keeper.desk import Desk
+    from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
     from unhang.keeper.signals import SignalPipe
     from unhang.keeper.streams import InputStream, OutputStream
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
+_LAST_READS = 16
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -48,6 +51,7 @@ class Loop:
         into: InputStream | None,
         master: int | None,
         journal: Journal,
+        heart: Heart,
         desk: Desk,
         signals: SignalPipe,
     ) -> None:
@@ -58,6 +62,7 @@ class Loop:
         self.into = into
         self.master = master
         self.journal = journal
+        self.heart = heart
         self.desk = desk
         self.signals = signals
         self.started = clock.monotonic()
@@ -67,19 +72,20 @@ class Loop:
         self.cancelled_by = ""
         self._tree = tree
         self._looks = Looks()
+        self._ran_at = self.started  # when we were last seen to run
         self._life_at = clock.wall()
         self._settled: act.Settle | None = None
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = False
+        self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
 
     # --- the turn -------------------------------------------------------------------------------------------
 
     def run(self) -> outcome.Facts:
         while self._settled is None:
-            slept_at = clock.monotonic()
-            planned = self._timeout(slept_at)
+            planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
-            self._note_pause(slept_at, planned, ready)
+            self._note_pause(planned, ready)
             self._serve(ready)
             self._reap()
             self._judge()
@@ -95,53 +101,78 @@ class Loop:
 
     def _sleep(self, seconds: float | None) -> dict[int, int]:
         poll = select.poll()
+        wanted: dict[int, int] = {}
         for stream in self.outputs:
             if stream.blocked and stream.relay is not None:
-                poll.register(stream.relay.fd, select.POLLOUT)
+                wanted[stream.relay.fd] = select.POLLOUT
             elif stream.open:
-                poll.register(stream.fd, select.POLLIN)
-        if self.into is not None and self.into.waiting and not self.spec.pty:
-            poll.register(self.into.fd, select.POLLOUT)
+                wanted[stream.fd] = select.POLLIN
+        if self.into is not None and self.into.waiting:  # a terminal is one descriptor, both ways
+            wanted[self.into.fd] = wanted.get(self.into.fd, 0) | select.POLLOUT
+        for fd, mask in wanted.items():
+            poll.register(fd, mask)
         poll.register(self.signals.fd, select.POLLIN)
+        if self.heart.fd >= 0:
+            poll.register(self.heart.fd, select.POLLIN)
         self.desk.register(poll)
         return dict(poll.poll(None if seconds is None else seconds * 1000))
 
-    def _note_pause(self, slept_at: float, planned: float | None, ready: dict[int, int]) -> None:
-        """We cannot know when within a sleep we were stopped, so the whole of it is nobody's silence."""
+    def _note_pause(self, planned: float | None, ready: dict[int, int]) -> None:
+        """We cannot know when since the last call we were stopped, so all of that time is nobody's silence."""
         now = clock.monotonic()
-        late = planned is not None and now - slept_at - planned > PAUSE
+        late = planned is not None and now - self._ran_at - planned > PAUSE
         if self.signals.continued(ready) or late:
-            self.dog.tell(fact.Paused(now - slept_at), now)
+            self.dog.tell(fact.Paused(now - self._ran_at), now)
+        self._ran_at = now
+
+    def _note_stop(self) -> None:
+        """Before every judgement: we may have been stopped at work, not asleep (a look takes the longest)."""
+        self._note_pause(0.0, {self.signals.fd: select.POLLIN})
 
     def _serve(self, ready: dict[int, int]) -> None:
         for stream in self.outputs:
             if stream.blocked and stream.relay is not None and ready.get(stream.relay.fd):
                 stream.relay.flush()
+                self._note_broken(stream)
             if stream.open and ready.get(stream.fd, 0) & _READABLE:
                 self._drain(stream)
         if self.into is not None and self.into.waiting:
             self.into.flush()
+        if self.heart.fd in ready:
+            self._beat()
         for number in self.signals.take():
             self.stop(signal.Signals(number).name, force=False)
         self.desk.serve(ready, self)
         self._tell_held()
 
-    def _drain(self, stream: OutputStream) -> None:
-        if stream.drain():
+    def _drain(self, stream: OutputStream, *, rest: bool = False) -> None:
+        if stream.drain(rest=rest):
             now = clock.monotonic()
             self._life_at = clock.wall()
             self._prompted = False
             self.dog.tell(fact.Output(), now)
             self.journal.heard(stream, now)
-        if stream.relay is not None and stream.relay.broken:
-            stream.relay = None
-            self.stop("SIGPIPE", force=False)
+        self._note_broken(stream)
         if not self._pipes_closed and not any(s.open for s in self.outputs):
             self._pipes_closed = True
             if self.spec.pty and self.into is not None:  # one descriptor, both ways
                 self.into.close()
                 self.master = None
             self.dog.tell(fact.PipesClosed(), clock.monotonic())
+
+    def _note_broken(self, stream: OutputStream) -> None:
+        if stream.relay is not None and stream.relay.broken:
+            stream.relay = None
+            self.stop("SIGPIPE", force=False)
+
+    def _beat(self) -> None:
+        beat = self.heart.hear()
+        now = clock.monotonic()
+        if beat.alive:
+            self._life_at = clock.wall()
+            self.dog.tell(fact.Heartbeat(beat.extend), now)
+        if (beat.alive or beat.status is not None) and self.journal.beat(beat.status, now):
+            self.desk.poke(self.journal.seq)
 
     def _tell_held(self) -> None:
         held = any(stream.blocked for stream in self.outputs)
@@ -163,9 +194,10 @@ class Loop:
         if reaped.empty and self.status is not None and not self._tree_gone:
             self._tree_gone = True
             for stream in self.outputs:  # nobody of ours can write any more: what is there is all there will be
-                while stream.open and not stream.blocked:
+                for _ in range(_LAST_READS):
                     before = stream.store.total
-                    self._drain(stream)
+                    if stream.open:
+                        self._drain(stream, rest=True)
                     if stream.store.total == before:
                         break
             self.dog.tell(fact.TreeGone(), clock.monotonic())
@@ -175,6 +207,7 @@ class Loop:
     def _judge(self) -> None:
         due = self.dog.deadline()
         if due is not None and clock.monotonic() >= due:
+            self._note_stop()
             self._hear_everything()
         looking = True
         while looking and self.dog.phase != ENDED:
@@ -201,14 +234,17 @@ class Loop:
         return False
 
     def _screen(self) -> Screen:
-        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master)
+        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master, self.leader)
 
     def _look(self, full: bool) -> None:
         looked = self._looks.cheap()
         if full:
             self.diagnosis = self._looks.full(self._screen()) or self.diagnosis
+            if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
+                self.dog.tell(fact.HungVerdict(), clock.monotonic())
         if not looked.alive and not self._prompted:
             self._notice_prompt()
+        self._note_stop()
         self.dog.tell(looked, clock.monotonic())
 
     def _notice_prompt(self) -> None:
@@ -223,6 +259,8 @@ class Loop:
         self._record(ev.watchdog("needs_input", text + hint, **fields))
 
     def _notice(self, notice: act.Notice) -> None:
+        if isinstance(notice, act.TimedOut):
+            self._silence_then = self.dog.silence(clock.monotonic())
         since = clock.rfc3339(self._life_at)
         event = words.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
@@ -277,7 +315,7 @@ class Loop:
             abandoned=settled.abandoned,
             mode=self.ending.mode,
             duration=now - self.started,
-            silence=self.dog.silence(now),
+            silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
             longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
             pid=self.leader,
             cancelled_by=self.cancelled_by or "request",

@@ -22,6 +22,7 @@ from unhang.core.watchdog import Watchdog
 from unhang.errors import SpawnError
 from unhang.keeper import control
 from unhang.keeper.desk import Desk
+from unhang.keeper.heartbeat import Heart
 from unhang.keeper.journal import Journal
 from unhang.keeper.loop import Loop
 from unhang.keeper.relay import Relay
@@ -114,8 +115,9 @@ def keep(launch: Launch, ready: Ready) -> None:
         return
     server = control.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
+    heart = Heart(place.id)
     try:
-        spawned = _spawn(launch, tag)
+        spawned = _spawn(launch, tag, heart)
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
         journal.record_last(ev.exited(end.phase, end.message, end.fields))
@@ -133,7 +135,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal.record(ev.started(spawned.pid, spec.command, spec.sources))
     desk.poke(journal.seq)
     master = streams.out if streams.terminal else None
-    loop = Loop(spec, tree, spawned.pid, outputs, into, master, journal, desk, ready.signals)
+    loop = Loop(spec, tree, spawned.pid, outputs, into, master, journal, heart, desk, ready.signals)
     facts = loop.run()
     _finish(facts, loop, outputs, journal)
     desk.finish(place.control)
@@ -149,11 +151,11 @@ def _give_up(launch: Launch, why: str) -> None:
     os.rmdir(launch.place.path)
 
 
-def _spawn(launch: Launch, tag: int) -> spawn.Spawned:
+def _spawn(launch: Launch, tag: int, heart: Heart) -> spawn.Spawned:
     spec = launch.spec
     spawn.enter(spec.cwd)
     markers.set_tag(tag)
-    env = launch.env | markers.environment(launch.place.id, launch.env)
+    env = launch.env | markers.environment(launch.place.id, launch.env) | heart.environment(spec.limits.idle)
     stdin = launch.stdin
     if stdin is None and spec.stdin != PIPE:
         stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -35,6 +35,9 @@ class Relay:
 
     def offer(self, data: memoryview) -> None:
         """Takes all of it; what cannot be written now is `waiting` (as a copy: the caller's buffer is reused)."""
+        if self.waiting:
+            self.waiting = memoryview(b"".join((self.waiting, data)))
+            return
         rest = self._write(data)
         if rest:
             self.waiting = memoryview(bytes(rest))

@@ -24,13 +24,15 @@ class SignalPipe:
         return {self.fd, self._write_end}
 
     def continued(self, ready: dict[int, int]) -> bool:
-        """Have we been stopped? (Read it first: it decides how the silence that just passed is counted.)"""
+        """Have we been stopped since the last call? (It decides how the silence that just passed is counted.)"""
         if self.fd in ready:
             try:
                 self._heard += os.read(self.fd, 4096)
             except BlockingIOError:
                 pass
-        return signal.SIGCONT in self._heard
+        stopped = signal.SIGCONT in self._heard
+        self._heard = self._heard.replace(bytes([signal.SIGCONT]), b"")
+        return stopped
 
     def take(self) -> list[int]:
         """The requests to stop since the last call."""

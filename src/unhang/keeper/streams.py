@@ -40,10 +40,14 @@ class OutputStream:
         """Our own reader does not take what we have: the job is not read until it does."""
         return self.relay is not None and len(self.relay.waiting) > 0
 
-    def drain(self) -> int:
-        """Read what is there, at most one turn's worth; the number of bytes."""
+    def drain(self, *, rest: bool = False) -> int:
+        """Read what is there, at most one turn's worth; the number of bytes.
+
+        `rest`: nobody writes any more, so what is in the pipe is read even if our own reader is blocked. The end of
+        the job can then be recorded at once; a pipe's worth waits in memory.
+        """
         got = 0
-        while self.open and not self.blocked and got < _TURN:
+        while self.open and (rest or not self.blocked) and got < _TURN:
             try:
                 count = os.readv(self.fd, [self._buffer])
             except BlockingIOError:
@@ -91,6 +95,7 @@ class InputStream:
         self._terminal = terminal
         self._waiting = bytearray()
         self._ending = False
+        self._line_open = False  # the last line that was sent has no end yet
 
     @property
     def waiting(self) -> bool:
@@ -103,8 +108,12 @@ class InputStream:
         if len(self._waiting) + len(data) > INPUT_LIMIT:
             return "the job does not read its input: too much is waiting already"
         self._waiting += data
+        if data:
+            self._line_open = data[-1] not in b"\r\n\x04"
         if eof and self._terminal:
-            self._waiting += b"\x04"  # what a person types
+            # what a person types: the first only hands over a line that is not finished
+            self._waiting += b"\x04\x04" if self._line_open else b"\x04"
+            self._line_open = False
         elif eof:
             self._ending = True
         self.flush()

@@ -135,6 +135,18 @@ def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple
     return Spawned(pid, Streams(master, None, master, terminal=True))
 
 
+def terminal_state(master: int) -> dict[str, bool | int]:
+    """What the terminal is set to, seen from our side: works even where the program at it cannot be looked into."""
+    import fcntl
+    import struct
+    import termios
+
+    flags = termios.tcgetattr(master)[3]
+    group = struct.unpack("i", fcntl.ioctl(master, termios.TIOCGPGRP, b"\0" * 4))[0]
+    echo, canonical = bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+    return {"echo": echo, "canonical": canonical, "foreground": group}
+
+
 def set_size(master: int, size: tuple[int, int]) -> None:
     """Rows and columns; the kernel tells the foreground program (SIGWINCH)."""
     import fcntl

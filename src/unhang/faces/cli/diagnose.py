@@ -49,10 +49,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _of_job(job: str) -> Diagnosis:
-    import unhang.jobs
+    from unhang.jobs.diagnosing import diagnose_job
 
-    found: Diagnosis = unhang.jobs.diagnose(job)  # type: ignore[attr-defined, unused-ignore]
-    return found
+    return diagnose_job(job)
 
 
 def _of_process(pid: int) -> Diagnosis:

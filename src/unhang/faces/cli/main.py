@@ -23,6 +23,7 @@ COMMANDS = {
     "send": "send",
     "extend": "extend",
     "cancel": "cancel",
+    "beat": "beat",
     "diagnose": "diagnose",
     "policy": "policy",
     "history": "history",

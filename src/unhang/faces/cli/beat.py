@@ -1,0 +1,43 @@
+"""`unhang beat`: a heartbeat from inside a job, for programs that do not speak the notify protocol."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.errors import UnhangError, UsageError
+
+SUMMARY = "from inside a job: say that it is alive, and how far it is"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="a line for people: 'step 3 of 9'")
+    parser.add_argument("--extend", metavar="D", help="ask for this much silence from now on")
+
+
+def main(args: argparse.Namespace) -> int:
+    message = "WATCHDOG=1"
+    if args.text:
+        message += "\nSTATUS=" + " ".join(args.text.split())
+    if args.extend is not None:
+        from unhang.core import durations
+
+        try:
+            message += f"\nEXTEND_TIMEOUT_USEC={int(durations.parse(args.extend) * 1e6)}"
+        except ValueError as error:
+            raise UsageError(f"--extend: {error}") from None
+    send(os.environ.get("NOTIFY_SOCKET", ""), message)
+    return 0
+
+
+def send(address: str, message: str) -> None:
+    import socket
+
+    if not address:
+        raise UnhangError("not inside a job: NOTIFY_SOCKET is not set")
+    path = "\0" + address[1:] if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        try:
+            line.sendto(message.encode("utf-8", "replace"), path)
+        except OSError as error:
+            raise UnhangError(f"nobody hears the heartbeat: {error.strerror}") from None

@@ -1,0 +1,55 @@
+"""The shape of the code, as far as a test can see it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+# What `unhang run` may not load: each costs more start-up time than it is worth there.
+HEAVY = ["typing", "dataclasses", "socket", "asyncio", "subprocess", "sqlite3", "threading", "datetime", "inspect"]
+
+
+def test_starting_a_command_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; import unhang.faces.cli.main, unhang.faces.cli.parsing, unhang.faces.cli.run;"
+        "import unhang.keeper.main, unhang.keeper.guard, unhang.procs.linux; print(*sys.modules)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    before = subprocess.run(
+        [sys.executable, "-I", "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not (set(loaded) - set(before.stdout.split())) & set(HEAVY)
+
+
+def test_importing_the_library_loads_nothing_but_itself() -> None:
+    code = "import sys; before = set(sys.modules); import unhang; print(*(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() in (["unhang"], ["unhang", "__future__"], ["__future__", "unhang"])
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_small_and_say_what_they_are_for(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if "tables" not in path.parts:
+        assert len(text.splitlines()) <= 400
+    if text.strip():
+        assert text.lstrip().startswith('"""'), "no docstring at the top"
+
+
+def test_nothing_names_this_machine_or_a_download_address() -> None:
+    tracked = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.split()
+    for name in tracked:
+        path = ROOT / name
+        if path.suffix in {".svg", ".png"} or not path.is_file() or path == Path(__file__).resolve():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for word in ("/root/", "/work/", '"resolved": "http'):
+            assert word not in text, f"{name} holds {word}"
