@@ -37,7 +37,7 @@ TYPES = (STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, STORE, EXITED, ELI
 
 # How a job can end: the phase of its last event.
 ENDINGS = ("completed", "failed", "timed_out", "cancelled", "lost")
-WATCHDOG_PHASES = ("stuck", "needs_input", "quiet", "warning", "extended", "resumed", "timeout", "slow")
+WATCHDOG_PHASES = ("stuck", "needs_input", "quiet", "warning", "extended", "resumed", "timeout", "slow", "retry")
 
 
 def ms(seconds: float) -> int:

@@ -86,6 +86,8 @@ class View:
             self.needs_input = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
+        if phase in ("slow", "retry"):
+            return  # news, but it stands where it stood
         if phase == "extended":
             moved = event.get("reason") != "asked for"  # by its own progress, not by a caller
             self.phase = "quiet" if moved else ("running" if self.phase == "warning" else self.phase)

@@ -69,6 +69,7 @@ class Process(NamedTuple):
     fd_count: int = 0
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
 
 

@@ -27,6 +27,11 @@ class JobSpec(Record):
     budget: int = 8 << 20  # bytes on disk a stream
     kind: str = "command"
     category: str | None = None
+    argued: bool = False  # the caller took more time than the policy gives: such a run teaches nothing
+    retry: int = 0  # further attempts after a timeout, where the diagnosis says that it may help
+    most_idle: float | None = None  # how far a retry may raise the limits
+    most_hard: float | None = None
+    note: str = ""  # something to say at the start: an open circuit breaker
 
     @property
     def command(self) -> str:

@@ -34,7 +34,10 @@ def _prepared(
     warn: Duration,
     grace: Duration,
     liveness: str | None,
+    on_hung: str | None,
     category: str | None,
+    policy: str | None,
+    retry: int | None,
     foreground: bool,
 ) -> Prepared:
     asked = Asked(
@@ -44,6 +47,7 @@ def _prepared(
         warn=lead_or_grace("warn", warn),
         grace=lead_or_grace("grace", grace),
         liveness=liveness,
+        on_hung=on_hung,
         category=category,
     )
     return prepare(
@@ -55,6 +59,8 @@ def _prepared(
         pty=pty,
         keep=keep,
         labels=labels,
+        policy=policy,
+        retry=retry,
         asked=asked,
         foreground=foreground,
     )
@@ -77,7 +83,10 @@ def run(
     warn: Duration = None,
     grace: Duration = None,
     liveness: str | None = None,
+    on_hung: str | None = None,
     category: str | None = None,
+    policy: str | None = None,
+    retry: int | None = None,
 ) -> Result:
     """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
 
@@ -87,7 +96,8 @@ def run(
     data = input.encode() if isinstance(input, str) else input
     prepared = _prepared(
         command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=True,
+        stall=stall, warn=warn, grace=grace, liveness=liveness,
+        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=True,
     )  # fmt: skip
     return foreground.run(prepared, data)
 
@@ -109,13 +119,17 @@ async def arun(
     warn: Duration = None,
     grace: Duration = None,
     liveness: str | None = None,
+    on_hung: str | None = None,
     category: str | None = None,
+    policy: str | None = None,
+    retry: int | None = None,
 ) -> Result:
     """As `run`, without blocking the event loop. Cancelling the task ends the job."""
     data = input.encode() if isinstance(input, str) else input
     prepared = _prepared(
         command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=True,
+        stall=stall, warn=warn, grace=grace, liveness=liveness,
+        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=True,
     )  # fmt: skip
     return await foreground.arun(prepared, data)
 
@@ -137,7 +151,10 @@ def start(
     warn: Duration = None,
     grace: Duration = None,
     liveness: str | None = None,
+    on_hung: str | None = None,
     category: str | None = None,
+    policy: str | None = None,
+    retry: int | None = None,
 ) -> Job:
     """Start a job that outlives this process; returns when it has been started. See `run` for the arguments.
 
@@ -146,7 +163,8 @@ def start(
     data = input.encode() if isinstance(input, str) else input
     prepared = _prepared(
         command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness, category=category, foreground=False,
+        stall=stall, warn=warn, grace=grace, liveness=liveness,
+        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=False,
     )  # fmt: skip
     return background.start(prepared, data)
 

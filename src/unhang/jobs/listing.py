@@ -29,8 +29,12 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
     if not ids:
         return []
     with Index(index_path(home)) as index:
-        index.refresh(ids, lambda job: read_row(JobDir(home, job)))
+        ended = index.refresh(ids, lambda job: read_row(JobDir(home, job)))
         rows = index.rows(running_only=running_only)
+    if ended:
+        from unhang.jobs.learning import remember  # after the list: nobody who lists waits for its imports in vain
+
+        remember(home, ended)
     wanted = (labels or {}).items()
     return [row for row in rows if all(row.labels.get(name) == value for name, value in wanted)]
 

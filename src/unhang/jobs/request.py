@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 
 from unhang.core import durations
-from unhang.core.policy.builtin import policy as builtin_policy
+from unhang.core.policy.learn import argued
 from unhang.core.policy.model import Asked
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
 from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
+from unhang.store import policyfile
+from unhang.store.home import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
+_MOST_RETRIES = 10
 
 
 class Prepared(Record):
@@ -75,11 +78,13 @@ def prepare(
     keep: bool = False,
     foreground: bool = True,
     labels: Mapping[str, str] | None = None,
-    policy: Policy | None = None,
+    policy: Policy | str | None = None,
     asked: Asked | None = None,
+    retry: int | None = None,
     budget: int | None = None,
     kind: str = "command",
 ) -> Prepared:
+    """`policy`: one that is at hand, a file, or None for the one that holds in this directory."""
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -88,7 +93,16 @@ def prepare(
         raise UsageError(f"stdin must be one of {', '.join(STDIN_WORDS)}: {stdin!r}")
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
-    resolution = resolve(line if line is not None else argv, policy or builtin_policy(), asked or Asked())
+    if policy is None or isinstance(policy, str):
+        policy = policyfile.find(policy, folder, os.environ)
+    asked = asked or Asked()
+    what = line if line is not None else argv
+    resolution = resolve(what, policy, asked)
+    if resolution.wants_history:
+        from unhang.jobs.learning import profile_of
+
+        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), what, folder, policy))
+    retries, note = _retries(what, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -105,10 +119,26 @@ def prepare(
         labels=_labels(labels or {}),
         kind=kind,
         category=resolution.category,
+        argued=asked != Asked() and argued(resolution.limits, resolve(what, policy).limits),
+        retry=retries,
+        most_idle=resolution.bounds.idle_max,
+        most_hard=resolution.bounds.hard_max,
+        note=note,
     )
     if budget is not None:
         spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
+
+
+def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:
+    if not 0 <= asked <= _MOST_RETRIES:
+        raise UsageError(f"retry must be between 0 and {_MOST_RETRIES}: {asked}")
+    if asked == 0:
+        return 0, ""
+    from unhang.jobs.learning import open_breaker
+
+    breaker = open_breaker(locate(os.environ), command, cwd)
+    return (asked, "") if breaker is None else (0, f"{breaker}; this attempt is the only one")
 
 
 def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str | None]:

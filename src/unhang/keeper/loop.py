@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
     from unhang.keeper.signals import SignalPipe
+    from unhang.keeper.slowness import Slowness
     from unhang.keeper.streams import InputStream, OutputStream
     from unhang.procs.base import Tree
 
@@ -52,6 +53,7 @@ class Loop:
         master: int | None,
         journal: Journal,
         heart: Heart,
+        slowness: Slowness,
         desk: Desk,
         signals: SignalPipe,
     ) -> None:
@@ -63,6 +65,8 @@ class Loop:
         self.master = master
         self.journal = journal
         self.heart = heart
+        self.slowness = slowness
+        self.stalled = False  # was it ever stuck? Such a run teaches nothing
         self.desk = desk
         self.signals = signals
         self.started = clock.monotonic()
@@ -85,15 +89,16 @@ class Loop:
         while self._settled is None:
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
-            self._note_pause(planned, ready)
+            self._note_pause(planned)
             self._serve(ready)
             self._reap()
             self._judge()
+            self._notice_slowness()
             self.journal.flush_output(clock.monotonic())
         return self._facts(self._settled)
 
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due()]
+        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due(), self.slowness.due()]
         if self.dog.phase == KILLING:
             dues.append(now + KILL_ROUND)
         known = [due for due in dues if due is not None]
@@ -117,17 +122,16 @@ class Loop:
         self.desk.register(poll)
         return dict(poll.poll(None if seconds is None else seconds * 1000))
 
-    def _note_pause(self, planned: float | None, ready: dict[int, int]) -> None:
-        """We cannot know when since the last call we were stopped, so all of that time is nobody's silence."""
+    def _note_pause(self, planned: float | None = 0.0) -> None:
+        """We cannot know when since the last call we were stopped, so all of that time is nobody's silence.
+
+        Asked after every sleep and before every judgement: we may have been stopped at work (a look takes longest).
+        """
         now = clock.monotonic()
         late = planned is not None and now - self._ran_at - planned > PAUSE
-        if self.signals.continued(ready) or late:
+        if self.signals.continued() or late:
             self.dog.tell(fact.Paused(now - self._ran_at), now)
         self._ran_at = now
-
-    def _note_stop(self) -> None:
-        """Before every judgement: we may have been stopped at work, not asleep (a look takes the longest)."""
-        self._note_pause(0.0, {self.signals.fd: select.POLLIN})
 
     def _serve(self, ready: dict[int, int]) -> None:
         for stream in self.outputs:
@@ -207,7 +211,7 @@ class Loop:
     def _judge(self) -> None:
         due = self.dog.deadline()
         if due is not None and clock.monotonic() >= due:
-            self._note_stop()
+            self._note_pause()
             self._hear_everything()
         looking = True
         while looking and self.dog.phase != ENDED:
@@ -244,7 +248,7 @@ class Loop:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
         if not looked.alive and not self._prompted:
             self._notice_prompt()
-        self._note_stop()
+        self._note_pause()
         self.dog.tell(looked, clock.monotonic())
 
     def _notice_prompt(self) -> None:
@@ -258,7 +262,13 @@ class Loop:
         fields = {"prompt": prompt.prompt, "password": prompt.password, "waitingPid": prompt.pid, "since": since}
         self._record(ev.watchdog("needs_input", text + hint, **fields))
 
+    def _notice_slowness(self) -> None:
+        text = self.slowness.notice(clock.monotonic()) if self.dog.phase == RUNNING else None
+        if text is not None:
+            self._record(ev.watchdog("slow", text[0].upper() + text[1:] + "."))
+
     def _notice(self, notice: act.Notice) -> None:
+        self.stalled = self.stalled or isinstance(notice, act.Stuck)
         if isinstance(notice, act.TimedOut):
             self._silence_then = self.dog.silence(clock.monotonic())
         since = clock.rfc3339(self._life_at)

@@ -17,39 +17,23 @@ from unhang.core import outcome
 from unhang.core.fold import View
 from unhang.core.limits import Limits
 from unhang.core.record import Record
-from unhang.core.spec import NULL, PIPE, JobSpec
+from unhang.core.spec import JobSpec
 from unhang.core.watchdog import Watchdog
 from unhang.errors import SpawnError
 from unhang.keeper import control
+from unhang.keeper.attempts import Attempts, Launch
 from unhang.keeper.desk import Desk
-from unhang.keeper.heartbeat import Heart
 from unhang.keeper.journal import Journal
-from unhang.keeper.loop import Loop
-from unhang.keeper.relay import Relay
 from unhang.keeper.signals import SignalPipe
-from unhang.keeper.streams import InputStream, OutputStream
-from unhang.procs import clock, markers, spawn, stat
+from unhang.procs import clock, markers, stat
 from unhang.store import files
 from unhang.store.layout import JobDir
-from unhang.store.output import OutputStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from unhang.procs.base import Tree
-
-
-class Launch(Record):
-    """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
-
-    place: JobDir
-    spec: JobSpec
-    env: dict[str, str]
-    stdin: int | None
-    stdout: int | None
-    stderr: int | None
-    owner: socket | None
 
 
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
@@ -115,32 +99,16 @@ def keep(launch: Launch, ready: Ready) -> None:
         return
     server = control.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
-    heart = Heart(place.id)
+    markers.set_tag(tag)
+    job = Attempts(launch, tree, journal, desk, ready.signals)
     try:
-        spawned = _spawn(launch, tag, heart)
+        end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
-        journal.record_last(ev.exited(end.phase, end.message, end.fields))
-        desk.finish(place.control)
-        journal.write_status()
-        return
-    tree.spawned(spawned.pid)
-    streams = spawned.streams
-    outputs = [_output("stdout", streams.out, launch, launch.stdout)]
-    if streams.err is not None:
-        outputs.append(_output("stderr", streams.err, launch, launch.stderr))
-    into = None if streams.into is None else InputStream(streams.into, terminal=streams.terminal)
-    if spec.pty and spec.stdin == NULL and into is not None:
-        into.send(b"", eof=True)
-    journal.record(ev.started(spawned.pid, spec.command, spec.sources))
-    desk.poke(journal.seq)
-    master = streams.out if streams.terminal else None
-    loop = Loop(spec, tree, spawned.pid, outputs, into, master, journal, heart, desk, ready.signals)
-    facts = loop.run()
-    _finish(facts, loop, outputs, journal)
+    journal.record_last(ev.exited(end.phase, end.message, end.fields))
     desk.finish(place.control)
     journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
-    _pass_on_the_rest(outputs, desk)
+    job.pass_on_the_rest()
 
 
 def _give_up(launch: Launch, why: str) -> None:
@@ -151,54 +119,8 @@ def _give_up(launch: Launch, why: str) -> None:
     os.rmdir(launch.place.path)
 
 
-def _spawn(launch: Launch, tag: int, heart: Heart) -> spawn.Spawned:
-    spec = launch.spec
-    spawn.enter(spec.cwd)
-    markers.set_tag(tag)
-    env = launch.env | markers.environment(launch.place.id, launch.env) | heart.environment(spec.limits.idle)
-    stdin = launch.stdin
-    if stdin is None and spec.stdin != PIPE:
-        stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
-
-
-def _output(name: str, fd: int, launch: Launch, relayed_to: int | None) -> OutputStream:
-    store = OutputStore(launch.place.stream(name), launch.spec.budget)
-    return OutputStream(name, fd, store, None if relayed_to is None else Relay(relayed_to))
-
-
 def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:
     parents = markers.environment(launch.place.id, launch.env).get(markers.PARENTS, "")
     job = launch.spec.to_json() | {"id": launch.place.id, "createdAt": clock.now()}
-    files.write_json(launch.place.job, job | {"keeper": keeper | {"parents": parents}})
-
-
-def _finish(facts: outcome.Facts, loop: Loop, outputs: list[OutputStream], journal: Journal) -> None:
-    end = outcome.ended(facts)
-    fields = dict(end.fields)
-    fields["bytes"] = {s.name: s.store.total for s in outputs}
-    unstored = sum(s.store.unstored for s in outputs)
-    for stream in outputs:
-        stream.close()
-        stream.store.finish()
-    if unstored:
-        fields["unstoredBytes"] = unstored
-    if end.phase == "timed_out":
-        fields["suggestions"] = loop.suggestions(fields["timeoutReason"])
-    journal.record_last(ev.exited(end.phase, end.message, fields))
-
-
-def _pass_on_the_rest(outputs: list[OutputStream], desk: Desk) -> None:
-    """The job has ended and is recorded; its last words may still wait for a slow reader, as any program's would."""
-    relays = [stream.relay for stream in outputs if stream.relay is not None]
-    while blocked := [relay for relay in relays if relay.waiting and not relay.broken]:
-        poll = select.poll()
-        for relay in blocked:
-            poll.register(relay.fd, select.POLLOUT)
-        desk.register_owner(poll)
-        ready = dict(poll.poll())
-        for relay in blocked:
-            if relay.fd in ready:
-                relay.flush()
-        if desk.owner_left(ready):
-            return
+    keeper |= {"parents": parents, "nested": markers.nested(launch.env)}
+    files.write_json(launch.place.job, job | {"keeper": keeper})

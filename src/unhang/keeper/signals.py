@@ -23,13 +23,15 @@ class SignalPipe:
     def fds(self) -> set[int]:
         return {self.fd, self._write_end}
 
-    def continued(self, ready: dict[int, int]) -> bool:
-        """Have we been stopped since the last call? (It decides how the silence that just passed is counted.)"""
-        if self.fd in ready:
-            try:
-                self._heard += os.read(self.fd, 4096)
-            except BlockingIOError:
-                pass
+    def continued(self) -> bool:
+        """Have we been stopped since the last call? (It decides how the silence that just passed is counted.)
+
+        Never trusts the poll for it: a sleep that ended while we were stopped reports its time-out and nothing else.
+        """
+        try:
+            self._heard += os.read(self.fd, 4096)
+        except BlockingIOError:
+            pass
         stopped = signal.SIGCONT in self._heard
         self._heard = self._heard.replace(bytes([signal.SIGCONT]), b"")
         return stopped

@@ -33,6 +33,11 @@ def new_tag(wall: float) -> int:
     return max(tag, 1)
 
 
+def nested(inherited: dict[str, str]) -> bool:
+    """Are we inside a job? Either mark says so: one of them can be dropped, but hardly both."""
+    return bool(inherited.get(JOB)) or resource.getrlimit(RLIMIT_LOCKS)[1] != resource.RLIM_INFINITY
+
+
 def set_tag(tag: int) -> bool:
     try:
         resource.setrlimit(RLIMIT_LOCKS, (tag, tag))

@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS history_runs (
     teaches INTEGER NOT NULL,
     job TEXT
 );
+CREATE UNIQUE INDEX IF NOT EXISTS history_by_job ON history_runs (job) WHERE job IS NOT NULL;
 CREATE INDEX IF NOT EXISTS history_by_command ON history_runs (command, directory, id);
 CREATE INDEX IF NOT EXISTS history_teaching ON history_runs (command, directory, id, duration, silence)
     WHERE teaches = 1;
@@ -61,7 +62,8 @@ CREATE INDEX IF NOT EXISTS history_newest ON history_commands (last_id);
 """
 
 _ADD = """
-INSERT INTO history_runs (command, directory, started_at, duration, silence, status, timeout_reason, teaches, job)
+INSERT OR IGNORE INTO history_runs
+    (command, directory, started_at, duration, silence, status, timeout_reason, teaches, job)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 # Totals are kept as they come: adding them up for every listing would read everything that ever ran.
@@ -126,8 +128,10 @@ class History:
         with self._writing() as db:
             for run in runs:
                 run = run._replace(command=_text(run.command), directory=_text(run.directory))
-                number = db.execute(_ADD, (*run[:7], int(run.teaches), run.job)).lastrowid
-                assert number is not None
+                added = db.execute(_ADD, (*run[:7], int(run.teaches), run.job))
+                number = added.lastrowid
+                if added.rowcount == 0 or number is None:
+                    continue  # this job has been counted already, by somebody who looked at the same moment
                 counted = (
                     run.status == "success",
                     run.timeout_reason == "no_output_timeout",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.core import durations
-from unhang.core.limits import LIVENESS
+from unhang.core.limits import LIVENESS, ON_HUNG
 from unhang.core.policy.model import Bounds
 
 Path = tuple[str | int, ...]
 
 # Allowed at the top (for every category) and in a category (for that one).
-SHARED = frozenset({"liveness", "stall_sec", "warn_sec", "grace_sec", "bounds", "env", "retry"})
+SHARED = frozenset({"liveness", "on_hung", "stall_sec", "warn_sec", "grace_sec", "bounds", "env", "retry"})
 
 # A file that comes with a project may not choose what code runs in it (PATH, LD_PRELOAD, NODE_OPTIONS,
 # GIT_SSH …), so
@@ -103,6 +103,10 @@ def shared(body: dict[str, Any], path: Path, trusted: bool) -> dict[str, Any]:
         if body["liveness"] not in LIVENESS:
             raise FieldError(f"liveness must be one of {', '.join(LIVENESS)}", (*path, "liveness"))
         made["liveness"] = body["liveness"]
+    if "on_hung" in body:
+        if body["on_hung"] not in ON_HUNG:
+            raise FieldError(f"on_hung must be one of {', '.join(ON_HUNG)}", (*path, "on_hung"))
+        made["on_hung"] = body["on_hung"]
     if "stall_sec" in body:
         made["stall"] = limit(body["stall_sec"], (*path, "stall_sec"))
     for key, name in (("warn_sec", "warn"), ("grace_sec", "grace")):

@@ -38,6 +38,10 @@ class PolicyError(UsageError):
     """One line: the file, the line and column, what is wrong."""
 
 
+# what a category takes over from the file, unless it says otherwise itself
+_TIERS = ("liveness", "on_hung", "stall", "warn", "grace")
+
+
 def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Policy:
     """`trusted` is False for a file that came with a project: it may set only harmless variables."""
     if len(text) > LARGEST:
@@ -140,7 +144,7 @@ def _policy(data: dict[str, Any], name: str, trusted: bool) -> Policy:
 
 def _categories(data: dict[str, Any], shared: dict[str, Any], extends: bool, trusted: bool) -> dict[str, Category]:
     made = builtin.categories() if extends else {}
-    defaults: dict[str, Any] = {key: shared[key] for key in ("liveness", "stall", "warn", "grace") if key in shared}
+    defaults: dict[str, Any] = {key: shared[key] for key in _TIERS if key in shared}
     if defaults and made:
         made = {
             name: category.replace(**defaults, given=category.given | frozenset(defaults))
@@ -180,7 +184,7 @@ def _category(
         hard = hard if "exec_timeout_sec" in body else base.hard
         idle = idle if "no_output_timeout_sec" in body else base.idle
     made = base or Category(name).replace(**defaults, given=frozenset(defaults))
-    tiers = {key: own[key] for key in ("liveness", "stall", "warn", "grace") if key in own}
+    tiers = {key: own[key] for key in _TIERS if key in own}
     return made.replace(
         idle=idle,
         hard=hard,

@@ -50,6 +50,7 @@ class Category(Record):
     warn: float = DEFAULT_WARN
     grace: float = DEFAULT_GRACE
     liveness: str = "progress"
+    on_hung: str = "wait"
     never_ending: bool = False
     description: str = ""
     # Learnt from history once there is enough of it; until then `idle` and `hard` above are what is used.
@@ -116,6 +117,7 @@ class Asked(Record):
     warn: float | None = None
     grace: float | None = None
     liveness: str | None = None
+    on_hung: str | None = None
     category: str | None = None
     timeout_sec: float | None = None
 

@@ -95,6 +95,7 @@ def resolve(
         warn=0.0 if warn is None else warn,
         grace=0.0 if grace is None else grace,
         liveness=liveness,
+        on_hung=asked.on_hung or category.on_hung,
     )
     wrong = core_limits.check(limits)
     if wrong is not None:

@@ -32,12 +32,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from unhang.errors import UsageError
+    from unhang.jobs.learning import catch_up
     from unhang.store import home
     from unhang.store.history import History
 
     if args.limit < 1:
         raise UsageError("--limit must be at least 1")
     directory = None if args.dir is None else os.path.abspath(args.dir)
+    catch_up(home.locate(os.environ))
     history = History(os.path.join(home.locate(os.environ), home.INDEX))
     found = history.summary(args.text, directory, args.limit)
     if args.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.core.limits import LIVENESS
+from unhang.core.limits import LIVENESS, ON_HUNG
 from unhang.core.policy.model import Asked
 from unhang.errors import UsageError
 from unhang.jobs.request import STDIN_WORDS, Prepared, lead_or_grace, prepare, seconds, split_pairs
@@ -26,6 +26,13 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         help="what counts as a sign of life: progress (output, heartbeats, CPU and I/O of the tree; the default), "
         "output (output alone), heartbeat (output and heartbeats)",
     )
+    group.add_argument(
+        "--on-hung",
+        choices=ON_HUNG,
+        help="what a diagnosis of hung does: wait for the limits (default), or end it after its warning",
+    )
+    group.add_argument("--retry", type=int, metavar="N", help="try again after a timeout, with longer limits")
+    group.add_argument("--policy", metavar="FILE", help="take the limits from this policy file ('built-in': none)")
     group.add_argument("--category", metavar="NAME", help="take the limits of this policy category")
 
 
@@ -54,6 +61,7 @@ def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tu
         warn=lead_or_grace("--warn", args.warn),
         grace=lead_or_grace("--grace", args.grace),
         liveness=args.liveness,
+        on_hung=args.on_hung,
         category=args.category,
     )
     return prepare(
@@ -66,6 +74,8 @@ def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tu
         size=size,
         keep=args.keep,
         labels=split_pairs("--label", args.label),
+        policy=args.policy,
+        retry=args.retry,
         asked=asked,
         foreground=foreground,
     )

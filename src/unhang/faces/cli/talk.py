@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SHOWN = frozenset({"stuck", "needs_input", "quiet", "warning", "extended", "timeout"})
+_SHOWN = frozenset({"stuck", "needs_input", "quiet", "warning", "extended", "timeout", "slow", "retry"})
 
 
 class Talk:

@@ -1,0 +1,103 @@
+"""What moved between two full looks: the same question as `progress`, with more to go by.
+
+Here the network counts too (recv() shows in no counter of /proc), and new memory: a process that burns CPU and
+touches new pages builds something, one that only burns CPU may be a loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unhang.core.diagnosis.progress import CPU_SHARE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
+from unhang.core.fullsample import FullSample, Process
+
+# A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
+NET_RATE = 100.0
+# Ten new pages a second are an allocator's noise; a compiler or a test touches thousands.
+FAULTS_RATE = 30.0
+# Below this much CPU nobody computes; it is event loops turning over.
+BUSY_SHARE = 0.15
+
+
+class Activity(NamedTuple):
+    seconds: float
+    cpu: float  # share of one core, all processes together
+    by_pid: dict[int, float]
+    io: float  # bytes a second
+    net: float
+    faults: float  # a second
+    wakeups: float  # voluntary switches a second
+    started: tuple[str, ...]
+    ended: tuple[str, ...]
+
+    @property
+    def only_pauses(self) -> bool:
+        """Somebody came or went, and all of them only to sleep."""
+        return bool(self.started or self.ended) and PAUSES.issuperset(self.started + self.ended)
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        return tuple(name for name in self.started + self.ended if name not in PAUSES)
+
+    @property
+    def moves_bytes(self) -> bool:
+        return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
+
+    @property
+    def strong(self) -> bool:
+        return bool(self.workers) or self.cpu >= CPU_SHARE or self.moves_bytes or self.net >= NET_RATE
+
+
+def compare(before: FullSample, after: FullSample) -> Activity:
+    seconds = max(after.at - before.at, 1e-3)
+    old, new = before.processes, after.processes
+    kept = [pid for pid in new if pid in old and old[pid].start == new[pid].start]
+    same = set(kept)
+    born = [process for pid, process in new.items() if pid not in same]
+    gone = [process for pid, process in old.items() if pid not in same]
+    ticks = {pid: _burnt(old[pid], new[pid]) for pid in kept}
+    ticks |= {process.pid: process.cpu for process in born}
+    taken_over = sum(max(0, new[pid].reaped - old[pid].reaped) for pid in kept)
+    total = sum(ticks.values()) + max(0, taken_over - sum(process.cpu + process.reaped for process in gone))
+    grown = sum(max(0, new[pid].io - old[pid].io) for pid in kept)
+    moved = max(0, grown - sum(process.io for process in gone)) + sum(process.io for process in born)
+    faults = sum(max(0, new[pid].faults - old[pid].faults) for pid in kept)
+    return Activity(
+        seconds=seconds,
+        cpu=total / after.hz / seconds,
+        by_pid={pid: burnt / after.hz / seconds for pid, burnt in ticks.items()},
+        io=moved / seconds,
+        net=_net(before, after) / seconds,
+        faults=faults / seconds,
+        wakeups=sum(_switched(old[pid], new[pid]) for pid in kept) / seconds,
+        started=tuple(sorted({process.comm for process in born if _did_something(process)})),
+        ended=tuple(sorted({process.comm for process in gone if _did_something(process)})),
+    )
+
+
+def _did_something(process: Process) -> bool:
+    # Between fork and exec it has its parent's name and has done nothing; a zombie ended before we looked.
+    return bool(process.io or process.cpu or process.hidden) and process.state not in ("Z", "X")
+
+
+def _burnt(old: Process, new: Process) -> int:
+    return max(0, new.cpu - old.cpu)
+
+
+def _switched(old: Process, new: Process) -> int:
+    known = {thread.tid: thread.switches for thread in old.threads}
+    return sum(max(0, thread.switches - known.get(thread.tid, thread.switches)) for thread in new.threads)
+
+
+def _net(before: FullSample, after: FullSample) -> int:
+    """Bytes received and acknowledged; a socket whose two ends are both in the tree counts like any other."""
+    moved = 0
+    for link, seen in after.sockets.items():
+        old = before.sockets.get(link)
+        for now, then in (
+            (seen.received, old.received if old is not None else 0),
+            (seen.sent, old.sent if old is not None else 0),
+        ):
+            if now is not None:
+                moved += max(0, now - (then or 0))
+    return moved

@@ -1,0 +1,142 @@
+"""Did this quiet tree move between two looks?
+
+Used by the watchdog under `liveness: progress`: a tree that burns CPU, moves bytes, or starts and ends
+processes is quiet, not hung. So the question is not "did any counter change" (a JVM that is deadlocked ticks
+20 times a second; a shell that polls starts a `sleep` every second) but "did more happen than housekeeping".
+Each floor below names what it is above. Nothing here ever moves the hard limit.
+"""
+
+from __future__ import annotations
+
+from unhang.core.samples import CheapProcess, CheapSample
+
+# A deadlocked JVM uses 0.5-1 % of a core for its own threads, an idle node or Electron about 1 %, a Python
+# loop that wakes 100 times a second 2-3 %. A compiler, a test, an archiver uses tens of per cent.
+CPU_SHARE = 0.05
+# Event loops write 8 bytes to wake each other, loggers and heartbeats some 10-100 B/s. The slowest thing worth
+# the name of a transfer, a modem, moved 4 kB/s. Averaged over the whole time between two looks.
+IO_RATE = 2_000.0
+# Starting `sleep` reads 7 kB of headers and locales, and a parent inherits the count when it waits for it: a
+# loop around `sleep 0.1` "moves" 70 kB/s without doing anything.
+IO_RATE_OF_A_SLEEP_LOOP = 256_000.0
+# A page fetched from a mapped file is 4 kB read that no other counter shows. One a second is the pager's noise.
+FAULT_RATE = 2.0
+# What a loop starts only to wait.
+PAUSES = frozenset({"sleep", "usleep"})
+
+
+class Progress(tuple[bool, str]):
+    """`alive` is whether it moved; `reason` says what moved, or that nothing did, in words."""
+
+    __slots__ = ()
+
+    def __new__(cls, alive: bool, reason: str) -> Progress:
+        return super().__new__(cls, (alive, reason))
+
+    @property
+    def alive(self) -> bool:
+        return self[0]
+
+    @property
+    def reason(self) -> str:
+        return self[1]
+
+
+def progressed(before: CheapSample, after: CheapSample) -> Progress:
+    seconds = after.at - before.at
+    if seconds <= 0:
+        return Progress(False, "no time has passed between the two looks")
+    old, new = before.processes, after.processes
+    kept = [pid for pid, seen in new.items() if pid in old and old[pid].start == seen.start]
+    born = [seen for pid, seen in new.items() if pid not in old or old[pid].start != seen.start]
+    gone = [seen for pid, seen in old.items() if pid not in new or new[pid].start != seen.start]
+    # Caught between fork and exec it has its parent's name and has done nothing: too early to count.
+    busy_born = [seen for seen in born if seen.io or seen.cpu]
+    busy_gone = [seen for seen in gone if seen.io or seen.cpu]
+
+    ticks = _ticks(old, new, kept, born, gone)
+    if ticks / after.hz / seconds >= CPU_SHARE:
+        return Progress(True, _busiest(old, new, kept, born, after.hz, seconds, ticks))
+
+    workers = [seen.comm for seen in busy_born + busy_gone if seen.comm not in PAUSES]
+    if workers:
+        return Progress(True, _changes(busy_born, busy_gone))
+
+    loops = bool(born or gone)
+    moved = _bytes(old, new, kept, born, gone)
+    if moved / seconds >= (IO_RATE_OF_A_SLEEP_LOOP if loops else IO_RATE):
+        return Progress(True, f"moves {_rate(moved / seconds)}")
+
+    faults = sum(max(0, new[pid].faults - old[pid].faults) for pid in kept)
+    if faults / seconds >= FAULT_RATE:
+        return Progress(True, f"fetches {faults / seconds:.0f} pages/s from mapped files")
+    if loops:
+        return Progress(False, "only starts and ends `sleep`")
+    return Progress(False, "no CPU, no bytes, no new or ended process")
+
+
+def _ticks(
+    old: dict[int, CheapProcess],
+    new: dict[int, CheapProcess],
+    kept: list[int],
+    born: list[CheapProcess],
+    gone: list[CheapProcess],
+) -> int:
+    """CPU burnt in between, including by children that came and went unseen.
+
+    A parent takes over the whole life's CPU of a child it waits for; what such a child had burnt before the
+    first look is taken off again.
+    """
+    own = sum(max(0, new[pid].cpu - old[pid].cpu) for pid in kept) + sum(seen.cpu + seen.reaped for seen in born)
+    taken_over = sum(max(0, new[pid].reaped - old[pid].reaped) for pid in kept)
+    known = sum(seen.cpu + seen.reaped for seen in gone)
+    return own + max(0, taken_over - known)
+
+
+def _bytes(
+    old: dict[int, CheapProcess],
+    new: dict[int, CheapProcess],
+    kept: list[int],
+    born: list[CheapProcess],
+    gone: list[CheapProcess],
+) -> int:
+    """Bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
+    grown = sum(max(0, new[pid].io - old[pid].io) for pid in kept)
+    known = sum(seen.io for seen in gone)
+    return max(0, grown - known) + sum(seen.io for seen in born)
+
+
+def _busiest(
+    old: dict[int, CheapProcess],
+    new: dict[int, CheapProcess],
+    kept: list[int],
+    born: list[CheapProcess],
+    hz: int,
+    seconds: float,
+    ticks: int,
+) -> str:
+    shares = [(new[pid].cpu - old[pid].cpu, new[pid].comm) for pid in kept]
+    shares += [(seen.cpu, seen.comm) for seen in born]
+    most, comm = max(shares, default=(0, ""))
+    if most * 2 < ticks:
+        return f"{len(new)} processes use {_percent(ticks, hz, seconds)} of a core"
+    others = f"1 of {len(new)} processes, " if len(new) > 1 else ""
+    return f"{others}{comm} uses {_percent(most, hz, seconds)} of a core"
+
+
+def _percent(ticks: int, hz: int, seconds: float) -> str:
+    return f"{100 * ticks / hz / seconds:.0f} %"
+
+
+def _changes(born: list[CheapProcess], gone: list[CheapProcess]) -> str:
+    parts = []
+    for verb, seen in (("started", born), ("ended", gone)):
+        names = sorted({process.comm for process in seen})
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            parts.append(f"{verb} {', '.join(names[:3])}{more}")
+    return " and ".join(parts)
+
+
+def _rate(value: float) -> str:
+    return f"{value / 1e6:.1f} MB/s" if value >= 1e6 else f"{value / 1e3:.0f} kB/s"

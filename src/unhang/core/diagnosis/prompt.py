@@ -1,0 +1,102 @@
+"""Does it wait for somebody's input? From one light sample, within milliseconds.
+
+Sure cases: the main thread of a process in the foreground sits in a read of the terminal, or of a stdin that
+nobody in the job writes to. Nothing in the program can go on until somebody types.
+
+Less sure: an event loop that watches the terminal *and* connections (ssh running a remote build, npm with an
+idle keep-alive), or a second thread that reads keys. Then the screen decides: an unfinished line that ends
+like a question. And a process that cannot be looked into (su, sudo) is judged by the terminal it sits at: echo
+off while lines are still edited by the kernel is what asking for a password looks like, whoever asks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unhang.core.diagnosis.blocked import wait_of
+from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
+from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
+from unhang.core.fullsample import FOREVER, FullSample, Process, Thread
+
+# How the text of a wait for a terminal ends; see `descriptors`.
+TERMINAL = "terminal"
+
+
+class NeedsInput(NamedTuple):
+    pid: int
+    comm: str
+    where: str  # "terminal" or "stdin"
+    prompt: str  # the last line on the screen; may be empty
+    password: bool
+    reason: str
+    endless: bool = True  # False: it will stop asking by itself
+
+
+def waits_for_input(sample: FullSample) -> NeedsInput | None:
+    return asks(View.of(sample))
+
+
+def asks(view: View) -> NeedsInput | None:
+    sample = view.sample
+    line = last_line(sample.screen)
+    question = unfinished(sample.screen) and looks_like_a_question(line)
+    terminal = sample.terminal
+    password = terminal is not None and terminal.canonical and not terminal.echo
+    raw = terminal is not None and not terminal.canonical
+    at = _Screen(sample.screen, line, password)
+    newest = sorted(sample.processes.values(), key=lambda each: (each.start, each.pid), reverse=True)
+    for process in newest:
+        if dead(process) or not _in_foreground(sample, process):
+            continue
+        for thread in sorted(process.threads, key=lambda each: (each.tid != process.pid, each.tid)):
+            wait = wait_of(view, process, thread)
+            if wait.kind != "input":
+                continue
+            hidden_answer = password and wait.text.endswith(TERMINAL)
+            if question or hidden_answer or _certain(view, process, thread, wait, raw):
+                return _asked(process, wait, at)
+    for process in newest:
+        if not process.hidden or dead(process) or terminal is None or not process.tty:
+            continue
+        if terminal.foreground in (0, process.pgid) and (password or question):
+            return _asked(process, Wait("input", f"waits for input on its {TERMINAL}"), at)
+    return None
+
+
+class _Screen(NamedTuple):
+    raw: str
+    line: str
+    password: bool
+
+
+def _certain(view: View, process: Process, thread: Thread, wait: Wait, raw: bool) -> bool:
+    if wait.shared or not (thread.tid == process.pid or _alone(view, process, thread)):
+        return False
+    # A timeout beside the terminal: an editor's swap timer in raw mode still waits for keys; `read -t` does not.
+    return wait.ends == FOREVER or raw
+
+
+def _alone(view: View, process: Process, thread: Thread) -> bool:
+    """Every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
+    others = [each for each in own_threads(process) if each.tid != thread.tid]
+    return bool(others) and all(wait_of(view, process, each).kind == "futex" for each in others)
+
+
+def _in_foreground(sample: FullSample, process: Process) -> bool:
+    """A background process that reads the terminal is stopped for it; one that is not may have none to obey."""
+    terminal = sample.terminal
+    if terminal is None or not process.tty:
+        return True
+    group = terminal.foreground or process.tpgid
+    return group <= 0 or group == process.pgid
+
+
+def _asked(process: Process, wait: Wait, at: _Screen) -> NeedsInput:
+    endless = wait.ends is None or wait.ends == FOREVER
+    if not wait.text.endswith(TERMINAL):
+        return NeedsInput(process.pid, process.comm, "stdin", at.line, False, wait.text, endless)
+    what = wait.text.replace("input", "a password", 1) if at.password else wait.text
+    if full_screen(at.raw):
+        what = f"waits for keys on its terminal, in {process.comm}, which fills the screen"
+    reason = f'{what}: "{at.line}"' if at.line else what
+    return NeedsInput(process.pid, process.comm, "terminal", at.line, at.password, reason, endless)

@@ -1,0 +1,90 @@
+"""Finished runs → history → what is known of a command before it starts.
+
+Readers bring the history up to date (as they do the index), so that no keeper ever waits for a database. Each run is
+counted once, by its job id. Only runs that may teach do: core/policy/learn.py says what that takes, docs/policy.md why
+an agent cannot teach its own limits.
+"""
+
+from __future__ import annotations
+
+from unhang.core.policy import learn
+from unhang.core.policy.key import command_key
+from unhang.core.policy.retry import BREAKER, breaker
+from unhang.jobs import listing
+from unhang.procs import clock
+from unhang.store import files, find, profiles
+from unhang.store.history import History, Run
+from unhang.store.index import Index
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unhang.core.policy.learn import Profile
+    from unhang.core.policy.model import Policy
+    from unhang.store.index import Row
+
+
+def catch_up(home: str) -> None:
+    """Add to the history what has ended since the last time."""
+    ids = find.all_ids(home)
+    if not ids:
+        return
+    with Index(listing.index_path(home)) as index:
+        ended = index.refresh(ids, lambda job: listing.read_row(JobDir(home, job)))
+    remember(home, ended)
+
+
+def remember(home: str, ended: list[Row]) -> None:
+    runs = [run for run in (run_of(JobDir(home, row.id)) for row in ended) if run is not None]
+    if not runs:
+        return
+    history = History(listing.index_path(home))
+    history.add_many(sorted(runs, key=lambda run: run.started_at))
+    for command, directory in {(run.command, run.directory) for run in runs if run.teaches}:
+        profile = history.profile(command, directory)
+        if profile is not None:
+            profiles.write(home, command, directory, profile)
+
+
+def run_of(place: JobDir) -> Run | None:
+    """None: it never ran, or nothing is known of how it went."""
+    job, last = files.read_json(place.job), last_event(place.events)
+    if job is None or last is None or last.get("durationMs") is None or not job.get("createdAt"):
+        return None
+    if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):
+        return None
+    status = str(last.get("status", "error"))
+    keeper = job.get("keeper") or {}
+    why_not = learn.teaches(
+        status,
+        stalled=bool(last.get("stalled")),
+        nested=bool(keeper.get("nested")),
+        argued=bool(job.get("argued")),
+    )
+    command = job["shell"] if job.get("shell") is not None else [str(word) for word in job.get("argv", [])]
+    return Run(
+        command=command_key(command),
+        directory=str(job.get("cwd", "")),
+        started_at=clock.parse(str(job["createdAt"])),
+        duration=last["durationMs"] / 1000,
+        silence=(last.get("longestSilenceMs") or 0) / 1000,
+        status=status,
+        timeout_reason=last.get("timeoutReason"),
+        teaches=why_not is None,
+        job=place.id,
+    )
+
+
+def profile_of(home: str, command: Sequence[str] | str, cwd: str, policy: Policy) -> Profile | None:
+    catch_up(home)
+    quantile = (policy.learn or learn.Learn()).quantile
+    return History(listing.index_path(home)).profile(command_key(command), cwd, quantile)
+
+
+def open_breaker(home: str, command: Sequence[str] | str, cwd: str) -> str | None:
+    """A line for people when this command has timed out too often in a row to be tried again and again."""
+    catch_up(home)
+    return breaker(History(listing.index_path(home)).last_statuses(command_key(command), cwd, BREAKER))

@@ -1,0 +1,175 @@
+"""The attempts of a job: one, or several where it timed out and more time may help. All in the same log and output."""
+
+from __future__ import annotations
+
+import os
+import select
+
+from unhang.core import events as ev
+from unhang.core import outcome
+from unhang.core.durations import human
+from unhang.core.record import Record
+from unhang.core.spec import NULL, PIPE, JobSpec
+from unhang.keeper.heartbeat import Heart
+from unhang.keeper.loop import Loop
+from unhang.keeper.relay import Relay
+from unhang.keeper.slowness import Slowness
+from unhang.keeper.streams import InputStream, OutputStream
+from unhang.procs import clock, markers, spawn
+from unhang.store.layout import JobDir
+from unhang.store.output import OutputStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+    from typing import Any
+
+    from unhang.core.limits import Limits
+    from unhang.keeper.desk import Desk
+    from unhang.keeper.journal import Journal
+    from unhang.keeper.signals import SignalPipe
+    from unhang.procs.base import Tree
+
+
+class Launch(Record):
+    """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
+
+    place: JobDir
+    spec: JobSpec
+    env: dict[str, str]
+    stdin: int | None
+    stdout: int | None
+    stderr: int | None
+    owner: socket | None
+
+
+class Attempts:
+    def __init__(self, launch: Launch, tree: Tree, journal: Journal, desk: Desk, signals: SignalPipe) -> None:
+        self._launch = launch
+        self._tree = tree
+        self._journal = journal
+        self._desk = desk
+        self._signals = signals
+        self._heart = Heart(launch.place.id)
+        self._outputs: list[OutputStream] = []
+        self._attempt = 1
+
+    def run(self) -> outcome.Ended:
+        """To the end of the last attempt. Raises SpawnError if it cannot be started."""
+        spec = self._launch.spec
+        started = clock.monotonic()
+        while True:
+            loop = self._start(spec)
+            facts = loop.run()
+            end = outcome.ended(facts)
+            longer = self._next_limits(end, loop, spec.limits)
+            for stream in self._outputs:
+                stream.close()
+            if longer is None:
+                break
+            self._attempt += 1
+            spec = spec.replace(limits=longer)
+        fields = end.fields | self._account(end, loop)
+        if self._attempt > 1:
+            fields |= {"attempts": self._attempt, "totalMs": ev.ms(clock.monotonic() - started)}
+        return end.replace(fields=fields)
+
+    def _start(self, spec: JobSpec) -> Loop:
+        spawned = self._spawn(spec)
+        self._tree.spawned(spawned.pid)
+        streams = spawned.streams
+        outputs = [self._output(0, "stdout", streams.out, self._launch.stdout)]
+        if streams.err is not None:
+            outputs.append(self._output(1, "stderr", streams.err, self._launch.stderr))
+        self._outputs = outputs
+        into = None if streams.into is None else InputStream(streams.into, terminal=streams.terminal)
+        if spec.pty and spec.stdin == NULL and into is not None:
+            into.send(b"", eof=True)
+        self._say_started(spawned.pid, spec)
+        master = streams.out if streams.terminal else None
+        slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
+        return Loop(
+            spec, self._tree, spawned.pid, outputs, into, master,
+            self._journal, self._heart, slowness, self._desk, self._signals,
+        )  # fmt: skip
+
+    def _say_started(self, pid: int, spec: JobSpec) -> None:
+        event = ev.started(pid, spec.command, spec.sources)
+        if self._attempt > 1:
+            event |= {"attempt": self._attempt, "message": f"attempt {self._attempt}: {spec.command[:200]}"}
+        self._journal.record(event)
+        if spec.note and self._attempt == 1:
+            self._journal.record(ev.watchdog("retry", spec.note))
+        self._desk.poke(self._journal.seq)
+
+    def _spawn(self, spec: JobSpec) -> spawn.Spawned:
+        launch = self._launch
+        spawn.enter(spec.cwd)
+        env = launch.env | markers.environment(launch.place.id, launch.env)
+        env |= self._heart.environment(spec.limits.idle)
+        stdin = launch.stdin
+        if stdin is None and spec.stdin != PIPE:
+            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
+
+    def _output(self, place: int, name: str, fd: int, relayed_to: int | None) -> OutputStream:
+        """A further attempt writes where the one before it left off."""
+        if place < len(self._outputs):
+            before = self._outputs[place]
+            stream = OutputStream(name, fd, before.store, before.relay)
+            stream.announced = before.announced
+            return stream
+        store = OutputStore(self._launch.place.stream(name), self._launch.spec.budget)
+        return OutputStream(name, fd, store, None if relayed_to is None else Relay(relayed_to))
+
+    def _next_limits(self, end: outcome.Ended, loop: Loop, limits: Limits) -> Limits | None:
+        """The limits of another attempt, or None: this was the last."""
+        spec = self._launch.spec
+        if not spec.retry or end.phase != "timed_out":
+            return None
+        from unhang.core.policy.model import Bounds
+        from unhang.core.policy.retry import decide, longer
+
+        cause = (loop.diagnosis or {}).get("cause")
+        needs_input = self._journal.view.needs_input is not None
+        decision = decide(self._attempt, spec.retry, end.fields["timeoutReason"], cause, needs_input)
+        if not decision.again:
+            self._journal.record(ev.watchdog("retry", f"Not tried again: {decision.reason}."))
+            return None
+        more = longer(limits, Bounds(idle_max=spec.most_idle, hard_max=spec.most_hard))
+        shown = f"idle {_shown(more.idle)}, hard {_shown(more.hard)}"
+        text = f"Attempt {self._attempt} timed out; trying again with longer limits ({shown}): {decision.reason}."
+        moved = {"idleMs": None if more.idle is None else ev.ms(more.idle)}
+        moved |= {"hardMs": None if more.hard is None else ev.ms(more.hard)}
+        self._journal.record(ev.watchdog("retry", text, attempt=self._attempt + 1, limits=moved))
+        return more
+
+    def _account(self, end: outcome.Ended, loop: Loop) -> dict[str, Any]:
+        fields: dict[str, Any] = {"bytes": {s.name: s.store.total for s in self._outputs}, "stalled": loop.stalled}
+        unstored = sum(stream.store.unstored for stream in self._outputs)
+        for stream in self._outputs:
+            stream.store.finish()
+        if unstored:
+            fields["unstoredBytes"] = unstored
+        if end.phase == "timed_out":
+            fields["suggestions"] = loop.suggestions(end.fields["timeoutReason"])
+        return fields
+
+    def pass_on_the_rest(self) -> None:
+        """The job has ended and is recorded; its last words may still wait for a slow reader, as any program's."""
+        relays = [stream.relay for stream in self._outputs if stream.relay is not None]
+        while blocked := [relay for relay in relays if relay.waiting and not relay.broken]:
+            poll = select.poll()
+            for relay in blocked:
+                poll.register(relay.fd, select.POLLOUT)
+            self._desk.register_owner(poll)
+            ready = dict(poll.poll())
+            for relay in blocked:
+                if relay.fd in ready:
+                    relay.flush()
+            if self._desk.owner_left(ready):
+                return
+
+
+def _shown(limit: float | None) -> str:
+    return "off" if limit is None else human(limit)

@@ -1,0 +1,58 @@
+"""The last line on the screen is what a prompt asks, and nothing in it may reach a terminal as a command."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
+
+
+@pytest.mark.parametrize(
+    ("screen", "line"),
+    [
+        ("Password: ", "Password:"),
+        ("a\r\nb\r\nOverwrite? [y/N] ", "Overwrite? [y/N]"),
+        ("\x1b[1;32muser\x1b[0m$ ", "user$"),
+        ("\x1b[?2004h>>> ", ">>>"),
+        ("10 %\r55 %\rpackage name: (x) ", "package name: (x)"),
+        ("\x1b[1G\u2819\x1b[1G\x1b[0Jpackage name: (x) \x1b[20G", "package name: (x)"),
+        ("\x1b]0;title\x07Name: ", "Name:"),
+        ("abc\b\bX", "aX"),
+        ("text\x1b[24;1H:", ":"),
+        ("done\n\n\n", "done"),
+        ("\x1b[", ""),
+        ("", ""),
+        ("x" * 500, "x" * 200),
+    ],
+)
+def test_last_line(screen: str, line: str) -> None:
+    assert last_line(screen) == line
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_no_control_character_survives(screen: str) -> None:
+    assert last_line(screen).isprintable()
+
+
+@pytest.mark.parametrize("line", ["Password:", "Overwrite? [y/N]", "sqlite>", "$", "(END)", "Press any key to go on"])
+def test_questions(line: str) -> None:
+    assert looks_like_a_question(line)
+
+
+@pytest.mark.parametrize("line", ["Compiling foo v1.2", "downloading 34 of 80", "done."])
+def test_no_questions(line: str) -> None:
+    assert not looks_like_a_question(line)
+
+
+def test_a_prompt_is_a_line_without_an_end() -> None:
+    assert unfinished("Name: \x1b[0m")
+    assert not unfinished("Name:\r\n\x1b[0m")
+    assert not unfinished("")
+
+
+def test_the_second_screen() -> None:
+    assert full_screen("\x1b[?1049h~")
+    assert not full_screen("\x1b[?1049h~\x1b[?1049l$ ")

@@ -1,0 +1,81 @@
+"""Nothing gets out of the tree: every known escape, ended by a limit and by a cancellation. (DESIGN, section 4)"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.escapes import CANCEL, ESCAPES, TIMEOUT, Escape, play, verdict
+from tests.engine.harness import SOURCE, Engine
+
+SOMEBODY = 65533  # an ordinary user with nothing else running
+
+
+@pytest.mark.parametrize("how", [TIMEOUT, CANCEL])
+@pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
+def test_no_escape_survives_the_end_of_its_job(engine: Engine, escape: Escape, how: str) -> None:
+    assert verdict(escape, how, play(engine, escape, how)) == []
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user can reach, which tmp_path is not."""
+    folder = Path(tempfile.mkdtemp(prefix="unhang-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def interpreter_for_everybody(uid: int) -> str | None:
+    """This interpreter if an ordinary user may run it (one below /root may not), else the system's."""
+    for candidate in (sys.executable, getattr(sys, "_base_executable", ""), "/usr/bin/python3", "/usr/local/bin/python3"):
+        try:
+            asked = subprocess.run(
+                [candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], user=uid, group=uid, check=False
+            )
+        except OSError:
+            continue
+        if asked.returncode == 0:
+            return candidate
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user already")
+def test_no_escape_survives_when_everything_runs_as_an_ordinary_user_without_capabilities(open_folder: Path) -> None:
+    python = interpreter_for_everybody(SOMEBODY)
+    if python is None:
+        pytest.skip("no Python that an ordinary user may run")
+    shutil.copytree(SOURCE / "unhang", open_folder / "unhang", ignore=shutil.ignore_patterns("__pycache__"))
+    tests = open_folder / "tests"
+    here = Path(__file__).parent
+    for package in (here, here.parent / "actors"):
+        shutil.copytree(package, tests / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tests / "__init__.py").touch()
+    work = open_folder / "work"
+    work.mkdir()
+    os.chown(work, SOMEBODY, SOMEBODY)
+    done = subprocess.run(
+        [python, "-m", "tests.engine.escapes", str(work)],
+        cwd=work,
+        env={"PATH": os.defpath, "PYTHONPATH": str(open_folder), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(work)},
+        user=SOMEBODY,
+        group=SOMEBODY,
+        extra_groups=[],
+        capture_output=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    plays = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(plays) == 2 * len(ESCAPES)
+    assert {play["uid"] for play in plays} == {SOMEBODY}
+    assert [play for play in plays if play["problems"]] == []

@@ -1,0 +1,1 @@
+"""Real processes that hang, and real processes that only look as if they did."""

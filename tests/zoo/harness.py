@@ -1,0 +1,258 @@
+"""Puts a scenario on stage: stagehand -> keeper -> job, two looks, one verdict.
+
+The keeper is a subreaper whose pid is the root of the look, as in real use; what a scenario needs outside of
+its tree is started by the stagehand above it. Everything ends through the keeper: it kills what is below it
+until the kernel says that it has no children, and the stagehand ends what it started itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pty
+import pwd
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.zoo.scenario import Scenario, Stage
+from unhang.core.diagnosis.progress import progressed
+from unhang.core.diagnosis.prompt import waits_for_input
+from unhang.core.diagnosis.rules import diagnose
+from unhang.procs.sampler.cheap import cheap
+from unhang.procs.sampler.full import full
+
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_SECUREBITS = 28
+NOBODY = 65534
+READY_WITHIN = 40.0
+WINDOW = 2.5
+
+
+class Outcome(NamedTuple):
+    scenario: Scenario
+    state: str
+    cause: str
+    reason: str
+    prompt: str
+    took_ms: float
+    error: str = ""
+    detail: dict[str, Any] = {}  # noqa: RUF012
+
+
+def perform(scenario: Scenario, directory: Path) -> Outcome:
+    """Blocking; run several in threads. One stagehand process for each, so that a crash stays with it."""
+    directory = directory / scenario.name
+    directory.mkdir()
+    argv = [sys.executable, "-m", "tests.zoo.harness", scenario.name, str(directory)]
+    done = subprocess.run(argv, capture_output=True, timeout=150, stdin=subprocess.DEVNULL, check=False)
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        return Outcome(
+            scenario, "", "", "", "", 0.0, error=(done.stderr or done.stdout)[-600:].decode(errors="replace")
+        )
+    return Outcome(scenario, **told)
+
+
+def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
+    home = directory / "home"
+    home.mkdir()
+    if os.geteuid() == 0:
+        _drop(scenario)
+        if scenario.nobody:
+            directory = home = Path("/")  # ours lies below directories that are closed to others
+    stage = Stage(directory)
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8", "USER": "zoo"}
+    toolchains = os.environ.get("RUSTUP_HOME", os.path.expanduser("~/.rustup"))
+    if os.path.isdir(toolchains):
+        env["RUSTUP_HOME"] = toolchains  # rustc is a shim that looks there, and HOME is not the user's
+    read_end, write_end = os.pipe()
+    # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
+    argv = scenario.build(stage)
+    helpers = [subprocess.Popen(each, env=env, stdin=subprocess.DEVNULL) for each in stage.outsiders]
+    keeper = os.fork()
+    if keeper == 0:
+        os.close(read_end)
+        try:
+            told = _keeper(scenario, argv, env, directory)
+        except BaseException:
+            told = {
+                "state": "",
+                "cause": "",
+                "reason": "",
+                "prompt": "",
+                "took_ms": 0.0,
+                "error": traceback.format_exc(),
+            }
+        os.write(write_end, json.dumps(told).encode())
+        os._exit(0)
+    os.close(write_end)
+    parts = []
+    while part := os.read(read_end, 1 << 16):
+        parts.append(part)
+    os.waitpid(keeper, 0)
+    for helper in helpers:
+        for below in cheap(helper.pid).processes:
+            os.kill(below, signal.SIGKILL)
+        helper.kill()
+        helper.wait()
+    result: dict[str, Any] = json.loads(b"".join(parts))
+    return result
+
+
+def _drop(scenario: Scenario) -> None:
+    """The sampler promises to need no privilege: give them all up, keeping the user where nothing else is asked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if scenario.nobody:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        return
+    libc.prctl(PR_SET_SECUREBITS, 0b11, 0, 0, 0)  # NOROOT, locked: uid 0 means nothing at exec
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
+    # Giving up capabilities makes us undumpable to ourselves; a new program would be dumpable again.
+    libc.prctl(4, 1, 0, 0, 0)
+
+
+def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path) -> dict[str, Any]:
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    master, leader, out, kept = _spawn(scenario, argv, env, directory)
+    try:
+        screen = bytearray()
+        if scenario.ready:
+            _listen(out, screen, scenario.ready, READY_WITHIN)
+        _listen(out, screen, b"", scenario.settle)
+        root = os.getpid()
+        glance = cheap(root)
+        light = full(root, screen=bytes(screen), pty_master=master, network=False, leader=leader)
+        asked = waits_for_input(light)
+        before = full(root, screen=bytes(screen), pty_master=master, leader=leader)
+        _listen(out, screen, b"", WINDOW)
+        after = full(root, screen=bytes(screen), pty_master=master, leader=leader)
+        moved = progressed(glance, cheap(root))
+        verdict = diagnose(before, after)
+        detail = verdict.to_json()
+        detail["progressed"] = [moved.alive, moved.reason]
+        detail["threads"] = [
+            [
+                t.tid,
+                t.comm,
+                t.state,
+                t.syscall,
+                t.wchan,
+                list(t.reads)[:8],
+                str(t.timeout),
+                t.switches,
+                t.owner,
+            ]
+            for p in after.processes.values()
+            for t in p.threads[:40]
+        ]
+        return {
+            "state": verdict.state,
+            "cause": verdict.cause,
+            "reason": verdict.reason,
+            "prompt": asked.reason if asked is not None else "",
+            "took_ms": after.took * 1000,
+            "detail": detail,
+        }
+    finally:
+        pids = list(cheap(os.getpid()).processes)
+        _end_all()
+        for pid in pids:
+            # What a killed JVM leaves behind, outside of its own directory.
+            Path(f"/tmp/hsperfdata_{pwd.getpwuid(os.getuid()).pw_name}/{pid}").unlink(missing_ok=True)
+        for fd in kept:
+            os.close(fd)
+
+
+def _spawn(
+    scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path
+) -> tuple[int | None, int, int, list[int]]:
+    if scenario.io == "pty":
+        leader, master = pty.fork()
+        if leader == 0:
+            os.chdir(directory)
+            os.execvpe(argv[0], argv, env)
+        return master, leader, master, [master]
+    out, theirs = os.pipe()
+    kept = [out]
+    if scenario.io == "pipe":
+        stdin, ours = os.pipe()
+        kept.append(ours)
+    elif scenario.io == "socket":
+        one, other = socket.socketpair()
+        stdin, ours = one.detach(), other.detach()
+        kept.append(ours)
+    else:
+        stdin = os.open(os.devnull, os.O_RDONLY)
+    job = subprocess.Popen(
+        argv, stdin=stdin, stdout=theirs, stderr=theirs, env=env, cwd=directory, start_new_session=True
+    )
+    job.returncode = 0  # reaped by _end_all with everything else
+    os.close(theirs)
+    os.close(stdin)
+    return None, job.pid, out, kept
+
+
+def _listen(out: int, screen: bytearray, until: bytes, within: float) -> None:
+    """Read what it prints until the mark is there, or for the whole time where there is none."""
+    deadline = time.monotonic() + within
+    while (left := deadline - time.monotonic()) > 0:
+        if until and until in screen:
+            return
+        if not select.select([out], [], [], left)[0]:
+            continue
+        try:
+            data = os.read(out, 1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            if until and until not in screen:
+                raise RuntimeError(f"ended before it was ready; printed: {bytes(screen[-400:])!r}")
+            time.sleep(max(0.0, deadline - time.monotonic()))
+            return
+        screen += data
+    if until:
+        raise RuntimeError(f"not ready in time; printed: {bytes(screen[-400:])!r}")
+
+
+def _end_all() -> None:
+    while True:
+        for pid in cheap(os.getpid()).processes:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            return
+
+
+def main() -> int:
+    from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.tuned import TUNED
+
+    name, where = sys.argv[1:3]
+    scenario = next(each for each in TUNED + HOLDOUT if each.name == name)
+    sys.stdout.write(json.dumps(_stagehand(scenario, Path(where))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

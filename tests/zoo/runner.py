@@ -1,0 +1,120 @@
+"""Runs scenarios side by side and counts: a confusion matrix, and which causes were right."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.zoo.harness import Outcome, perform
+from tests.zoo.scenario import Scenario
+
+AT_ONCE = 8
+TRUTHS = ("hung", "alive", "ambiguous")
+STATES = ("hung", "unsure", "alive", "")
+
+
+class Score(NamedTuple):
+    """What the promises are about. Ambiguous scenarios count for their cause, not for their state."""
+
+    matrix: Counter[tuple[str, str]]
+    false_hung: list[Outcome]
+    missed: list[Outcome]
+    wrong_cause: list[Outcome]
+    failed: list[Outcome]
+    total: int
+
+    @property
+    def hung_share(self) -> float:
+        truly = sum(count for (truth, _), count in self.matrix.items() if truth == "hung")
+        return self.matrix["hung", "hung"] / truly if truly else 1.0
+
+    @property
+    def cause_share(self) -> float:
+        counted = self.total - len(self.failed)
+        return 1 - len(self.wrong_cause) / counted if counted else 1.0
+
+
+def run(scenarios: Iterable[Scenario], directory: Path) -> list[Outcome]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda each: perform(each, directory), scenarios))
+
+
+def score(outcomes: list[Outcome]) -> Score:
+    good = [each for each in outcomes if not each.error]
+    return Score(
+        matrix=Counter((each.scenario.truth, each.state) for each in good),
+        false_hung=[each for each in good if each.scenario.truth == "alive" and each.state == "hung"],
+        missed=[each for each in good if each.scenario.truth == "hung" and each.state != "hung"],
+        wrong_cause=[each for each in good if not right_cause(each)],
+        failed=[each for each in outcomes if each.error],
+        total=len(outcomes),
+    )
+
+
+def right_cause(outcome: Outcome) -> bool:
+    wanted = outcome.scenario.prompt
+    return outcome.cause in outcome.scenario.causes and wanted in outcome.reason
+
+
+def show(title: str, outcomes: list[Outcome]) -> str:
+    counted = score(outcomes)
+    lines = [
+        f"{title}: {counted.total} scenarios",
+        f"{'truth':>12} | " + " | ".join(f"{s or 'error':>7}" for s in STATES[:3]),
+    ]
+    for truth in TRUTHS:
+        cells = " | ".join(f"{counted.matrix[truth, state]:>7}" for state in STATES[:3])
+        lines.append(f"{truth:>12} | {cells}")
+    lines.append(
+        f"live jobs called hung: {len(counted.false_hung)}; hung ones called hung: {counted.hung_share:.0%};"
+        f" causes right: {counted.cause_share:.0%}; could not be run: {len(counted.failed)}"
+    )
+    for label, group in (
+        ("FALSE HUNG", counted.false_hung),
+        ("missed", counted.missed),
+        ("cause", counted.wrong_cause),
+        ("error", counted.failed),
+    ):
+        lines += [
+            f"  {label}: {each.scenario.name}: {each.state}/{each.cause} (wanted {'|'.join(each.scenario.causes)})"
+            f" {each.reason or each.error}"
+            for each in group
+        ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.tuned import TUNED
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these scenarios")
+    parser.add_argument("-v", "--verbose", action="store_true", help="one line for each")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        for title, scenarios in (("tuned", TUNED), ("held out", HOLDOUT)):
+            chosen = [each for each in scenarios if not options.names or each.name in options.names]
+            chosen = [each for each in chosen if not each.missing()]
+            if not chosen:
+                continue
+            outcomes = run(chosen, Path(directory))
+            if options.verbose:
+                for each in outcomes:
+                    print("moves" if each.detail.get("progressed", [False])[0] else "still", end=" ")
+                    print(
+                        f"{each.scenario.truth:9} {each.scenario.name:28} {each.state:6} {each.cause:10} {each.reason}"
+                    )
+                    if options.names:
+                        print(each.detail, each.prompt)
+            print(show(title, outcomes))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
