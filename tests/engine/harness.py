@@ -70,7 +70,12 @@ class Engine:
 
     def start(self, *words: object, **options: Any) -> subprocess.Popen[bytes]:
         """`unhang run WORDS…`; stdout and stderr are pipes unless said otherwise."""
-        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env}
+        given: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "env": self.env,
+        }
         process: subprocess.Popen[bytes] = subprocess.Popen(self.command("run", *words), **(given | options))
         self._started.append(process)
         return process

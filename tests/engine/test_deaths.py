@@ -41,9 +41,7 @@ def test_the_job_is_ended_and_recorded_when_unhang_run_is_killed(engine: Engine,
     assert last["cancelledBy"] == "the death of its caller"
 
 
-def test_the_guard_ends_the_tree_and_records_the_loss_when_the_keeper_is_killed(
-    engine: Engine, roll: RollCall
-) -> None:
+def test_the_guard_ends_the_tree_and_records_the_loss_when_the_keeper_is_killed(engine: Engine, roll: RollCall) -> None:
     running = engine.start("--json", "--", *actor("double_fork", roll.path))
     roll.wait_for("member")
     engine.wait_for_event("output")

@@ -68,7 +68,7 @@ def test_sigterm_that_is_ignored_is_a_hard_end(engine: Engine, roll: RollCall) -
 
 
 def test_output_during_grace_is_read_and_kept(engine: Engine, roll: RollCall) -> None:
-    result = engine.json("--hard", "1", "--grace", "3", "--", *actor("grace_talker", roll.path))
+    result = engine.json("--hard", "1", "--grace", "1.5", "--", *actor("grace_talker", roll.path))
     assert result["terminationMode"] == "hard"
     assert result["stdout"].startswith("ready\nxxxx")
     assert result["stdout"].endswith("x\nduring grace\n")
@@ -116,9 +116,7 @@ def test_a_process_that_exits_just_after_its_warning_has_not_timed_out(engine: E
     assert engine.finish(running).result["status"] == "success"
 
 
-def test_a_keeper_that_was_stopped_for_longer_than_the_idle_limit_kills_nothing(
-    engine: Engine, roll: RollCall
-) -> None:
+def test_a_keeper_that_was_stopped_for_longer_than_the_idle_limit_kills_nothing(engine: Engine, roll: RollCall) -> None:
     running = puppet(engine, roll, "--idle", "2", "--warn", "0")
     leader, keeper = roll.wait_for("leader"), engine.keeper()
     stop(keeper)
@@ -156,9 +154,9 @@ def test_a_keeper_that_is_stopped_at_any_moment_kills_nothing(engines: list[Engi
 
 def test_a_tree_that_works_without_a_word_is_not_idle(engine: Engine, roll: RollCall) -> None:
     """Under `liveness: progress` CPU time is a sign of life; the hard limit is what ends such a job."""
-    running = puppet(engine, roll, "--idle", "1.5", "--hard", "60")
+    running = puppet(engine, roll, "--idle", "1", "--hard", "60")
     roll.wait_for("leader")
-    say(running, "burn 3.5")
+    say(running, "burn 2.5")
     say(running, "exit 0")
     assert engine.finish(running).result["status"] == "success"
 

@@ -106,7 +106,7 @@ def test_a_reader_that_goes_away_ends_the_job_quietly(engine: Engine, roll: Roll
 
 
 def test_a_reader_that_goes_away_while_it_blocked_ends_the_job_too(engine: Engine, roll: RollCall) -> None:
-    """The job prints more than our reader's pipe holds, then says nothing for ever: nobody writes again to get EPIPE."""
+    """The job prints more than our reader's pipe holds, then is silent for ever: nobody writes again to get EPIPE."""
     line = 'exec 9>"$1"; head -c 65536 /dev/zero; printf x; echo $$ leader >&9; exec sleep 1000'
     running = engine.start("--idle", "off", "--stall", "off", "--hard", "off", "--", "sh", "-c", line, "sh", roll.path)
     roll.wait_for("leader")
@@ -126,7 +126,7 @@ def test_a_reader_that_does_not_read_is_no_reason_to_end_the_job(engine: Engine)
     assert (done.code, len(done.out), done.err) == (0, 3_000_000, b"")
 
 
-def test_the_idle_clock_runs_on_when_a_blocked_reader_reads_again(engine: Engine, roll: RollCall) -> None:
+def test_the_idle_clock_runs_on_when_a_blocked_reader_reads_again(engine: Engine) -> None:
     line = "head -c 1000000 /dev/zero; exec sleep 1000"
     running = engine.start("--idle", "1", "--liveness", "output", "--grace", "0.2", "--", "sh", "-c", line)
     engine.wait_for_event("output")

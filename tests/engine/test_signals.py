@@ -12,11 +12,10 @@ import pytest
 from tests.engine.harness import Engine, actor, hears_signals
 from unhang.testing.liveness import RollCall
 
-
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
-@pytest.mark.parametrize(("number", "code"), CODES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("number", "code"), CODES, ids=str)
 def test_a_signal_ends_the_job_softly_and_is_the_exit_code(
     engine: Engine, roll: RollCall, number: signal.Signals, code: int
 ) -> None:
@@ -32,7 +31,7 @@ def test_a_signal_ends_the_job_softly_and_is_the_exit_code(
     assert roll.is_empty()
 
 
-@pytest.mark.parametrize(("number", "code"), CODES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("number", "code"), CODES, ids=str)
 def test_a_signal_ends_a_job_that_ignores_it_after_the_grace(
     engine: Engine, roll: RollCall, number: signal.Signals, code: int
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import Engine, actor
+from unhang.errors import ControlError
 from unhang.jobs import asking
 from unhang.testing.liveness import RollCall
 
@@ -49,12 +50,14 @@ def test_stdin_can_be_a_pipe_that_callers_write_to(engine: Engine) -> None:
 def test_input_that_a_job_without_a_pipe_is_sent_is_refused(engine: Engine, roll: RollCall) -> None:
     running = engine.start("--", *actor("puppet", roll.path), stdin=subprocess.PIPE)
     roll.wait_for("leader")
-    with pytest.raises(asking.ControlError, match="--stdin pipe"):
+    with pytest.raises(ControlError, match="--stdin pipe"):
         asking.ask(engine.job(), do="send", data="")
     assert engine.finish(running).code == 0
 
 
-@pytest.mark.parametrize("line", [b"", b"nonsense", b"[]", b"{}", b'{"do":5}', b'{"do":"x"}', b'{"do":"extend","idle":-1}'])
+@pytest.mark.parametrize(
+    "line", [b"", b"nonsense", b"[]", b"{}", b'{"do":5}', b'{"do":"x"}', b'{"do":"extend","idle":-1}']
+)
 def test_nonsense_on_the_control_socket_is_answered_in_one_line(engine: Engine, roll: RollCall, line: bytes) -> None:
     import socket
 

@@ -29,9 +29,11 @@ def keeper_of(place: JobDir) -> tuple[Process, Process]:
 
 
 def left_of(place: JobDir) -> list[int]:
-    """Every living process with a mark of this job."""
-    job = files.read_json(place.job) or {}
-    return [process.pid for process in markers.find(place.id, (job.get("keeper") or {}).get("tag"))]
+    """Every process with a mark of this job that lives on (its keeper may take a moment to go)."""
+    tag = ((files.read_json(place.job) or {}).get("keeper") or {}).get("tag")
+    for process in markers.find(place.id, tag):
+        Process(process.pid).wait_gone(10)
+    return [process.pid for process in markers.find(place.id, tag)]
 
 
 def check_log(place: JobDir) -> list[dict[str, Any]]:
@@ -67,8 +69,11 @@ class Jobs(Engine):
         return self.finish(self.popen(*words, **options), timeout)
 
     def popen(self, *words: object, **options: Any) -> subprocess.Popen[bytes]:
-        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env}
-        process: subprocess.Popen[bytes] = subprocess.Popen(self.command(*words), **(given | options))
+        return self.popen_program(*self.command(*words), **options)
+
+    def popen_program(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
+        given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process: subprocess.Popen[bytes] = subprocess.Popen(words, **(given | {"env": self.env} | options))
         self._started.append(process)
         return process
 

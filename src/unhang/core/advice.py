@@ -16,7 +16,7 @@ def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, 
         return None
     suggestions: list[str] = list(last.get("suggestions") or [])
     cause = (diagnosis or {}).get("cause")
-    retryable = status == "timeout" and cause not in _NO_USE
+    retryable = status == "timeout" and bool(last.get("retryable", cause not in _NO_USE))
     if status == "timeout":
         suggestions += _after_timeout(last, bool(suggestions), retryable)
     elif status == "error":

@@ -138,7 +138,7 @@ class Clocks:
     def look_due(self, *, full_only: bool = False) -> float:
         best = NEVER
         for due in self._dues():
-            for at in (due - min(BASELINE, (due - self.spoke) / 4), due):
+            for at in (due - min(BASELINE, (due - self.spoke) / 2), due):
                 if self.looked < at < best:
                     best = at
         if not full_only and self.held_since is None:
@@ -224,10 +224,11 @@ class Clocks:
         """Soon after the last output, then at growing distances: a thousand quiet jobs must cost nothing."""
         if self.limits.idle is None and self.limits.stall is None:
             return NEVER
-        after = self.looked - self.spoke
         for offset in FIRST_LOOKS:
-            if after < offset:
-                return self.spoke + offset
+            at = self.spoke + offset
+            if self.looked < at:  # compared as it will be, not as a difference: sums of floats do not come apart again
+                return at
+        after = self.looked - self.spoke
         # the idle clock must not be wrong by more than a quarter of its limit
         longest = LONGEST_LOOK if self.limits.idle is None else self.limits.idle / 4
         return self.looked + max(SHORTEST_LOOK, min(after, longest))

@@ -196,7 +196,8 @@ class Watchdog:
             self.clocks.looked_at(False, "", now)
         elif now >= self.clocks.look_due():
             self._looking = True
-            actions.append(act.Look(full=now >= self.clocks.look_due(full_only=True)))
+            full = self.limits.on_hung == "end" or now >= self.clocks.look_due(full_only=True)
+            actions.append(act.Look(full))
             return False
         actions += self.clocks.notices(now)
         tier = self.clocks.expired(now)

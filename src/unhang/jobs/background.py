@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unhang.errors import UnhangError
+from unhang.jobs import truth
 from unhang.jobs.foreground import begin
 from unhang.jobs.handle import Job
 
@@ -27,4 +28,5 @@ def wait_until_started(launched: Launched) -> None:
         if not launched.owner.hear():
             if launched.owner.failure:
                 raise UnhangError(launched.owner.failure)
-            return  # lost at birth: the record says so
+            truth.settle(launched.place, birth=0)  # lost at birth: nobody has it, and nobody will start it
+            return

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 WINDOW = 2.0
 
 
-def diagnose_job(name: str) -> Diagnosis:
-    """Takes two seconds; changes nothing."""
+def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
+    """Takes `window` seconds; changes nothing."""
     from unhang.core.diagnosis.rules import diagnose
     from unhang.procs.wakeup import Wakeup
 
@@ -30,7 +30,7 @@ def diagnose_job(name: str) -> Diagnosis:
     before = _look(job)
     with Wakeup() as wakeup:
         keeper = int(job.spec["keeper"]["pid"])
-        deadline = time.monotonic() + WINDOW
+        deadline = time.monotonic() + window
         if wakeup.add_process(keeper):
             wakeup.wait(deadline - time.monotonic())
     return diagnose(before, _look(job))

@@ -85,13 +85,21 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
     import asyncio
     import socket
 
-    launched = await asyncio.to_thread(begin, prepared, data)
+    starting = asyncio.ensure_future(asyncio.to_thread(begin, prepared, data))
+    cancelled: BaseException | None = None
+    try:
+        launched = await asyncio.shield(starting)
+    except asyncio.CancelledError as error:
+        # the thread cannot be called back: take the job from it, so that it can be ended
+        launched, cancelled = await starting, error
     owner = launched.owner
     line = socket.socket(fileno=os.dup(owner.fileno()))
     line.setblocking(False)
     loop = asyncio.get_running_loop()
     try:
         try:
+            if cancelled is not None:
+                raise cancelled
             while not owner.ended and owner.heard(await loop.sock_recv(line, 1 << 16)):
                 pass
         except asyncio.CancelledError:
@@ -108,5 +116,6 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
 def _ended(launched: Launched) -> Result:
     if launched.owner.failure:
         raise UnhangError(launched.owner.failure)
-    truth.settle(launched.place)  # keeper and guard may both have been killed
+    # keeper and guard may both have been killed, or the fork server before it made them
+    truth.settle(launched.place, birth=0)
     return result_of(launched.place)

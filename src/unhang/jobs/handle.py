@@ -6,6 +6,7 @@ import binascii
 import os
 
 from unhang.core import framing
+from unhang.errors import ControlError
 from unhang.jobs import asking, truth
 from unhang.jobs.following import follow, wait_for_all
 from unhang.jobs.gather import result_of, view_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from unhang.core.result import Result
     from unhang.jobs.request import Duration
     from unhang.store.layout import JobDir
+    from unhang.store.output import Piece
 
 
 class Job:
@@ -100,11 +102,17 @@ class Job:
 
     def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> outputreader.Slice:
         """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
+        return outputreader.read(self._laid_out(stream), offset, limit)
+
+    def printed(self, stream: str = "stdout") -> int:
+        """How many bytes it has printed so far."""
+        return max((part.position + part.length for part in self._laid_out(stream)), default=0)
+
+    def _laid_out(self, stream: str) -> list[Piece]:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
         head = int(self.spec.get("budget", BUDGET)) // 2
-        parts = outputreader.laid_out(self.place.stream(stream), total=total, head=head)
-        return outputreader.read(parts, offset, limit)
+        return outputreader.laid_out(self.place.stream(stream), total=total, head=head)
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
         from unhang.store.output import kept
@@ -143,13 +151,19 @@ class Job:
         try:
             asking.ask(self.place, do="cancel", force=force, by=by)
         except asking.JobHasEnded:
-            pass
+            if not truth.settle(self.place) and not truth.stop_keeper(self.place):
+                raise ControlError(f"job {self.id} is only just being started") from None
         return self.wait() if wait else self.result()
 
     def _ask(self, **request: Any) -> dict[str, Any]:
         if truth.settle(self.place):
             raise asking.JobHasEnded(f"job {self.id} has ended")
-        return asking.ask(self.place, **request)
+        try:
+            return asking.ask(self.place, **request)
+        except asking.JobHasEnded:
+            if truth.settle(self.place):
+                raise
+            raise ControlError(f"job {self.id} runs, but has no control socket to be asked by") from None
 
     def ping(self) -> dict[str, Any]:
         return self._ask(do="ping")

@@ -24,24 +24,30 @@ class Lease:
 
         self._lock = threading.Lock()
         self._line = -1
+        self._held: set[str] = set()
 
     def hold(self, place: JobDir) -> None:
-        self._say("+", place)
+        with self._lock:
+            self._held.add(place.id)
+            self._say("+", place)
 
     def release(self, place: JobDir) -> None:
-        self._say("-", place)
+        """It may live on by itself (or has ended)."""
+        with self._lock:
+            if place.id in self._held:
+                self._held.discard(place.id)
+                self._say("-", place)
 
     def _say(self, sign: str, place: JobDir) -> None:
         line = f"{sign}{place.id} {place.home}\n".encode("utf-8", "surrogateescape")
-        with self._lock:
-            if self._line < 0:
-                self._line = _start()
-            try:
-                os.write(self._line, line)  # far below PIPE_BUF: whole or not at all
-            except BrokenPipeError:  # somebody ended it: start another, once
-                os.close(self._line)
-                self._line = _start()
-                os.write(self._line, line)
+        if self._line < 0:
+            self._line = _start()
+        try:
+            os.write(self._line, line)  # shorter than PIPE_BUF: whole or not at all
+        except BrokenPipeError:  # somebody ended it: start another, once
+            os.close(self._line)
+            self._line = _start()
+            os.write(self._line, line)
 
     def close(self) -> None:
         """What is still held is ended, exactly as if we had died."""
@@ -49,6 +55,7 @@ class Lease:
             if self._line >= 0:
                 os.close(self._line)
                 self._line = -1
+            self._held.clear()
 
 
 def _start() -> int:

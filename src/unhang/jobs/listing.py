@@ -6,17 +6,21 @@ import os
 
 from unhang.core import events as ev
 from unhang.core import retention
+from unhang.errors import StateError
 from unhang.jobs import truth
 from unhang.procs import clock
 from unhang.store import files, find
 from unhang.store import home as homes
-from unhang.store.index import Index, Row
+from unhang.store.index import Row, listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.retention import Keep
+
+# added to the name of a directory that is being removed: it is no job id any more
+_GONE = ".gone"
 
 
 def index_path(home: str) -> str:
@@ -28,27 +32,32 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
     ids = find.all_ids(home)
     if not ids:
         return []
-    with Index(index_path(home)) as index:
-        ended = index.refresh(ids, lambda job: read_row(JobDir(home, job)))
-        rows = index.rows(running_only=running_only)
+    rows, ended = listed(index_path(home), ids, lambda job: read_row(JobDir(home, job)), running_only=running_only)
     if ended:
         from unhang.jobs.learning import remember  # after the list: nobody who lists waits for its imports in vain
 
-        remember(home, ended)
+        try:
+            remember(home, ended)
+        except (StateError, OSError):
+            pass  # a history that cannot be written must not hide the jobs
     wanted = (labels or {}).items()
     return [row for row in rows if all(row.labels.get(name) == value for name, value in wanted)]
 
 
 def read_row(place: JobDir) -> Row | None:
-    """None: it is just being born, or was removed while we looked."""
-    final = truth.settle(place)
+    """None: it is just being born, was removed while we looked, or is no job directory of ours."""
+    refused = False
+    try:
+        final = truth.settle(place)
+    except (StateError, OSError):
+        final, refused = False, True  # of a newer format, say: nobody is left of it, but the end may not be written
     job = files.read_json(place.job)
     last = last_event(place.events)
     if last is None or (job is None and not final):
         return None
     job = job or {}
     status = files.read_json(place.status) or {}
-    phase = str(last.get("phase") if final else status.get("phase", "running"))
+    phase = str(last.get("phase") if final else "lost" if refused else status.get("phase", "running"))
     return Row(
         id=place.id,
         created=str(job.get("createdAt") or last.get("ts", "")),
@@ -56,7 +65,7 @@ def read_row(place: JobDir) -> Row | None:
         cwd=str(job.get("cwd", "")),
         labels={str(k): str(v) for k, v in (job.get("labels") or {}).items()},
         kind=str(job.get("kind", "command")),
-        status=str(last.get("status", "error")) if final else "running",
+        status="error" if refused else str(last.get("status", "error")) if final else "running",
         phase=phase,
         started=job.get("createdAt"),
         ended=str(last["ts"]) if final and last["type"] == ev.EXITED else None,
@@ -92,19 +101,41 @@ def collect(home: str, keep: Keep) -> list[str]:
     offered = [retention.Ended(row.id, clock.parse(row.ended or ""), row.bytes) for row in rows]
     removed = [job for job in retention.choose(offered, keep, clock.wall()) if remove(JobDir(home, job))]
     if removed:
-        with Index(index_path(home)) as index:
-            index.refresh(find.all_ids(home), lambda job: read_row(JobDir(home, job)))
+        listed(index_path(home), find.all_ids(home), lambda job: read_row(JobDir(home, job)))
+    _finish_removals(home)
     return removed
 
 
 def remove(place: JobDir) -> bool:
-    """Only what has ended; a flat directory of ours, so nothing is followed anywhere."""
-    if not truth.has_ended(place):
+    """Only what has ended, and never what a newer unhang has written. First renamed, which is atomic: a job that is
+    only half removed would look like a lost one."""
+    if not truth.has_ended(place) or files.is_newer(files.read_json(place.job) or {}):
         return False
     try:
-        for name in os.listdir(place.path):
-            os.unlink(os.path.join(place.path, name))
-        os.rmdir(place.path)
+        os.rename(place.path, place.path + _GONE)
     except OSError:
         return False
+    _delete(place.path + _GONE)
     return True
+
+
+def _delete(folder: str) -> None:
+    """A flat directory of ours, so nothing is followed anywhere."""
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        pass  # the next time
+
+
+def _finish_removals(home: str) -> None:
+    """What somebody who was killed in the middle has left."""
+    folder = os.path.join(home, homes.JOBS)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(_GONE) and not os.path.islink(os.path.join(folder, name)):
+            _delete(os.path.join(folder, name))

@@ -91,6 +91,8 @@ def prepare(
     _check_environment(given)
     if stdin not in STDIN_WORDS:
         raise UsageError(f"stdin must be one of {', '.join(STDIN_WORDS)}: {stdin!r}")
+    if pty and not foreground and stdin == NULL:
+        stdin = PIPE  # a terminal can always be typed at; its end of file would be the first thing it reads
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):

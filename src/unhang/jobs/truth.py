@@ -12,15 +12,15 @@ import os
 import signal
 
 from unhang.core import events as ev
+from unhang.errors import UnhangError
 from unhang.procs import clock, markers, stat
-from unhang.store import files, reader
+from unhang.store import files, find, reader
+from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from unhang.store.layout import JobDir
 
 # How long a directory without a record may take to get one (a keeper that is just being born).
 BIRTH = 10.0
@@ -50,13 +50,26 @@ def _guard_lives(job: dict[str, Any]) -> bool:
     )
 
 
-def settle(place: JobDir) -> bool:
-    """Make the record true. True: the job has ended (now or before); False: it runs."""
+def stop_keeper(place: JobDir) -> bool:
+    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
+    from unhang.procs.base import Process
+    from unhang.procs.linux import signal_one
+
+    keeper = (files.read_json(place.job) or {}).get("keeper") or {}
+    process = Process(int(keeper.get("pid", 0)), str(keeper.get("start")), 0, "", "")
+    return keeper.get("boot") == stat.boot_id() and signal_one(process, (signal.SIGTERM,), direct=False)
+
+
+def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
+    """Make the record true. True: the job has ended (now or before); False: it runs.
+
+    `birth`: how long a job without a record may still get one; 0 for a caller who knows that nobody works on it.
+    """
     if has_ended(place):
         return True
     job = files.read_json(place.job)
     if job is None:
-        return _settle_unborn(place)
+        return _settle_unborn(place, birth)
     if keeper_lives(job):
         return has_ended(place)
     if _guard_lives(job) and _wait_for_guard(int(job["keeper"]["guard"])) and has_ended(place):
@@ -74,12 +87,12 @@ def _wait_for_guard(pid: int) -> bool:
         return wakeup.wait(deadline - clock.monotonic())
 
 
-def _settle_unborn(place: JobDir) -> bool:
+def _settle_unborn(place: JobDir, birth: float) -> bool:
     try:
         age = clock.wall() - os.stat(place.path).st_mtime
     except FileNotFoundError:
         return True
-    if age < BIRTH:
+    if age < birth:
         return False
     record_loss(place, [], how="it was never started", stamp=clock.now)
     return True
@@ -92,7 +105,21 @@ def _recover(place: JobDir, job: dict[str, Any]) -> bool:
         return True
     ended, left = sweep(place.id, keeper.get("tag"))
     record_loss(place, ended, how="its keeper and its guard are gone", stamp=clock.now, survivors=left)
+    _settle_nested(place)
     return True
+
+
+def _settle_nested(place: JobDir) -> None:
+    """Jobs started inside it: the sweep has ended their keepers with it, but not what has only *their* marks."""
+    for job_id in find.all_ids(place.home):
+        inner = JobDir(place.home, job_id)
+        keeper = (files.read_json(inner.job) or {}).get("keeper") or {}
+        if place.id not in str(keeper.get("parents", "")).split(":") or has_ended(inner):
+            continue
+        try:
+            settle(inner)
+        except (UnhangError, OSError):
+            continue  # said to whoever asks for that one
 
 
 def sweep(job_id: str, tag: int | None) -> tuple[list[int], list[int]]:

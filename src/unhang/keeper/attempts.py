@@ -152,7 +152,7 @@ class Attempts:
         if unstored:
             fields["unstoredBytes"] = unstored
         if end.phase == "timed_out":
-            fields["suggestions"] = loop.suggestions(end.fields["timeoutReason"])
+            fields |= loop.advice(end.fields["timeoutReason"])
         return fields
 
     def pass_on_the_rest(self) -> None:

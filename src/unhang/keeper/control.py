@@ -137,5 +137,5 @@ def answer(line: bytes, handle: Handler) -> dict[str, Any]:
         return {"ok": False, "error": 'the request has no "do"'}
     try:
         return {"ok": True} | handle(request)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, ArithmeticError, OSError) as error:
         return {"ok": False, "error": str(error) or "the request makes no sense"}

@@ -59,6 +59,21 @@ class Looks:
             return Looked(False, "")
 
     @property
+    def moving(self) -> bool:
+        """Did the last full look see what counters do not show: bytes that arrive over the network?"""
+        return self._verdict is not None and self._verdict.state == "alive" and self._verdict.cause == "progress"
+
+    @property
+    def retryable(self) -> bool | None:
+        """May more time help? None: there was no diagnosis."""
+        try:
+            from unhang.core.diagnosis.suggest import retryable
+
+            return None if self._verdict is None else retryable(self._verdict)
+        except Exception:  # see the top of this file
+            return None
+
+    @property
     def hung(self) -> bool:
         """Did the last full look say so?"""
         return self._verdict is not None and self._verdict.state == "hung"

@@ -244,6 +244,8 @@ class Loop:
         looked = self._looks.cheap()
         if full:
             self.diagnosis = self._looks.full(self._screen()) or self.diagnosis
+            if not looked.alive and self._looks.moving:
+                looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
             if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
         if not looked.alive and not self._prompted:
@@ -335,8 +337,12 @@ class Loop:
             survivors=self.ending.survivors() if settled.abandoned else [],
         )
 
-    def suggestions(self, reason: str | None) -> list[str]:
-        return self._looks.suggestions(reason)
+    def advice(self, reason: str | None) -> dict[str, Any]:
+        """What follows from the diagnosis, for the last event."""
+        given: dict[str, Any] = {"suggestions": self._looks.suggestions(reason)}
+        if self._looks.retryable is not None:
+            given["retryable"] = self._looks.retryable
+        return given
 
 
 def _ms(seconds: float | None) -> int | None:

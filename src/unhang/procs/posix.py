@@ -37,6 +37,7 @@ class PosixTree:
 
     def __init__(self) -> None:
         self._leader: int | None = None
+        self._reaped = False
         self._known: dict[int, str] = {}  # pid → start time
 
     def adopt(self) -> None:
@@ -52,7 +53,7 @@ class PosixTree:
         if self._leader is None:
             return []
         table = process_table()
-        belongs = [self._leader]
+        belongs = [] if self._reaped else [self._leader]  # its number may be somebody else's by now
         belongs += [pid for pid, (_, group) in table.items() if group == self._leader and pid != self._leader]
         belongs += [pid for pid, start in self._known.items() if pid in table and table[pid][0].start == start]
         ordered: list[Process] = []
@@ -92,5 +93,6 @@ class PosixTree:
             if pid == 0:
                 return Reaped(exits, empty=False)
             exits[pid] = status
+            self._reaped = True
         # without adoption only a walk can tell, and it is not a proof
         return Reaped(exits, empty=not self.members())

@@ -5,7 +5,8 @@ lie: what cannot be written is counted, the half-written rest is cut off again, 
 written says how many are missing. `seq` counts what is *recorded*, so there is never a gap.
 
 Room for the last event is always kept: blocks beyond the end of the file are allocated ahead (the size does not
-change), and an ordinary event that would eat into the last of them is refused instead.
+change), and an ordinary event that would eat into the last of them is refused instead. A disk without that much room
+is found full when the log is opened, before anything has been started.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ class EventLog:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(path, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
+        if not self._has_room(0, last=False):
+            self.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
     def _has_room(self, length: int, *, last: bool) -> bool:
         needed = self._size + length + (0 if last else RESERVE)
@@ -52,7 +56,7 @@ class EventLog:
             self._allocate(self._fd, self._size, AHEAD)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                return False
+                return last  # the end is tried in any case
             self._allocated = float("inf")  # a file system that cannot: do without
             return True
         self._allocated = self._size + AHEAD
@@ -60,22 +64,22 @@ class EventLog:
 
     def append(self, event: ev.Event, *, last: bool = False) -> ev.Event | None:
         """Number, stamp and write it. None: it could not be written (and is counted)."""
+        batch = [event]
         if self.unrecorded and event.get("type") != ev.STORE:
             missing = self.unrecorded
-            self.unrecorded = 0
-            note = ev.store(f"{missing} events could not be recorded: the disk was full", missing=missing)
-            if self.append(note, last=last) is None:
-                self.unrecorded = missing
-        numbered = {"seq": self.seq + 1, "ts": self._stamp()} | event
-        if self.seq == 0:
-            numbered["v"] = ev.FORMAT
-        line = ev.to_line(numbered)
-        if not self._has_room(len(line), last=last) or not self._write(line):
-            if event.get("type") != ev.STORE:
-                self.unrecorded += 1
+            batch.insert(0, ev.store(f"{missing} events could not be recorded: the disk was full", missing=missing))
+        numbered = [self._numbered(each, self.seq + place) for place, each in enumerate(batch, 1)]
+        lines = [ev.to_line(each) for each in numbered]
+        # the note is only worth its bytes if the event fits behind it
+        written = self._has_room(sum(map(len, lines)), last=last) and all(map(self._write, lines))
+        if not written:
+            self.unrecorded += event.get("type") != ev.STORE
             return None
-        self.seq += 1
-        return numbered
+        self.unrecorded = 0
+        return numbered[-1]
+
+    def _numbered(self, event: ev.Event, seq: int) -> ev.Event:
+        return {"seq": seq, "ts": self._stamp()} | event | ({"v": ev.FORMAT} if seq == 1 else {})
 
     def append_last(self, event: ev.Event) -> ev.Event | None:
         """The end of the job: on the disk when this returns. What was allocated ahead is given back."""
@@ -92,12 +96,14 @@ class EventLog:
         return written
 
     def _write(self, line: bytes) -> bool:
+        """One event; a part of one is taken back."""
         try:
             done = os.write(self._fd, line)
         except OSError:
             return False
         if done == len(line):
             self._size += done
+            self.seq += 1
             return True
         try:
             os.ftruncate(self._fd, self._size)

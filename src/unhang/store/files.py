@@ -17,11 +17,14 @@ FORMAT = 1
 def write_json(path: str, value: dict[str, Any]) -> None:
     """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive."""
     temporary = f"{path}.new"
+    data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
         while data:
             data = data[os.write(fd, data) :]
+    except OSError:
+        os.unlink(temporary)  # a full disk needs every byte
+        raise
     finally:
         os.close(fd)
     os.rename(temporary, path)
@@ -43,6 +46,11 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 def refuse_newer(value: dict[str, Any], path: str) -> None:
     """A newer format may be read as far as possible, but never written."""
-    version = value.get("v", FORMAT)
-    if not isinstance(version, int) or version > FORMAT:
+    if is_newer(value):
+        version = value.get("v")
         raise StateError(f"refused to change {path}: it has format {version}, this unhang writes {FORMAT}")
+
+
+def is_newer(value: dict[str, Any]) -> bool:
+    version = value.get("v", FORMAT)
+    return not isinstance(version, int) or version > FORMAT

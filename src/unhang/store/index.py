@@ -29,6 +29,17 @@ CREATE INDEX IF NOT EXISTS jobs_by_time ON jobs (created);
 """
 
 
+MEMORY = ":memory:"
+
+
+def discard(path: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        try:
+            os.unlink(path + suffix)
+        except FileNotFoundError:
+            pass
+
+
 class Row(Record):
     """One job, as a list shows it."""
 
@@ -54,31 +65,13 @@ class Index:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return self._prepare(sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None))
+            return _connect(self.path)
         except sqlite3.OperationalError:
             # no room, no right to write, or a format of the future: the list can be made in memory as well
-            return self._prepare(sqlite3.connect(":memory:", isolation_level=None))
+            return _connect(MEMORY)
         except sqlite3.DatabaseError:
-            self._discard()
-            return self._prepare(sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None))
-
-    def _prepare(self, db: sqlite3.Connection) -> sqlite3.Connection:
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > VERSION:
-            db.close()
-            raise sqlite3.OperationalError(f"format {version} is newer than {VERSION}")
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=OFF")  # a cache: nothing is lost that cannot be read again
-        db.executescript(_SCHEMA)
-        db.execute(f"PRAGMA user_version={VERSION}")
-        return db
-
-    def _discard(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            try:
-                os.unlink(self.path + suffix)
-            except FileNotFoundError:
-                pass
+            discard(self.path)
+            return _connect(self.path)
 
     def refresh(self, ids: Iterable[str], read: Callable[[str], Row | None]) -> list[Row]:
         """Bring it up to date with the directories that are there; the rows that became final just now."""
@@ -87,12 +80,10 @@ class Index:
         rows = [row for row in (read(job) for job in there if not known.get(job, False)) if row is not None]
         gone = [(job,) for job in known if job not in there]
         self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:
             marks = ", ".join("?" for _ in Row.__match_args__)
             self._db.executemany(f"INSERT OR REPLACE INTO jobs ({_COLUMNS}) VALUES ({marks})", map(_values, rows))
             self._db.executemany("DELETE FROM jobs WHERE id = ?", gone)
-        finally:
-            self._db.execute("COMMIT")
         return [row for row in rows if row.final]
 
     def rows(self, *, running_only: bool = False) -> list[Row]:
@@ -109,6 +100,43 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise sqlite3.OperationalError(f"format {version} is newer than {VERSION}")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=OFF")  # a cache: nothing is lost that cannot be read again
+        db.executescript(_SCHEMA)
+        db.execute(f"PRAGMA user_version={VERSION}")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def listed(
+    path: str, ids: list[str], read: Callable[[str], Row | None], *, running_only: bool = False
+) -> tuple[list[Row], list[Row]]:
+    """Every row, and those that became final just now. A broken file is made anew; at need it is done in memory."""
+    where, attempts = path, 0
+    while True:
+        attempts += 1
+        try:
+            with Index(where) as index:
+                ended = index.refresh(ids, read)
+                return index.rows(running_only=running_only), ended
+        except sqlite3.OperationalError:  # somebody holds it for too long, or there is no room
+            if where == MEMORY:
+                raise
+            where = MEMORY
+        except sqlite3.DatabaseError:
+            discard(path)
+            if attempts > 1:  # made anew, and broken again
+                where = MEMORY
 
 
 def _values(row: Row) -> tuple[object, ...]:

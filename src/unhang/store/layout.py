@@ -78,7 +78,8 @@ def existing(home: str, job_id: str) -> JobDir:
         raise NoSuchJob(f"not a job id: {job_id!r}")
     place = JobDir(home, job_id)
     try:
-        homes.trust(place.path)
+        for folder in (home, f"{home}/{homes.JOBS}", place.path):
+            homes.trust(folder)
     except FileNotFoundError:
         raise NoSuchJob(f"no such job: {job_id}") from None
     return place

@@ -25,18 +25,31 @@ def repair(path: str) -> int:
         return 0
     try:
         size = os.fstat(fd).st_size
-        start = max(0, size - 4 * ev.MAX_LINE)
-        tail = os.pread(fd, size - start, start)
-        whole = tail.rfind(b"\n") + 1
-        # a line can also be whole and nonsense: a crash of the machine leaves blocks of zeros
-        while whole and ev.from_line(tail[tail.rfind(b"\n", 0, whole - 1) + 1 : whole]) is None:
-            whole = tail.rfind(b"\n", 0, whole - 1) + 1
-        torn = len(tail) - whole
-        if torn:
-            os.ftruncate(fd, start + whole)
-        return torn
+        whole = _end_of_whole(fd, size)
+        if whole < size:
+            os.ftruncate(fd, whole)
+        return size - whole
     finally:
         os.close(fd)
+
+
+def _end_of_whole(fd: int, size: int) -> int:
+    """Where the last event ends. A line can also be whole and nonsense: a crash of the machine leaves zeros."""
+    window = 4 * ev.MAX_LINE
+    while True:
+        start = max(0, size - window)
+        tail = os.pread(fd, size - start, start)
+        end = tail.rfind(b"\n") + 1
+        while end:
+            begin = tail.rfind(b"\n", 0, end - 1) + 1
+            if begin == 0 and start > 0:
+                break  # it may begin before what we have read
+            if ev.from_line(tail[begin:end]) is not None:
+                return start + end
+            end = begin
+        if start == 0:
+            return 0
+        window *= 4
 
 
 def record_loss(

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+EXIT_BROKEN_PIPE = 141  # as a program that died of SIGPIPE
 JOB_HELP = "a job: its id, a unique prefix of it, or @last"
 
 
@@ -31,6 +32,23 @@ def job_of(args: argparse.Namespace) -> Job:
 def print_json(value: Any) -> None:
     json.dump(value, sys.stdout, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def leave_with_reader() -> None:
+    """For commands that follow: `unhang events -f JOB | head -1` ends with its reader, not with the next event."""
+    import os
+    import select
+    import threading
+
+    poll = select.poll()
+    poll.register(1, 0)  # nothing is asked for: only that nobody reads any more
+
+    def wait() -> None:
+        while True:
+            if any(what & select.POLLERR for _, what in poll.poll()):
+                os._exit(EXIT_BROKEN_PIPE)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def print_line(text: str) -> None:

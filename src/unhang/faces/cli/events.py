@@ -34,13 +34,16 @@ def main(args: argparse.Namespace) -> int:
             _show(event, as_json=args.json)
         return 0
     left = args.limit
+    if left == 0:
+        return 0
+    common.leave_with_reader()
     for event in job.watch(args.after_seq or 0):
-        if left == 0:
-            break
         if since is None or str(event.get("ts", "")) > since:
             _show(event, as_json=args.json)
             sys.stdout.flush()
             left = None if left is None else left - 1
+            if left == 0:
+                break
     return 0
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "what a job printed; -f until it ends"
 _STREAMS = ("stdout", "stderr")
+_MOST_TAIL = 1 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,7 @@ def main(args: argparse.Namespace) -> int:
         if args.tail is None:
             _show_new(job, places, raw)
         return 0
+    common.leave_with_reader()
     with Follower(job.place) as follower:
         while True:
             follower.new()
@@ -61,10 +63,17 @@ def _show_new(job: Job, places: dict[str, int], raw: bool) -> None:
 
 
 def _show_tail(job: Job, stream: str, lines: int, raw: bool) -> int:
-    text = job.tail(stream, 1 << 20).encode("utf-8", "replace")
-    last = text.splitlines(keepends=True)[-lines:] if lines > 0 else []
+    """Where to read on."""
+    end = job.printed(stream)
+    at, data = max(0, end - _MOST_TAIL), b""
+    while at < end:
+        piece = job.output(stream, at, end - at)
+        if not piece.data:
+            break
+        data, at = data + piece.data, piece.next
+    last = data.splitlines(keepends=True)[-lines:] if lines > 0 else []
     _write(b"".join(last), raw)
-    return job.view().bytes.get(stream, 0)
+    return at
 
 
 def _write(data: bytes, raw: bool) -> None:

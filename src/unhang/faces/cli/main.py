@@ -27,6 +27,7 @@ COMMANDS = {
     "diagnose": "diagnose",
     "policy": "policy",
     "history": "history",
+    "mcp": "mcp",
     "gc": "gc",
     "doctor": "doctor",
 }

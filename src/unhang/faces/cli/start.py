@@ -31,8 +31,6 @@ def main(args: argparse.Namespace) -> int:
     if args.stdin == "inherit":
         args.stdin = "null"  # a background job must not take keys from whoever types next
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
-    if args.pty and stdin == "null":
-        stdin = "pipe"  # a terminal can always be typed at
     prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = homes.locate(os.environ)
     launched = args.launcher.launch(home, prepared, Streams(descriptor))

@@ -1,0 +1,137 @@
+"""Putting ourselves into a client's own configuration: backed up, idempotent, never clobbering.
+
+Files of people hold comments and an order of their own. So the text is edited, not rewritten: an entry is put in at one
+place, and the outcome is parsed again before anything is written. Where that cannot be done safely we say what to add.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import tomllib
+from typing import Any
+
+from unhang.errors import UsageError
+from unhang.faces.mcp.clients import ALIASES, NAME, Client, known
+from unhang.faces.mcp.jsonc import insert, parse
+
+
+def client_of(name: str, environ: dict[str, str]) -> Client:
+    found = known(environ)
+    wanted = ALIASES.get(name.lower(), name.lower())
+    if wanted not in found:
+        raise UsageError(f"no such client: {name!r}; there are: {', '.join(found)}")
+    return found[wanted]
+
+
+def snippet(client: Client, command: list[str]) -> str:
+    """What the file needs, for people to paste."""
+    if client.form == "toml":
+        return _toml(client, command)
+    value: dict[str, Any] = {NAME: client.entry(command)}
+    for key in reversed(client.keys):
+        value = {key: value}
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _toml(client: Client, command: list[str]) -> str:
+    entry = client.entry(command)
+    head = ".".join((*client.keys, NAME))
+    # a JSON string is a TOML basic string
+    return f"[{head}]\ncommand = {json.dumps(entry['command'])}\nargs = {json.dumps(entry['args'])}\n"
+
+
+def planned(client: Client, text: str, command: list[str]) -> str | None:
+    """The file's text with our entry in it; None: it is there already, just so."""
+    if client.form == "toml":
+        return _planned_toml(client, text, command)
+    entry = client.entry(command)
+    try:
+        there = _at(parse(text) if text.strip() else {}, (*client.keys, NAME))
+    except ValueError as error:
+        raise UsageError(f"cannot be read as JSON: {error}") from None
+    if there == entry:
+        return None
+    if there is not None:
+        raise UsageError(
+            f"has another entry {NAME!r} already; remove it first, or change it by hand to:\n{snippet(client, command)}"
+        )
+    done = insert(text, client.keys, NAME, entry)
+    wanted = _with(parse(text) if text.strip() else {}, (*client.keys, NAME), entry)
+    if parse(done) != wanted:
+        raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}")
+    return done
+
+
+def _planned_toml(client: Client, text: str, command: list[str]) -> str | None:
+    entry = client.entry(command)
+    try:
+        before = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"cannot be read as TOML: {error}") from None
+    there = _at(before, (*client.keys, NAME))
+    if there == entry:
+        return None
+    if there is not None:
+        raise UsageError(
+            f"has another entry {NAME!r} already; remove it first, or change it by hand to:\n{snippet(client, command)}"
+        )
+    # a table at the end of the file can be added whatever stands before it
+    gap = "" if not text else ("\n" if text.endswith("\n") else "\n\n")
+    done = text + gap + snippet(client, command)
+    try:
+        after = tomllib.loads(done)
+    except tomllib.TOMLDecodeError:
+        raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}") from None
+    assert after == _with(before, (*client.keys, NAME), entry)
+    return done
+
+
+def write(path: str, before: str | None, after: str) -> str | None:
+    """Atomically, with the mode it had; the name of the backup, if there was something to back up."""
+    real = os.path.realpath(path)  # a link into somebody's dotfiles stays one
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    backup = None
+    mode = 0o600
+    if before is not None:
+        mode = os.stat(real).st_mode & 0o777
+        backup = f"{path}.unhang-{time.strftime('%Y%m%d-%H%M%S')}.bak"
+        _put(backup, before, mode)
+    _put(f"{real}.unhang-new", after, mode)
+    os.replace(f"{real}.unhang-new", real)
+    return backup
+
+
+def _put(path: str, text: str, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with open(fd, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        if not isinstance(value, dict):
+            raise UsageError(f"holds something else than a table where {'.'.join(keys)} belongs")
+        value = value.get(key)
+        if value is None:
+            return None
+    return value
+
+
+def _with(value: Any, keys: tuple[str, ...], entry: Any) -> Any:
+    if not keys:
+        return entry
+    return {**value, keys[0]: _with(value.get(keys[0]) or {}, keys[1:], entry)}

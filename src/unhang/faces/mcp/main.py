@@ -1,0 +1,49 @@
+"""From the command line to a running server."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import warnings
+
+from unhang.errors import UsageError
+from unhang.faces.mcp.server import build
+from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.settings import Settings
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    given = {
+        "wait": args.wait,
+        "max_jobs": args.max_jobs,
+        "max_calls": args.max_calls,
+        "output_bytes": args.max_output,
+        "progress_every": args.progress_every,
+        "first_progress": None if args.progress_every is None else min(5.0, args.progress_every),
+    }
+    for name, value in given.items():
+        if value is not None and value <= 0:
+            raise UsageError(f"{name.replace('_', '-')} must be more than 0: {value:g}")
+    return Settings(
+        policy=args.policy,
+        allow_commands=tuple(args.allow_command),
+        deny_commands=tuple(args.deny_command),
+        allow_dirs=tuple(args.allow_dir),
+        deny_dirs=tuple(args.deny_dir),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def serve(args: argparse.Namespace) -> int:
+    service = Service(settings_of(args))
+    # the protocol's own deprecations are for us, not for whoever reads the client's log
+    warnings.simplefilter("ignore")
+    server = build(service)
+    logging.disable(logging.WARNING)
+    if args.http is not None:
+        from unhang.faces.mcp import http
+
+        return http.serve(server, service, args.http, args.token_file)
+    from unhang.faces.mcp import stdio
+
+    return stdio.serve(server, service)

@@ -1,0 +1,162 @@
+"""Jobs as resources: `unhang://jobs/{id}`, its stdout, stderr and events, with updates for whoever subscribes.
+
+Updates cost something only while somebody listens: one task looks at the running jobs once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
+from mcp_types import (
+    EmptyResult,
+    ListResourcesResult,
+    PaginatedRequestParams,
+    Resource,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+
+from unhang.errors import UnhangError
+from unhang.faces.mcp import shape
+from unhang.faces.mcp.service import Service
+from unhang.jobs import listing
+from unhang.jobs.handle import Job
+from unhang.store.reader import last_event
+
+SCHEME = "unhang://jobs/"
+PARTS = ("", "/stdout", "/stderr", "/events")
+_MOST = 100
+_EVERY = 1.0
+_TAIL = 64 << 10
+
+
+class Bus(InMemorySubscriptionBus):
+    """Knows whether anybody listens."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self.updates = Updates(service, self)
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        leave = super().subscribe(listener)
+        self.updates.wake()
+        return leave
+
+    @property
+    def heard(self) -> bool:
+        return bool(self._listeners)
+
+
+class Updates:
+    """Says which jobs have changed, to listeners of the modern era and to subscribers of the handshake era."""
+
+    def __init__(self, service: Service, bus: Bus) -> None:
+        self._service = service
+        self._bus = bus
+        self._sessions: dict[str, dict[int, Any]] = {}  # uri → sessions that want to know
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, uri: str, session: Any) -> None:
+        connection = session._connection
+        self._sessions.setdefault(uri, {})[id(connection)] = connection
+        self.wake()
+
+    def drop(self, uri: str, session: Any) -> None:
+        self._sessions.get(uri, {}).pop(id(session._connection), None)
+        self._sessions = {name: found for name, found in self._sessions.items() if found}
+
+    def wake(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        seen: dict[str, int] = await self._service.in_thread(self._look, {})
+        while self._sessions or self._bus.heard:
+            await asyncio.sleep(_EVERY)
+            now = await self._service.in_thread(self._look, seen)
+            for job in [name for name, seq in now.items() if seen.get(name) != seq]:
+                for part in PARTS:
+                    await self._changed(f"{SCHEME}{job}{part}")
+            seen = now
+
+    def _look(self, known: dict[str, int]) -> dict[str, int]:
+        """The last event of each running job, and of those that ran a moment ago."""
+        rows = listing.list_jobs(self._service.home, running_only=True)
+        places = {row.id: self._service.job(row.id).place for row in rows}
+        for name in known:
+            if name not in places:
+                try:
+                    places[name] = self._service.job(name).place
+                except UnhangError:
+                    continue  # let go of meanwhile
+        return {name: int((last_event(place.events) or {}).get("seq", 0)) for name, place in places.items()}
+
+    async def _changed(self, uri: str) -> None:
+        await self._bus.publish(ResourceUpdated(uri=uri))
+        for connection in list(self._sessions.get(uri, {}).values()):
+            await connection.send_resource_updated(uri)
+
+
+def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
+    async def job(job_id: str) -> str:
+        found = _find(service, job_id)
+        return json.dumps(await service.in_thread(shape.result_of, found, service.settings), ensure_ascii=False)
+
+    async def stdout(job_id: str) -> str:
+        return await service.in_thread(_find(service, job_id).tail, "stdout", _TAIL)
+
+    async def stderr(job_id: str) -> str:
+        return await service.in_thread(_find(service, job_id).tail, "stderr", _TAIL)
+
+    async def events(job_id: str) -> str:
+        found = await service.in_thread(_find(service, job_id).events)
+        return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in found)
+
+    base = f"{SCHEME}{{job_id}}"
+    server.resource(base, name="job", title="A job and its result", mime_type="application/json")(job)
+    server.resource(f"{base}/stdout", name="stdout", title="The end of its stdout", mime_type="text/plain")(stdout)
+    server.resource(f"{base}/stderr", name="stderr", title="The end of its stderr", mime_type="text/plain")(stderr)
+    server.resource(f"{base}/events", name="events", title="Its events", mime_type="application/x-ndjson")(events)
+
+    async def list_all(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
+        rows = await service.in_thread(listing.list_jobs, service.home)
+        fixed = await server.list_resources()
+        jobs = [
+            Resource(
+                uri=f"{SCHEME}{row.id}",
+                name=row.id,
+                title=row.command[:80],
+                description=f"{row.status}: {row.command[:200]}",
+                mime_type="application/json",
+            )
+            for row in rows[:_MOST]
+        ]
+        return ListResourcesResult(resources=[*fixed, *jobs])
+
+    async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
+        bus.updates.add(str(params.uri), ctx.session)
+        return EmptyResult()
+
+    async def unsubscribe(ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams) -> EmptyResult:
+        bus.updates.drop(str(params.uri), ctx.session)
+        return EmptyResult()
+
+    # the list changes with every job, and subscribing is of the handshake era: neither has a public way in
+    low = server._lowlevel_server
+    low.add_request_handler("resources/list", PaginatedRequestParams, list_all)
+    low.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
+    low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
+
+
+def _find(service: Service, name: str) -> Job:
+    try:
+        return service.job(name)
+    except UnhangError as error:
+        raise ResourceNotFoundError(str(error)) from None

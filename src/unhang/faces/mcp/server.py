@@ -1,0 +1,44 @@
+"""Builds the server: one object that answers both protocol eras, on stdio and on HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp_types import EmptyResult, SetLevelRequestParams
+
+from unhang import __version__
+from unhang.faces.mcp import notices, resources, tools_jobs, tools_look, tools_run
+from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.tasks import Tasks
+
+INSTRUCTIONS = """unhang runs shell commands so that nothing can hang unnoticed. Use `run` for commands; if it answers
+with status "running", call `wait` with the jobId. Use `start` for servers. After a timeout read `diagnosis` and
+`recovery` before trying again."""
+
+
+def build(service: Service) -> MCPServer[Any]:
+    bus = resources.Bus(service)
+    server: MCPServer[Any] = MCPServer(
+        "unhang",
+        title="unhang",
+        description="Shell and jobs that cannot hang unnoticed",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="ERROR",
+        extensions=[Tasks(service)],
+        subscriptions=bus,
+    )
+    tools_run.register(server, service)
+    tools_jobs.register(server, service)
+    tools_look.register(server, service)
+    resources.register(server, service, bus)
+    # the SDK has no public way to serve this method of the handshake era; its own example server does the same
+    server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
+    return server
+
+
+async def _set_level(ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
+    notices.set_level(ctx.session, params.level)
+    return EmptyResult()
