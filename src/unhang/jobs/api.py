@@ -2,179 +2,108 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 from unhang.core.policy.model import Asked
 from unhang.jobs import background, foreground
 from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    import os
+    from typing import Unpack
 
     from unhang.core.result import Result
     from unhang.jobs.request import Duration
 
 
-def _prepared(
-    command: str | Sequence[str],
-    *,
-    shell: bool,
-    cwd: str | os.PathLike[str] | None,
-    env: Mapping[str, str] | None,
-    stdin: str,
-    pty: bool,
-    keep: bool,
-    labels: Mapping[str, str] | None,
-    idle: Duration,
-    hard: Duration,
-    stall: Duration,
-    warn: Duration,
-    grace: Duration,
-    liveness: str | None,
-    on_hung: str | None,
-    category: str | None,
-    policy: str | None,
-    retry: int | None,
-    foreground: bool,
-) -> Prepared:
+class Options(TypedDict, total=False):
+    """What `run`, `arun`, `start` and `astart` take besides the command."""
+
+    shell: bool  # the command is a shell line
+    cwd: str | os.PathLike[str] | None
+    env: Mapping[str, str] | None  # added to the environment
+    stdin: str  # "inherit" (run's default), "null" (start's default) or "pipe" (for Job.send)
+    input: str | bytes | None  # given to its stdin
+    pty: bool
+    keep: bool  # what it leaves running is still the job
+    labels: Mapping[str, str] | None
+    idle: Duration
+    hard: Duration
+    stall: Duration
+    warn: Duration
+    grace: Duration
+    liveness: str | None
+    on_hung: str | None
+    category: str | None
+    policy: str | None  # a policy file
+    retry: int | None
+
+
+def _prepared(command: str | Sequence[str], options: Options, *, foreground: bool) -> Prepared:
+    unknown = set(options) - set(Options.__annotations__)
+    if unknown:
+        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}")
     asked = Asked(
-        idle=seconds("idle", idle),
-        hard=seconds("hard", hard),
-        stall=seconds("stall", stall),
-        warn=lead_or_grace("warn", warn),
-        grace=lead_or_grace("grace", grace),
-        liveness=liveness,
-        on_hung=on_hung,
-        category=category,
+        idle=seconds("idle", options.get("idle")),
+        hard=seconds("hard", options.get("hard")),
+        stall=seconds("stall", options.get("stall")),
+        warn=lead_or_grace("warn", options.get("warn")),
+        grace=lead_or_grace("grace", options.get("grace")),
+        liveness=options.get("liveness"),
+        on_hung=options.get("on_hung"),
+        category=options.get("category"),
     )
     return prepare(
         command,
-        shell=shell,
-        cwd=cwd,
-        env=env,
-        stdin=stdin,
-        pty=pty,
-        keep=keep,
-        labels=labels,
-        policy=policy,
-        retry=retry,
+        shell=options.get("shell", False),
+        cwd=options.get("cwd"),
+        env=options.get("env"),
+        stdin=options.get("stdin", "inherit" if foreground else "null"),
+        pty=options.get("pty", False),
+        keep=options.get("keep", False),
+        labels=options.get("labels"),
+        policy=options.get("policy"),
+        retry=options.get("retry"),
         asked=asked,
         foreground=foreground,
     )
 
 
-def run(
-    command: str | Sequence[str],
-    *,
-    shell: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: str = "inherit",
-    input: str | bytes | None = None,
-    pty: bool = False,
-    keep: bool = False,
-    labels: Mapping[str, str] | None = None,
-    idle: Duration = None,
-    hard: Duration = None,
-    stall: Duration = None,
-    warn: Duration = None,
-    grace: Duration = None,
-    liveness: str | None = None,
-    on_hung: str | None = None,
-    category: str | None = None,
-    policy: str | None = None,
-    retry: int | None = None,
-) -> Result:
+def _input(options: Options) -> bytes | None:
+    given = options.get("input")
+    return given.encode() if isinstance(given, str) else given
+
+
+def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
 
-    `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's.
-    `input` is given to its stdin. `env` adds to the environment. Use `.check()` to raise on anything but success.
+    `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's. `env` adds to
+    the environment, `input` is given to its stdin. Use `.check()` to raise on anything but success.
     """
-    data = input.encode() if isinstance(input, str) else input
-    prepared = _prepared(
-        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness,
-        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=True,
-    )  # fmt: skip
-    return foreground.run(prepared, data)
+    return foreground.run(_prepared(command, options, foreground=True), _input(options))
 
 
-async def arun(
-    command: str | Sequence[str],
-    *,
-    shell: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: str = "inherit",
-    input: str | bytes | None = None,
-    pty: bool = False,
-    keep: bool = False,
-    labels: Mapping[str, str] | None = None,
-    idle: Duration = None,
-    hard: Duration = None,
-    stall: Duration = None,
-    warn: Duration = None,
-    grace: Duration = None,
-    liveness: str | None = None,
-    on_hung: str | None = None,
-    category: str | None = None,
-    policy: str | None = None,
-    retry: int | None = None,
-) -> Result:
+async def arun(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     """As `run`, without blocking the event loop. Cancelling the task ends the job."""
-    data = input.encode() if isinstance(input, str) else input
-    prepared = _prepared(
-        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness,
-        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=True,
-    )  # fmt: skip
-    return await foreground.arun(prepared, data)
+    return await foreground.arun(_prepared(command, options, foreground=True), _input(options))
 
 
-def start(
-    command: str | Sequence[str],
-    *,
-    shell: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: str = "null",
-    input: str | bytes | None = None,
-    pty: bool = False,
-    keep: bool = False,
-    labels: Mapping[str, str] | None = None,
-    idle: Duration = None,
-    hard: Duration = None,
-    stall: Duration = None,
-    warn: Duration = None,
-    grace: Duration = None,
-    liveness: str | None = None,
-    on_hung: str | None = None,
-    category: str | None = None,
-    policy: str | None = None,
-    retry: int | None = None,
-) -> Job:
-    """Start a job that outlives this process; returns when it has been started. See `run` for the arguments.
+def start(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
+    """Start a job that outlives this process; returns when it has been started. Options as for `run`.
 
-    `stdin="pipe"` lets `job.send()` write to it.
+    `stdin="pipe"` or `pty=True` lets `job.send()` write to it.
     """
-    data = input.encode() if isinstance(input, str) else input
-    prepared = _prepared(
-        command, shell=shell, cwd=cwd, env=env, stdin=stdin, pty=pty, keep=keep, labels=labels, idle=idle, hard=hard,
-        stall=stall, warn=warn, grace=grace, liveness=liveness,
-        on_hung=on_hung, category=category, policy=policy, retry=retry, foreground=False,
-    )  # fmt: skip
-    return background.start(prepared, data)
+    return background.start(_prepared(command, options, foreground=False), _input(options))
 
 
-async def astart(command: str | Sequence[str], **options: Any) -> Job:
-    """As `start` (same arguments), without blocking the event loop."""
+async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
+    """As `start`, without blocking the event loop."""
     import asyncio
-    import functools
 
-    return await asyncio.to_thread(functools.partial(start, command, **options))
+    prepared = _prepared(command, options, foreground=False)
+    return await asyncio.to_thread(background.start, prepared, _input(options))
 
 
 def job(name: str) -> Job:
@@ -188,9 +117,8 @@ def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> 
     from unhang.store.layout import JobDir
 
     home = here()
-    return [
-        Job(JobDir(home, row.id)) for row in listing.list_jobs(home, running_only=not all, labels=dict(labels or {}))
-    ]
+    rows = listing.list_jobs(home, running_only=not all, labels=dict(labels or {}))
+    return [Job(JobDir(home, row.id)) for row in rows]
 
 
 def wait_any(jobs: Sequence[Job], timeout: Duration = None) -> list[Job]:

@@ -22,9 +22,12 @@ _CHECK = 5.0
 
 
 class Follower:
-    """`new()` never blocks; `wait()` blocks until there may be something. Ends with the last event."""
+    """`new()` never blocks; `wait()` blocks until there may be something. Ends with the last event.
 
-    def __init__(self, place: JobDir, *, after_seq: int = 0) -> None:
+    `also`: files whose growth wakes it too, as soon as they are there.
+    """
+
+    def __init__(self, place: JobDir, *, after_seq: int = 0, also: tuple[str, ...] = ()) -> None:
         self.place = place
         self.ended = False
         self._after = after_seq
@@ -32,6 +35,7 @@ class Follower:
         self._wakeup = Wakeup()
         self._wakeup.add_file(place.path)
         self._watched_log = self._watched_keeper = False
+        self._to_watch = list(also)
 
     @property
     def fd(self) -> int:
@@ -56,6 +60,9 @@ class Follower:
         if not self._watched_log:
             self._wakeup.add_file(self.place.events)
             self._watched_log = True
+        for path in [path for path in self._to_watch if os.path.exists(path)]:
+            self._wakeup.add_file(path)
+            self._to_watch.remove(path)
         if not self._watched_keeper:
             job = files.read_json(self.place.job)
             if job is not None:

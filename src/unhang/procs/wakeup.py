@@ -31,8 +31,9 @@ class Wakeup:
         return self._inotify
 
     def add_file(self, path: str) -> None:
-        """A file, or a folder (wakes when an entry appears or is replaced)."""
-        if self._inotify >= 0 and not _inotify_add(self._inotify, path, IN_MODIFY | IN_CREATE | IN_MOVED_TO):
+        """A file, or a folder (wakes when an entry appears or is replaced, not when one grows: a flood is a file)."""
+        mask = IN_CREATE | IN_MOVED_TO if os.path.isdir(path) else IN_MODIFY
+        if self._inotify >= 0 and not _inotify_add(self._inotify, path, mask):
             os.close(self._inotify)
             self._inotify = -1
 

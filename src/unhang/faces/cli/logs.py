@@ -8,7 +8,7 @@ import sys
 from unhang.core import framing
 from unhang.faces.cli import common
 from unhang.jobs.following import Follower
-from unhang.store.output import gap_line
+from unhang.store.output import gap_line, ring_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def main(args: argparse.Namespace) -> int:
             _show_new(job, places, raw)
         return 0
     common.leave_with_reader()
-    with Follower(job.place) as follower:
+    also = [path for stream in streams for path in (job.place.stream(stream), ring_path(job.place.stream(stream)))]
+    with Follower(job.place, also=tuple(also)) as follower:
         while True:
             follower.new()
             _show_new(job, places, raw)
