@@ -27,6 +27,7 @@ FIRST_LOOKS = (0.2, 1.0, 2.0, 4.0)
 SETTLE = 0.25
 # How long before a notice its first sample is taken: long enough to see movement between the two.
 BASELINE = 2.0
+AHEAD_OF_HARD = 0.1
 SHORTEST_LOOK = 0.5
 LONGEST_LOOK = 300.0
 
@@ -137,8 +138,13 @@ class Clocks:
 
     def look_due(self, *, full_only: bool = False) -> float:
         best = NEVER
+        # where no warning comes before it, the moment of the warning is the end itself
+        hard = self._hard_warn_due() if self._hard_lead() == 0 else self._hard_due()
         for due in self._dues():
-            for at in (due - min(BASELINE, (due - self.spoke) / 2), due):
+            since = due - self.spoke
+            # nothing that a look sees can change the hard limit: there it only gathers evidence, and comes before
+            last = due - min(AHEAD_OF_HARD, since / 8) if due == hard else due
+            for at in (due - min(BASELINE, since / 2), last):
                 if self.looked < at < best:
                     best = at
         if not full_only and self.held_since is None:

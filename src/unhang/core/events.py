@@ -109,8 +109,10 @@ def to_line(event: Event) -> bytes:
     if len(line) <= MAX_LINE:
         return line
     if event.get("raw") is not None:
-        keep = max(0, len(str(event["raw"])) - (len(line) - MAX_LINE) - 64)
-        line = _dump(event | {"raw": str(event["raw"])[: keep // 2] or None, "rawCut": True})
+        raw = str(event["raw"])
+        while raw and len(line) > MAX_LINE:  # by trial: a character may be one byte or, escaped, six
+            raw = raw[: min(len(raw) // 2, MAX_LINE)]
+            line = _dump(event | {"raw": raw or None, "rawCut": True})
         if len(line) <= MAX_LINE:
             return line
     head: Event = {name: event[name] for name in ("seq", "ts", "v", "type", "phase", "method") if name in event}

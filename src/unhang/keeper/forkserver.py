@@ -38,15 +38,22 @@ def main(line_fd: int) -> None:
             ready.give(message, fds)
         for fd in fds:
             os.close(fd)
+        _preload_the_rest()
         ready = spare.make(line.close)
 
 
 def _preload() -> None:
-    """What every keeper needs, and what one whose job goes quiet will need, so that all of them share it."""
-    from unhang.core.diagnosis import progress
+    """What every keeper needs."""
     from unhang.keeper import guard, main
     from unhang.procs.platform import make_tree
-    from unhang.procs.sampler import cheap
 
-    del progress, guard, main, cheap
+    del guard, main
     make_tree()
+
+
+def _preload_the_rest() -> None:
+    """What a keeper will need whose job goes quiet, so that all of them share it. The first job does not wait for it."""
+    from unhang.core.diagnosis import progress, prompt, rules, suggest
+    from unhang.procs.sampler import cheap, full
+
+    del progress, prompt, rules, suggest, cheap, full

@@ -248,7 +248,9 @@ class Loop:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
             if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
-        if not looked.alive and not self._prompted:
+        # a full look comes when a limit is about to fire: it has answered the question already
+        asks = (self.diagnosis or {}).get("cause") == "input" if full else not looked.alive
+        if asks and not self._prompted:
             self._notice_prompt()
         self._note_pause()
         self.dog.tell(looked, clock.monotonic())

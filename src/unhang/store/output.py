@@ -212,7 +212,10 @@ def join(path: str) -> None:
 
 def _join(path: str, parts: list[Piece], total: int | None) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
-    out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return
     size = os.fstat(out).st_size
     try:
         at = size

@@ -13,22 +13,18 @@ import time
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from unhang.core import events as ev
 from unhang.core.fold import View
 from unhang.errors import UnhangError
+from unhang.faces.mcp.explaining import Explanation
 from unhang.faces.mcp.notices import Notices, progress_line
 from unhang.faces.mcp.service import Service
 from unhang.jobs import asking, truth
-from unhang.jobs.diagnosing import diagnose_job
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import Launched
 from unhang.store.reader import EventReader
 
-# A look at why it is quiet takes this long, at the end of a call that hands its job over.
-_LOOK = 2.0
-_SHORT_LOOK = 0.5
 # How often to see whether the client of an HTTP request is still there.
 _CHECK = 1.0
 
@@ -56,11 +52,9 @@ class Attended:
     async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
         """True: it has ended. False: the time is over, and it goes on. Raises ClientGone."""
         settings = self.service.settings
-        began = time.monotonic()
-        deadline = began + seconds
-        report = began + settings.first_progress
-        look = deadline - (_LOOK + 0.5 if seconds >= 2 * _LOOK else _SHORT_LOOK + 0.3)
-        explaining: asyncio.Task[None] | None = None
+        deadline = time.monotonic() + seconds
+        report = time.monotonic() + settings.first_progress
+        why = Explanation(self.job, seconds)
         try:
             while not self._over:
                 await self._news()
@@ -72,13 +66,11 @@ class Attended:
                 if now >= report:
                     report = now + settings.progress_every
                     await self._report()
-                if now >= look and explaining is None:
-                    look = deadline + 1
-                    explaining = asyncio.create_task(self._explain(_LOOK if seconds >= 2 * _LOOK else _SHORT_LOOK))
-                await self._listen(min(deadline, report, max(look, now), now + _CHECK) - now)
+                why.poll(now)
+                await self._listen(min(deadline, report, why.wake_at(deadline), now + _CHECK) - now)
         finally:
-            if explaining is not None:
-                explaining.cancel()
+            why.close()
+        self.diagnosis = why.found
         await self._settle()
         return self.has_ended
 
@@ -141,14 +133,6 @@ class Attended:
         line = await self.service.in_thread(progress_line, self.job, self.view)
         hard = self.view.limits.get("hardMs", {}).get("value")
         await self._notices.progress(line, None if hard is None else hard / 1000)
-
-    async def _explain(self, window: float) -> None:
-        try:
-            # abandoned if the job ends meanwhile: nobody waits for an explanation then
-            found = await anyio.to_thread.run_sync(diagnose_job, self.job.id, window, abandon_on_cancel=True)
-        except (UnhangError, OSError, KeyError):
-            return  # it has ended meanwhile
-        self.diagnosis = found.to_json()
 
     # --- the end of the call --------------------------------------------------------------------------------
 

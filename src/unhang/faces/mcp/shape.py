@@ -92,18 +92,36 @@ def _recovery(result: Result, view: View) -> dict[str, Any]:
     """The suggestions in the words of these tools; what the diagnosis says comes first."""
     assert result.recovery is not None
     last = result.outcome
-    said: list[str] = list(last.get("suggestions") or [])
+    said = [_in_our_words(suggestion) for suggestion in last.get("suggestions") or []]
     retryable = bool(result.recovery.get("retryable"))
     if result.status == "timeout" and retryable:
         limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "hardTimeoutMs"
         said.append(f"if it was only slow: run it again with a larger {limit}, or use `start` and `wait`")
     elif result.status == "error":
-        said += list(result.recovery.get("suggestions") or [])
+        said += [_in_our_words(suggestion) for suggestion in result.recovery.get("suggestions") or []]
     if view.needs_input is not None and result.status == "running":
         said.append("answer it with `send`, or end it with `cancel` and pass what it needs (stdin, flags)")
     if result.leaked:
         said.append("it left processes running, which were ended: start servers with `start`")
     return {"suggestions": said, "retryable": retryable}
+
+
+# what the command line calls something, and what it is here
+_WORDS = (
+    ("--stdin pipe", "interactive=true"),
+    ("--stdin", "stdin"),
+    ("--idle", "idleTimeoutMs"),
+    ("--hard", "hardTimeoutMs"),
+    ("--pty", "pty=true"),
+    ("--shell", "command instead of argv"),
+    ("`unhang start`", "`start`"),
+)
+
+
+def _in_our_words(text: str) -> str:
+    for theirs, ours in _WORDS:
+        text = text.replace(theirs, ours)
+    return text
 
 
 def next_steps(result: Result, view: View, printed: dict[str, Excerpt]) -> list[str]:

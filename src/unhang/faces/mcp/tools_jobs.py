@@ -11,6 +11,7 @@ from pydantic import Field
 from unhang.errors import UsageError
 from unhang.faces.mcp import shape, texts
 from unhang.faces.mcp.answers import answer, job_answer, readable
+from unhang.faces.mcp.explaining import Explanation
 from unhang.faces.mcp.model import Diagnosed, Done, JobResult, Waited
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
@@ -52,8 +53,11 @@ def register(server: MCPServer[Any], service: Service) -> None:
         seconds = _wait_seconds(service, wait_sec)
         with service.call():
             enough = len(jobs) if all else 1
-            ended = await until(service, jobs, lambda found: len(found) >= enough, seconds, Notices(ctx))
+            why = Explanation(jobs[0], seconds) if len(jobs) == 1 else None
+            ended = await until(service, jobs, lambda found: len(found) >= enough, seconds, Notices(ctx), why)
         shown = [await service.in_thread(shape.result_of, job, service.settings) for job in jobs]
+        if why is not None and shown[0]["status"] == "running":
+            shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
         for result in shown:
             if result["status"] != "running":
                 service.ended(service.job(result["jobId"]).place)

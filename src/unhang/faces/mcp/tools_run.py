@@ -187,7 +187,7 @@ async def _attend(attended: Attended, ctx: Context, seconds: float, *, backgroun
     shown = await service.in_thread(shape.result_of, job, service.settings)
     if shown["status"] == "running":
         shown["background"] = background
-        shown["diagnosis"] = shown["diagnosis"] or attended.diagnosis
+        shown["diagnosis"] = attended.diagnosis or shown["diagnosis"]
         if background:
             shown["message"] = "started; " + shown["message"]
     return shown

@@ -9,6 +9,7 @@ from types import TracebackType
 
 import anyio
 
+from unhang.faces.mcp.explaining import Explanation
 from unhang.faces.mcp.notices import Notices, progress_line
 from unhang.faces.mcp.service import Service
 from unhang.jobs import truth
@@ -54,7 +55,12 @@ class Changes:
 
 
 async def until(
-    service: Service, jobs: list[Job], enough: Callable[[set[str]], bool], seconds: float, notices: Notices
+    service: Service,
+    jobs: list[Job],
+    enough: Callable[[set[str]], bool],
+    seconds: float,
+    notices: Notices,
+    why: Explanation | None = None,
 ) -> set[str]:
     """The ids of those that have ended, as soon as these are `enough` or the time is over. Ends nothing."""
     settings = service.settings
@@ -78,8 +84,13 @@ async def until(
                     report = now + settings.progress_every
                     running = [job for job in jobs if job.id not in ended]
                     await notices.progress(await service.in_thread(_line, running, len(jobs)))
-                await changes.wait(max(0.0, min(deadline, report) - now))
+                if why is not None:
+                    why.poll(now)
+                wake = deadline if why is None else why.wake_at(deadline)
+                await changes.wait(max(0.0, min(deadline, report, wake) - now))
     finally:
+        if why is not None:
+            why.close()
         for reader in readers.values():
             if reader is not None:
                 reader.close()
