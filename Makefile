@@ -28,7 +28,7 @@ demo: $(STAMP) ## a real hang, watched, explained and ended whole (15 seconds)
 test: $(STAMP) ## everything
 	@$(BIN)/python -m compileall -q src
 	@scripts/test-programs
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 3
 
 check: $(STAMP) ## formatting, lint, types (strict), layers
 	$(BIN)/ruff format --check .

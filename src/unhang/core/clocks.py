@@ -45,6 +45,7 @@ class Clocks:
         self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
         self.hung = False
         self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
+        self._own_idle: float | None = None  # the idle limit, while a window stands in its place
         self._moved_by = ""  # the last movement that a look saw, in words
         self._announced = NEVER if limits.idle is None else now + limits.idle
         self._idle_warned: float | None = None
@@ -88,6 +89,8 @@ class Clocks:
         said: list[Action] = []
         if idle and self.limits.idle is not None:
             self.limits = self.limits.replace(idle=self.limits.idle + idle)
+            if self._own_idle is not None:
+                self._own_idle += idle
             self._idle_warned = None
             self.hung = False
             said += self._announce(now, "asked for")
@@ -96,6 +99,18 @@ class Clocks:
             self._hard_warned = None
             said.append(act.Extended(act.HARD, self.started + (self.limits.hard or 0.0) - now, "asked for"))
         return said
+
+    def set_window(self, idle: float | None) -> None:
+        """While a tool of an agent is in flight its own limit runs instead of the idle limit."""
+        if self.limits.idle is None:
+            return
+        if self._own_idle is None:
+            self._own_idle = self.limits.idle
+        self.limits = self.limits.replace(idle=self._own_idle if idle is None else idle)
+        if idle is None:
+            self._own_idle = None
+        self._idle_warned = None
+        self._announced = self.life + (self.limits.idle or 0.0)
 
     def pause(self, seconds: float, now: float) -> None:
         """Take `seconds` out of the current silence (never more than there is of it)."""

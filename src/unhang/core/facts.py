@@ -19,6 +19,16 @@ class Heartbeat(Record):
     extend: float = 0.0
 
 
+class AgentMoved(Record):
+    """The agent in the job made progress, as its driver understands it: a delta, a finished item."""
+
+
+class Window(Record):
+    """A tool of the agent is in flight and has a limit of its own. None: it has ended, the idle limit is back."""
+
+    idle: float | None
+
+
 class Looked(Record):
     """The answer to a `Look`: did the quiet tree move since the last one?"""
 
@@ -71,6 +81,8 @@ class HungVerdict(Record):
 Fact = (
     Output
     | Heartbeat
+    | AgentMoved
+    | Window
     | Looked
     | LeaderExited
     | TreeGone

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-LIVENESS = ("progress", "output", "heartbeat")
+# "agent": a driver runs inside the job and says which of its agent's events are progress; bytes are not.
+LIVENESS = ("progress", "output", "heartbeat", "agent")
 ON_HUNG = ("wait", "end")
 
 DEFAULT_STALL = 60.0

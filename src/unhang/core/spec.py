@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
+COMMAND, AGENT = "command", "agent"
 
 
 class JobSpec(Record):
@@ -25,7 +26,7 @@ class JobSpec(Record):
     foreground: bool = True
     labels: dict[str, str] = {}  # noqa: RUF012 - a Record is frozen; nobody writes to it
     budget: int = 8 << 20  # bytes on disk a stream
-    kind: str = "command"
+    kind: str = COMMAND  # AGENT: its leader is a driver that speaks an agent's protocol
     category: str | None = None
     argued: bool = False  # the caller took more time than the policy gives: such a run teaches nothing
     retry: int = 0  # further attempts after a timeout, where the diagnosis says that it may help

@@ -76,9 +76,15 @@ class Watchdog:
         self._now = now
         running = self.phase == RUNNING
         match what:
+            case fact.AgentMoved():
+                if running:
+                    self._unsaid += self.clocks.spoken(now)
+            case fact.Window(idle):
+                if running:
+                    self.clocks.set_window(idle)
             case fact.Output():
                 self._last_byte = now
-                if running:
+                if running and self.limits.liveness != "agent":
                     self._unsaid += self.clocks.spoken(now)
             case fact.Heartbeat(extend):
                 if running and self.limits.liveness != "output":
@@ -120,6 +126,8 @@ class Watchdog:
             match what:
                 case fact.Heartbeat(extend) if not extend >= 0:
                     problem = "a heartbeat cannot take time away"
+                case fact.Window(idle) if idle is not None and not idle > 0:
+                    problem = "a window has a length"
                 case fact.Looked() if not self._looking:
                     problem = "nobody asked for a look"
                 case fact.LeaderExited() if self._leader_gone:

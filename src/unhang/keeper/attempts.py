@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 
@@ -9,7 +10,8 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.durations import human
 from unhang.core.record import Record
-from unhang.core.spec import NULL, PIPE, JobSpec
+from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
+from unhang.keeper.agentline import DESCRIPTOR, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
 from unhang.keeper.relay import Relay
@@ -52,6 +54,7 @@ class Attempts:
         self._signals = signals
         self._heart = Heart(launch.place.id)
         self._outputs: list[OutputStream] = []
+        self._agent: AgentLine | None = None
         self._attempt = 1
 
     def run(self) -> outcome.Ended:
@@ -90,7 +93,7 @@ class Attempts:
         slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
         return Loop(
             spec, self._tree, spawned.pid, outputs, into, master,
-            self._journal, self._heart, slowness, self._desk, self._signals,
+            self._journal, self._heart, slowness, self._desk, self._signals, self._agent,
         )  # fmt: skip
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
@@ -110,7 +113,19 @@ class Attempts:
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
             stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
+        if spec.kind != AGENT or spec.pty:
+            return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
+        reads, writes = os.pipe()
+        # as high as can be: the number that the job gets must not be one that is still to be handed out
+        low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, 64)
+        os.close(low)
+        self._agent = AgentLine(reads)
+        env[VARIABLE] = str(DESCRIPTOR)
+        try:
+            also = {DESCRIPTOR: writes}
+            return spawn.spawn(spec.argv, env, stdin=stdin, terminal=False, size=None, also=also)
+        finally:
+            os.close(writes)
 
     def _output(self, place: int, name: str, fd: int, relayed_to: int | None) -> OutputStream:
         """A further attempt writes where the one before it left off."""

@@ -74,13 +74,13 @@ class Connection:
         self.sock = sock
         self.owner = owner
         self.open = True
-        self._opened = opened
+        self.due = opened + PATIENCE
         self._in = bytearray()
         self._out = bytearray()
         sock.setblocking(False)
 
     def overdue(self, now: float) -> bool:
-        return not self.owner and now - self._opened > PATIENCE
+        return not self.owner and now >= self.due
 
     @property
     def writing(self) -> bool:

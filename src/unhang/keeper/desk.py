@@ -50,9 +50,7 @@ class Desk:
 
     def due(self) -> float | None:
         """When the next client is overdue."""
-        if len(self._clients) == (self._owner is not None):
-            return None
-        return clock.monotonic() + control.PATIENCE
+        return min((client.due for client in self._clients.values() if not client.owner), default=None)
 
     def serve(self, ready: dict[int, int], served: Served) -> None:
         if self._server is not None and self._server.fileno() in ready:

@@ -36,8 +36,9 @@ class Ending:
         """The leader is gone: name what it left behind, before that is ended too."""
         self.leftovers = named(self._tree.members())
 
-    def terminate(self) -> Step:
-        done = self._tree.signal(POLITE)
+    def terminate(self, only: int | None = None) -> Step:
+        """`only`: this direct child of ours, not the whole tree."""
+        done = self._tree.signal(POLITE, only)
         self.mode = self.mode or SOFT
         return Step("terminate", "SIGTERM", _pids(done.reached), _pids(done.denied))
 

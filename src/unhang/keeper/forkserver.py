@@ -52,7 +52,7 @@ def _preload() -> None:
 
 
 def _preload_the_rest() -> None:
-    """What a keeper will need whose job goes quiet, so that all of them share it. The first job does not wait for it."""
+    """What a keeper needs whose job goes quiet, so that all of them share it. The first job does not wait for it."""
     from unhang.core.diagnosis import progress, prompt, rules, suggest
     from unhang.procs.sampler import cheap, full
 

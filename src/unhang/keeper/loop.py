@@ -14,8 +14,9 @@ from unhang.core import actions as act
 from unhang.core import events as ev
 from unhang.core import facts as fact
 from unhang.core import outcome
+from unhang.core.spec import AGENT
 from unhang.core.watchdog import ENDED, KILLING, RUNNING, Watchdog
-from unhang.keeper import words
+from unhang.keeper import agentline, words
 from unhang.keeper.ending import Ending, Step
 from unhang.keeper.looks import Looks, Screen
 from unhang.procs import clock
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.spec import JobSpec
+    from unhang.keeper.agentline import AgentLine
     from unhang.keeper.desk import Desk
     from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
@@ -56,6 +58,7 @@ class Loop:
         slowness: Slowness,
         desk: Desk,
         signals: SignalPipe,
+        agent: AgentLine | None = None,
     ) -> None:
         self.spec = spec
         self.leader = leader
@@ -69,6 +72,7 @@ class Loop:
         self.stalled = False  # was it ever stuck? Such a run teaches nothing
         self.desk = desk
         self.signals = signals
+        self.agent = agent
         self.started = clock.monotonic()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
         self.ending = Ending(tree)
@@ -117,6 +121,8 @@ class Loop:
         for fd, mask in wanted.items():
             poll.register(fd, mask)
         poll.register(self.signals.fd, select.POLLIN)
+        if self.agent is not None and self.agent.open:
+            poll.register(self.agent.fd, select.POLLIN)
         if self.heart.fd >= 0:
             poll.register(self.heart.fd, select.POLLIN)
         self.desk.register(poll)
@@ -144,6 +150,8 @@ class Loop:
             self.into.flush()
         if self.heart.fd in ready:
             self._beat()
+        if self.agent is not None and self.agent.open and self.agent.fd in ready:
+            self._hear_agent(self.agent)
         for number in self.signals.take():
             self.stop(signal.Signals(number).name, force=False)
         self.desk.serve(ready, self)
@@ -178,6 +186,20 @@ class Loop:
         if (beat.alive or beat.status is not None) and self.journal.beat(beat.status, now):
             self.desk.poke(self.journal.seq)
 
+    def _hear_agent(self, agent: AgentLine) -> None:
+        for said in agent.hear():
+            now = clock.monotonic()
+            if said.get("alive"):
+                self._life_at = clock.wall()
+                self.dog.tell(fact.AgentMoved(), now)
+            if "window" in said:
+                idle = said["window"]
+                usable = isinstance(idle, int | float) and not isinstance(idle, bool) and idle > 0
+                self.dog.tell(fact.Window(float(idle) if usable else None), now)
+            event = agentline.event_of(said)
+            if event is not None:
+                self._record(event)
+
     def _tell_held(self) -> None:
         held = any(stream.blocked for stream in self.outputs)
         if held != self._held:
@@ -188,6 +210,8 @@ class Loop:
         for stream in self.outputs:
             if stream.open:
                 self._drain(stream)
+        if self.agent is not None and self.agent.open:
+            self._hear_agent(self.agent)
         self._reap()
 
     def _reap(self) -> None:
@@ -284,7 +308,9 @@ class Loop:
     def _terminate(self, reason: str) -> None:
         if reason == act.LEAK:
             self.ending.note_leftovers()
-        self._record_step(self.ending.terminate(), reason)
+        # a driver knows gentler steps than a signal to its agent; what it leaves is ended after the grace
+        driver = self.leader if self.spec.kind == AGENT and self.status is None else None
+        self._record_step(self.ending.terminate(only=driver), reason)
 
     def _record_step(self, step: Step, reason: str) -> None:
         text = f"{step.signal} to {len(step.pids)} process{'es' if len(step.pids) != 1 else ''}"

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         def members(self) -> list[Process]:
             """All living members, parents before children."""
 
-        def signal(self, signals: tuple[int, ...]) -> Signalled:
-            """Send each of the signals to every member, parents first, never to a recycled pid."""
+        def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
+            """Send each of the signals to every member (`only`: to this one), parents first, never to a recycled pid."""
 
         def allocate(self, fd: int, offset: int, length: int) -> None:
             """Blocks for a file beyond its end, without changing its size; OSError where there are none."""

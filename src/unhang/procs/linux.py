@@ -111,11 +111,13 @@ class LinuxTree:
     def members(self) -> list[Process]:
         return descendants(os.getpid())
 
-    def signal(self, signals: tuple[int, ...]) -> Signalled:
+    def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
         me = os.getpid()
         reached: list[Process] = []
         denied: list[Process] = []
         for process in self.members():
+            if only is not None and process.pid != only:
+                continue
             try:
                 if signal_one(process, signals, direct=process.ppid == me):
                     reached.append(process)

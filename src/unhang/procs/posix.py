@@ -43,7 +43,7 @@ class PosixTree:
     def adopt(self) -> None:
         """No system call for it here: orphans go to init, and are found again by group or memory."""
 
-    def allocate(self, fd: int, offset: int, length: int) -> None:
+    def allocate(self, fd: int, offset: int, length: int) -> None:  # noqa: ARG002 - the interface's
         raise OSError(errno.ENOTSUP, "no portable way")
 
     def spawned(self, leader: int) -> None:
@@ -69,10 +69,12 @@ class PosixTree:
         self._known.update({p.pid: p.start for p in ordered})
         return ordered
 
-    def signal(self, signals: tuple[int, ...]) -> Signalled:
+    def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
         reached: list[Process] = []
         denied: list[Process] = []
         for process in self.members():
+            if only is not None and process.pid != only:
+                continue
             try:
                 for number in signals:
                     os.kill(process.pid, number)

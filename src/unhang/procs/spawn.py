@@ -66,11 +66,22 @@ def enter(cwd: str) -> None:
 
 
 def spawn(
-    argv: list[str], env: dict[str, str], *, stdin: int | None, terminal: bool, size: tuple[int, int] | None
+    argv: list[str],
+    env: dict[str, str],
+    *,
+    stdin: int | None,
+    terminal: bool,
+    size: tuple[int, int] | None,
+    also: dict[int, int] | None = None,
 ) -> Spawned:
-    """`stdin`: a descriptor to give, or None for a pipe of ours. With `terminal` stdin is the terminal."""
+    """`stdin`: a descriptor to give, or None for a pipe of ours. With `terminal` stdin is the terminal.
+
+    `also`: further descriptors that the job gets (its number there → ours).
+    """
     program = find_program(argv[0], env.get("PATH", os.defpath))
-    return _on_terminal(program, argv, env, size) if terminal else _on_pipes(program, argv, env, stdin)
+    if terminal:
+        return _on_terminal(program, argv, env, size)
+    return _on_pipes(program, argv, env, stdin, also or {})
 
 
 def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]]) -> int:
@@ -89,7 +100,7 @@ def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tup
         raise SpawnError(f"cannot start {argv[0]!r}: {error}", EXIT_FAILED) from None
 
 
-def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | None) -> Spawned:
+def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | None, also: dict[int, int]) -> Spawned:
     out_r, out_w = os.pipe()
     err_r, err_w = os.pipe()
     ours, theirs = [out_r, err_r], [out_w, err_w]
@@ -104,6 +115,7 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
             (os.POSIX_SPAWN_DUP2, out_w, 1),
             (os.POSIX_SPAWN_DUP2, err_w, 2),
         ]
+        actions += [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in also.items()]
         pid = _start(program, argv, env, actions)
     except SpawnError:
         for fd in ours:

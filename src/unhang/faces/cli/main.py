@@ -30,6 +30,7 @@ COMMANDS = {
     "mcp": "mcp",
     "gc": "gc",
     "doctor": "doctor",
+    "completion": "completion",
 }
 _TAKES_A_COMMAND = frozenset({"run", "start"})
 
@@ -93,7 +94,7 @@ def _dispatch(argv: list[str]) -> int:
     module = load(COMMANDS[name])
     parser = parser_of(name, module, EPILOG)
     try:
-        args = parser.parse_args(words)
+        args = parser.parse(words)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     if command is not None:
