@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
+PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
 _LAST_READS = 16
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
@@ -85,6 +87,7 @@ class Loop:
         self._settled: act.Settle | None = None
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = False
+        self._was_alive = True
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
 
     # --- the turn -------------------------------------------------------------------------------------------
@@ -272,12 +275,18 @@ class Loop:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
             if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
-        # a full look comes when a limit is about to fire: it has answered the question already
-        asks = (self.diagnosis or {}).get("cause") == "input" if full else not looked.alive
-        if asks and not self._prompted:
+        if not self._prompted and self._may_ask(looked.alive, full):
             self._notice_prompt()
+        self._was_alive = looked.alive
         self._note_pause()
         self.dog.tell(looked, clock.monotonic())
+
+    def _may_ask(self, alive: bool, full: bool) -> bool:
+        """Worth a closer look at who waits for input? Not at every look: a thousand quiet jobs must cost nothing."""
+        if full:  # a limit is about to fire: the diagnosis has answered the question already
+            return (self.diagnosis or {}).get("cause") == "input"
+        just_spoke = clock.monotonic() - self.dog.clocks.spoke < PROMPT_WITHIN
+        return not alive and (just_spoke or self._was_alive)
 
     def _notice_prompt(self) -> None:
         prompt = self._looks.prompt(self._screen())

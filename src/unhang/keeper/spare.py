@@ -91,6 +91,7 @@ def _be_guard(line: socket) -> None:
     tree = guards.make_guarded_tree()
     me = os.getpid()
     theirs, ours = socketpair(AF_UNIX, SOCK_STREAM)
+    gc.freeze()
     keeper = os.fork()
     if keeper == 0:
         status = 70

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
             """All living members, parents before children."""
 
         def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
-            """Send each of the signals to every member (`only`: to this one), parents first, never to a recycled pid."""
+            """Send each of the signals to every member (`only`: this one), parents first, never to a recycled pid."""
 
         def allocate(self, fd: int, offset: int, length: int) -> None:
             """Blocks for a file beyond its end, without changing its size; OSError where there are none."""
