@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Nothing outside the checkout: pip keeps a cache, and asks rustc for its version, which makes a folder of its own.
+PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip RUSTUP_HOME=$${RUSTUP_HOME:-$(CURDIR)/.cache/rustup} $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench clean
@@ -18,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 		{ echo "unhang needs Python 3.11 or newer; say which: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "setting up $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PIP) install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
