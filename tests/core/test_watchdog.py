@@ -93,6 +93,8 @@ def play(line: Timeline) -> str:
     raise AssertionError(f"no end: {said}")
 
 
+# One line each, however long: they are read as a table.
+# ruff: noqa: E501
 TIMELINES = [
     Timeline("quick success", PLAIN, [(1, OUT), (2, EXIT), (2, REST), (2, CLOSED)], "2 end exited"),
     Timeline("silent to the end", PLAIN, [], "60 stuck, 270 warn idle 30, 300 timeout idle, 300 TERM idle, 300.5 end idle"),
@@ -118,7 +120,7 @@ TIMELINES = [
     Timeline("a lead of 0 warns of nothing", ONLY_IDLE.replace(warn=0), [], "300 timeout idle, 300 TERM idle, 300.5 end idle"),
     Timeline("no grace", ONLY_IDLE.replace(warn=0, grace=0), [], "300 timeout idle, 300 TERM idle, 300 KILL idle, 300.5 end idle", dies_of="KILL"),
     Timeline("no limits, no end", PLAIN.replace(stall=None, idle=None, hard=None), [(900, OUT)], ""),
-    Timeline("a busy tree is quiet, and not idle", ONLY_IDLE.replace(stall=60), [(1000, EXIT), (1000, REST), (1000, CLOSED)], "60 quiet, 270 extended idle 300, 570 extended idle 300, 870 extended idle 300, 1000 end exited", busy=(0, 5000)),
+    Timeline("a busy tree is quiet (said at the next look), and not idle", ONLY_IDLE.replace(stall=60), [(1000, EXIT), (1000, REST), (1000, CLOSED)], "64 quiet, 270 extended idle 300, 540 extended idle 300, 810 extended idle 300, 1000 end exited", busy=(0, 5000)),
     Timeline("a busy tree is idle where only output counts", ONLY_IDLE.replace(liveness="output"), [], "270 warn idle 30, 300 timeout idle, 300 TERM idle, 300.5 end idle", busy=(0, 5000)),
     Timeline("no movement moves the hard limit", ONLY_HARD, [], "1170 warn hard 30, 1200 timeout hard, 1200 TERM hard, 1200.5 end hard", busy=(0, 5000)),
     Timeline("a heartbeat is life", ONLY_IDLE, [(200, fact.Heartbeat())], "470 warn idle 30, 500 timeout idle, 500 TERM idle, 500.5 end idle"),
@@ -207,3 +209,21 @@ def test_phases_have_an_order() -> None:
     dog.tell(EXIT, 1.0)
     dog.wake(1.0)
     assert dog.phase == CLOSING
+
+
+@pytest.mark.parametrize("takes", [0.001, 0.03, 0.06, 0.1, 0.2])
+def test_a_slow_look_never_takes_the_place_of_those_that_explain(takes: float) -> None:
+    """A diagnosis compares two full samples, so a job with a limit of a second must still get two before its end."""
+    dog = Watchdog(ONLY_IDLE.replace(idle=1, warn=0.5), 0.0)
+    full, now = 0, 0.0
+    while dog.phase == RUNNING:
+        due = dog.deadline()
+        assert due is not None
+        now = max(now, due)
+        for action in dog.wake(now):
+            if isinstance(action, act.Look):
+                full += action.full
+                now += takes
+                dog.tell(fact.Looked(False), now)
+                dog.wake(now)
+    assert full >= 2

@@ -67,6 +67,15 @@ def test_sigterm_that_is_ignored_is_a_hard_end(engine: Engine, roll: RollCall) -
     assert roll.is_empty()
 
 
+def test_every_process_of_the_tree_is_asked_politely_before_any_is_killed(engine: Engine, roll: RollCall) -> None:
+    """Also the child of a thread, which /proc lists under that thread only."""
+    engine.run("--hard", "1", "--grace", "0.2", "--", *actor("threaded", roll.path))
+    polite, final = [event for event in engine.events() if event["type"] == "signal"]
+    everybody = {roll.wait_for("leader").pid, roll.wait_for("member").pid}
+    assert (polite["signal"], set(polite["pids"])) == ("SIGTERM", everybody)
+    assert (final["signal"], set(final["pids"])) == ("SIGKILL", everybody)
+
+
 def test_output_during_grace_is_read_and_kept(engine: Engine, roll: RollCall) -> None:
     result = engine.json("--hard", "1", "--grace", "1.5", "--", *actor("grace_talker", roll.path))
     assert result["terminationMode"] == "hard"

@@ -163,7 +163,10 @@ class Clocks:
                 if self.looked < at < best:
                     best = at
         if not full_only and self.held_since is None:
-            best = min(best, self._periodic_look())
+            cheap = self._periodic_look()
+            # a look takes time: a cheap one right before a full one would end after it was due, and take its place
+            if cheap < best - SETTLE:
+                best = cheap
         return best
 
     def next_due(self) -> float:

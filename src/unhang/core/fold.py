@@ -63,6 +63,8 @@ class View:
         elif kind == ev.AGENT:
             self._live(at)
             self.agent, self.phase = event, phase
+            # who drives an agent knows what it waits for; the kernel only sees an event loop
+            self.diagnosis = event.get("diagnosis") or self.diagnosis
         elif kind == ev.SIGNAL:
             self.phase = "stopping"
         elif kind == ev.EXITED:

@@ -114,6 +114,14 @@ def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: fl
         error=last.get("error"),
         partial=partial,
         diagnosis=None if succeeded else view.diagnosis,
-        recovery=advise(view.status, last, view.diagnosis, job_id),
+        recovery=advise(view.status, _with_agents_advice(view, last), view.diagnosis, job_id),
         outcome=last,
     )
+
+
+def _with_agents_advice(view: View, last: dict[str, Any]) -> dict[str, Any]:
+    """What the driver of an agent suggests comes before what follows from the end alone."""
+    for event in reversed(view.last_events):
+        if event.get("type") == "agent" and event.get("suggestions"):
+            return last | {"suggestions": [*event["suggestions"], *(last.get("suggestions") or [])]}
+    return last

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 
-from unhang.errors import ControlError
+from unhang.errors import ControlError, StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ def ask(place: JobDir, **request: Any) -> dict[str, Any]:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(PATIENCE)
+        name = os.path.basename(place.control)
+        if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise StateError(f"refused: {place.control} is no socket")
         # through the open folder: a socket's address may not be longer than some 100 bytes, a path may
-        line.connect(f"/proc/self/fd/{folder}/{os.path.basename(place.control)}")
+        line.connect(f"/proc/self/fd/{folder}/{name}")
         line.sendall(json.dumps(request).encode() + b"\n")
         answer = _answer(line)
     except (FileNotFoundError, ConnectionError):

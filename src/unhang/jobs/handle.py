@@ -6,7 +6,7 @@ import binascii
 import os
 
 from unhang.core import framing
-from unhang.errors import ControlError
+from unhang.errors import ControlError, StateError
 from unhang.jobs import asking, truth
 from unhang.jobs.following import follow, wait_for_all
 from unhang.jobs.gather import result_of, view_of
@@ -150,7 +150,7 @@ class Job:
         """End it by the ladder (`force`: at once). Of an ended job: its result."""
         try:
             asking.ask(self.place, do="cancel", force=force, by=by)
-        except asking.JobHasEnded:
+        except (asking.JobHasEnded, StateError):  # nobody to ask by a socket
             if not truth.settle(self.place) and not truth.stop_keeper(self.place):
                 raise ControlError(f"job {self.id} is only just being started") from None
         return self.wait() if wait else self.result()

@@ -65,11 +65,15 @@ class ServedLauncher:
     """For everybody else: through a fork server that is started with the first job and ends with this process."""
 
     def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """Also in a fork of this process: it needs a server of its own, and a lock that no thread of ours holds."""
         import threading  # only here: a command line has no threads and no time for the import
 
         self._lock = threading.Lock()
         self._line: socket | None = None
-        self._pid = 0  # the process that started the server: a fork of it needs one of its own
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
         place = layout.create(home)
@@ -97,9 +101,8 @@ class ServedLauncher:
                     raise
 
     def _connected(self) -> socket:
-        if self._line is None or self._pid != os.getpid():
+        if self._line is None:
             self._line = start_server()
-            self._pid = os.getpid()
         return self._line
 
 

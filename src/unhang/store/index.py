@@ -61,6 +61,7 @@ class Row(Record):
 class Index:
     def __init__(self, path: str) -> None:
         self.path = path
+        self.lasting = path != MEMORY
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -68,6 +69,7 @@ class Index:
             return _connect(self.path)
         except sqlite3.OperationalError:
             # no room, no right to write, or a format of the future: the list can be made in memory as well
+            self.lasting = False
             return _connect(MEMORY)
         except sqlite3.DatabaseError:
             discard(self.path)
@@ -121,14 +123,15 @@ def _connect(path: str) -> sqlite3.Connection:
 def listed(
     path: str, ids: list[str], read: Callable[[str], Row | None], *, running_only: bool = False
 ) -> tuple[list[Row], list[Row]]:
-    """Every row, and those that became final just now. A broken file is made anew; at need it is done in memory."""
+    """Every row, and those that became final just now. A broken file is made anew; at need it is done in memory, and
+    then nothing counts as new: it will be again when the file can be written."""
     where, attempts = path, 0
     while True:
         attempts += 1
         try:
             with Index(where) as index:
                 ended = index.refresh(ids, read)
-                return index.rows(running_only=running_only), ended
+                return index.rows(running_only=running_only), ended if index.lasting else []
         except sqlite3.OperationalError:  # somebody holds it for too long, or there is no room
             if where == MEMORY:
                 raise

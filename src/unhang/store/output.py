@@ -14,8 +14,10 @@ A disk that is full costs bytes, not the job: what could not be stored is counte
 from __future__ import annotations
 
 import os
+import stat as modes
 
 from unhang.core.record import Record
+from unhang.errors import StateError
 
 BUDGET = 8 << 20
 TAIL = 64 << 10
@@ -94,7 +96,10 @@ class OutputStore:
         self._close_head()
         if self._ring.used:
             self._ring.close()
-            _join(self._path, pieces(self._path, exact=True), self.total)
+            try:
+                _join(self._path, pieces(self._path, exact=True), self.total)
+            except StateError:
+                pass  # somebody put a link in its place: readers refuse it, and the end of the job must be recorded
 
 
 class _Ring:
@@ -163,9 +168,14 @@ def pieces(path: str, *, exact: bool = False) -> list[Piece]:
     """What of a stream is on disk, in order. `exact`: nobody writes and nobody crashed, the whole ring counts."""
     found: list[Piece] = []
     try:
-        found.append(Piece(0, os.stat(path).st_size, path))
+        status = os.lstat(path)
     except OSError:
-        pass
+        status = None
+    if status is not None:
+        if not modes.S_ISREG(status.st_mode):
+            what = "a symbolic link" if modes.S_ISLNK(status.st_mode) else "no file"
+            raise StateError(f"refused: {path} is {what}")
+        found.append(Piece(0, status.st_size, path))
     ring = ring_path(path)
     try:
         fd = os.open(ring, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -7,6 +7,7 @@ import os
 
 from unhang.core import events as ev
 from unhang.core import outcome
+from unhang.errors import StateError
 from unhang.store import files, output, reader
 from unhang.store.eventlog import EventLog
 
@@ -85,14 +86,25 @@ def _record_loss(
     pid = next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
     what = f"; ended what was left of it ({len(ended_pids)} processes)" if ended_pids else "; nothing of it was left"
     lost = outcome.lost(f"lost: {how}{what}", None, pid, ended_pids, survivors)
-    for stream in ("stdout", "stderr"):
-        output.join(place.stream(stream))
-    written = log.append_last(ev.exited(lost.phase, lost.message, lost.fields))
+    written = log.append_last(ev.exited(lost.phase, lost.message, lost.fields | {"bytes": _join_output(place)}))
     log.close()
     _forget(place)
     if written is not None:
         _write_status(place, written)
     return True
+
+
+def _join_output(place: JobDir) -> dict[str, int]:
+    """How much each stream is known to have printed: more than the last event may have said."""
+    printed: dict[str, int] = {}
+    for stream in ("stdout", "stderr"):
+        try:
+            parts = output.pieces(place.stream(stream))
+            printed[stream] = max((part.position + part.length for part in parts), default=0)
+            output.join(place.stream(stream))
+        except (StateError, OSError):
+            continue  # not ours, or no room: the two parts stay as they are
+    return printed
 
 
 def _forget(place: JobDir) -> None:

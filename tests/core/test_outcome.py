@@ -1,0 +1,102 @@
+"""How a job ended → status, error and exit code: the whole table. And the value objects all of it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unhang.core import actions as act
+from unhang.core import outcome
+from unhang.core.record import Record
+
+BASE: dict[str, Any] = {
+    "ending": act.EXITED, "exit_code": 0, "signal": None, "leaked": False, "abandoned": False, "mode": None,
+    "duration": 1.5, "silence": 0.5, "longest_silence": 0.5, "pid": 42, "cancelled_by": "request", "idle_limit": 300.0, "hard_limit": 1200.0,
+    "leftovers": [], "survivors": [],
+}  # fmt: skip
+BY_TERM = {"exit_code": None, "signal": 15, "mode": "soft"}
+BY_KILL = {"exit_code": None, "signal": 9, "mode": "hard"}
+
+# what happened → phase, status, error code, terminationMode, exit code of `unhang run`
+TABLE: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, str | None, int]]] = {
+    "exit 0": ({}, ("completed", "success", None, None, 0)),
+    "exit 3": ({"exit_code": 3}, ("failed", "error", None, None, 3)),
+    "exit 255": ({"exit_code": 255}, ("failed", "error", None, None, 255)),
+    "SIGSEGV": ({"exit_code": None, "signal": 11}, ("failed", "error", None, None, 139)),
+    "a signal without a name": ({"exit_code": None, "signal": 40}, ("failed", "error", None, None, 168)),
+    "idle, soft": ({"ending": act.IDLE} | BY_TERM, ("timed_out", "timeout", "EIDLE", "soft", 124)),
+    "idle, hard": ({"ending": act.IDLE} | BY_KILL, ("timed_out", "timeout", "EIDLE", "hard", 124)),
+    "hard, soft": ({"ending": act.HARD} | BY_TERM, ("timed_out", "timeout", "ETIMEDOUT", "soft", 124)),
+    "hard, and it exits with 0": ({"ending": act.HARD, "mode": "soft"}, ("timed_out", "timeout", "ETIMEDOUT", "soft", 124)),
+    "cancelled": ({"ending": act.CANCELLED} | BY_TERM, ("cancelled", "cancelled", "ECANCELED", "soft", 130)),
+    "SIGINT": ({"ending": act.CANCELLED, "cancelled_by": "SIGINT"} | BY_TERM, ("cancelled", "cancelled", "ECANCELED", "soft", 130)),
+    "SIGTERM": ({"ending": act.CANCELLED, "cancelled_by": "SIGTERM"} | BY_TERM, ("cancelled", "cancelled", "ECANCELED", "soft", 143)),
+    "SIGHUP": ({"ending": act.CANCELLED, "cancelled_by": "SIGHUP"} | BY_KILL, ("cancelled", "cancelled", "ECANCELED", "hard", 129)),
+    "SIGPIPE": ({"ending": act.CANCELLED, "cancelled_by": "SIGPIPE"} | BY_TERM, ("cancelled", "cancelled", "ECANCELED", "soft", 141)),
+    "leaked": ({"leaked": True, "mode": "hard"}, ("completed", "success", None, None, 0)),
+}  # fmt: skip
+# ruff: noqa: E501
+
+
+@pytest.mark.parametrize(("happened", "expected"), TABLE.values(), ids=list(TABLE))
+def test_how_it_ended_is_what_is_said(happened: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    end = outcome.ended(outcome.Facts(**(BASE | happened)))
+    error = end.fields.get("error") or {}
+    said = (
+        end.phase,
+        end.fields["status"],
+        error.get("code"),
+        end.fields["terminationMode"],
+        outcome.exit_code(end.fields),
+    )
+    assert said == expected
+    assert "\n" not in end.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        (outcome.spawn_failed("m", 127).fields, 127),
+        (outcome.spawn_failed("m", 126).fields, 126),
+        (outcome.lost("m", None, 1, [1], []).fields, 125),
+        ({}, 125),
+        ({"status": "error", "signal": "nonsense"}, 125),
+    ],
+    ids=str,
+)
+def test_exit_codes_of_what_never_ran_or_was_lost(fields: dict[str, Any], code: int) -> None:
+    assert outcome.exit_code(fields) == code
+
+
+def test_survivors_are_named() -> None:
+    left = [{"pid": 7, "command": "stuck", "state": "D"}]
+    end = outcome.ended(outcome.Facts(**(BASE | BY_KILL | {"ending": act.IDLE, "abandoned": True, "survivors": left})))
+    assert end.fields["error"]["survivors"] == left
+    assert "1 processes outlived SIGKILL" in end.message
+
+
+class Point(Record):
+    x: int
+    y: int = 2
+
+
+def test_a_record_is_a_frozen_value() -> None:
+    point = Point(1)
+    assert (point.x, point.y, point) == (1, 2, Point(1, y=2))
+    assert point != Point(1, 3)
+    assert hash(point) == hash(Point(1))
+    assert point.replace(y=5) == Point(1, 5)
+    assert repr(point) == "Point(x=1, y=2)"
+    assert point.to_dict() == {"x": 1, "y": 2}
+    match point:
+        case Point(x, y):
+            assert (x, y) == (1, 2)
+    with pytest.raises(AttributeError):
+        point.x = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("wrong", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})], ids=str)
+def test_a_record_takes_its_own_values_only(wrong: tuple[tuple[int, ...], dict[str, int]]) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        Point(*wrong[0], **wrong[1])
