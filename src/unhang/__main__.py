@@ -12,9 +12,12 @@ def main() -> None:
     # A short life makes little garbage, and a collection in the middle of the imports costs a millisecond.
     gc.disable()
     _open_standard_descriptors()
-    from unhang.faces.cli.main import run
+    try:
+        from unhang.faces.cli.main import run
 
-    code = run(sys.argv[1:])
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # so early that nothing has been started
+        code = 130
     # Taking the interpreter apart costs more than everything above; nothing of ours needs it.
     try:
         sys.stdout.flush()

@@ -79,8 +79,8 @@ def _input(options: Options) -> bytes | None:
 def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
 
-    `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's. `env` adds to
-    the environment, `input` is given to its stdin. Use `.check()` to raise on anything but success.
+    `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's. `env` adds
+    to the environment, `input` is given to its stdin. Use `.check()` to raise on anything but success.
     """
     return foreground.run(_prepared(command, options, foreground=True), _input(options))
 

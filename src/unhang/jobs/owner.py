@@ -29,6 +29,7 @@ class Owner:
         self.closed = False
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
+        self.answered = self.refused = False  # what became of the last `offer`
         self._in = b""
 
     def fileno(self) -> int:
@@ -40,6 +41,11 @@ class Owner:
             self.sock.sendall(json.dumps(request).encode() + b"\n")
         except OSError:
             pass
+
+    def offer(self, data: str, *, eof: bool) -> None:
+        """Input for the job (base64). See `answered`: a keeper whose job does not read refuses it for now."""
+        self.answered = self.refused = False
+        self.ask(do="send", data=data, eof=eof, offered=True)
 
     def cancel(self, by: str, *, force: bool = False) -> None:
         self.ask(do="cancel", by=by, force=force)
@@ -64,6 +70,8 @@ class Owner:
             self.seq = max(self.seq, int(said.get("seq", 0)))
             self.ended = self.ended or bool(said.get("ended"))
             self.failure = self.failure or str(said.get("failed", ""))
+            if said.get("offered"):
+                self.answered, self.refused = True, bool(said.get("full"))
         return True
 
     def close(self) -> None:

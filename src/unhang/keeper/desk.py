@@ -154,6 +154,8 @@ def _send(request: dict[str, Any], served: Served) -> dict[str, Any]:
         raise ValueError("the job's input cannot be written to: start it with --stdin pipe or --pty")
     data = binascii.a2b_base64(str(request.get("data", "")), strict_mode=True)
     problem = served.into.send(data, eof=bool(request.get("eof", False)))
+    if request.get("offered"):  # by an owner, who can wait until there is room; whose input is closed waits for nothing
+        return {"offered": True, "full": problem is not None and served.into.open}
     if problem:
         raise ValueError(problem)
     return {"bytes": len(data)}

@@ -10,7 +10,7 @@ from unhang.core import outcome
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.faces.cli import options, talk
 from unhang.faces.cli.terminal import Terminal
-from unhang.faces.cli.watching import Watching
+from unhang.faces.cli.watching import Signals, Watching
 from unhang.jobs import maintenance
 from unhang.jobs.launching import Launched, Streams
 from unhang.store import home as homes
@@ -40,6 +40,7 @@ def main(args: argparse.Namespace) -> int:
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     size = terminal.size() if terminal is not None else None
     prepared = options.prepared(args, stdin=stdin, foreground=True, size=size)
+    signals = Signals(resizes=terminal is not None)
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
     home = homes.locate(os.environ)
@@ -47,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     maintenance.in_a_child(home)
     say = talk.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"
-    watching = Watching(launched, say, terminal if forwards else None)
+    watching = Watching(launched, say, signals, terminal if forwards else None)
     last = watching.until_the_end()
     _wait_for_the_guard(launched)
     return _finish(launched, last, say, as_json=args.json)

@@ -17,55 +17,78 @@ if TYPE_CHECKING:
     from unhang.jobs.launching import Launched
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# a job that does not read its keys: how soon the next are offered again
+_OFFER_AGAIN = 0.05
 
 
-class Watching:
-    def __init__(self, launched: Launched, talk: Talk, terminal: Terminal | None) -> None:
-        self._owner = launched.owner
-        self._events = launched.place.events
-        self._reader: EventReader | None = None
-        self._talk = talk
-        self._terminal = terminal
-        self._last: ev.Event | None = None
-        self._interrupts = 0
-        self._read_end, write_end = os.pipe()
+class Signals:
+    """Caught from before the job is started, so that none is lost in between; read when there is somebody to tell."""
+
+    def __init__(self, *, resizes: bool) -> None:
+        self.fd, write_end = os.pipe()
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         for number in _ENDING:
             # a shell that starts us in the background ignores SIGINT for us, nohup SIGHUP: that stays so
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, lambda *_: None)
-        if terminal is not None:
-            signal.signal(signal.SIGWINCH, lambda *_: None)
+                signal.signal(number, _caught)
+        if resizes:
+            signal.signal(signal.SIGWINCH, _caught)
+
+    def take(self) -> bytes:
+        return os.read(self.fd, 4096)
+
+
+def _caught(_number: int, _frame: object) -> None:
+    """The wake-up pipe carries the news."""
+
+
+class Watching:
+    def __init__(self, launched: Launched, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
+        self._owner = launched.owner
+        self._events = launched.place.events
+        self._reader: EventReader | None = None
+        self._talk = talk
+        self._signals = signals
+        self._terminal = terminal
+        self._last: ev.Event | None = None
+        self._interrupts = 0
+        self._typed: bytes | None = None  # offered to the keeper, which has not taken it yet
 
     def until_the_end(self) -> ev.Event | None:
         """The last event; None if there is none."""
         if self._terminal is None:
-            self._watch()
+            self._watch(-1)
         else:
             with self._terminal:
-                self._watch()
+                self._watch(self._terminal.fd)
         self._read_events()
         return self._last
 
-    def _watch(self) -> None:
-        poll = select.poll()
-        poll.register(self._owner.fileno(), select.POLLIN)
-        poll.register(self._read_end, select.POLLIN)
-        keys = self._terminal.fd if self._terminal is not None else -1
-        if keys >= 0:
-            poll.register(keys, select.POLLIN)
+    def _watch(self, keys: int) -> None:
         while True:
-            ready = dict(poll.poll())
-            if self._read_end in ready:
-                for number in os.read(self._read_end, 4096):
+            poll = select.poll()
+            poll.register(self._owner.fileno(), select.POLLIN)
+            poll.register(self._signals.fd, select.POLLIN)
+            if keys >= 0 and self._typed is None:
+                poll.register(keys, select.POLLIN)
+            refused = self._typed is not None and self._owner.refused
+            ready = dict(poll.poll(_OFFER_AGAIN * 1000 if refused else None))
+            if self._signals.fd in ready:
+                for number in self._signals.take():
                     self._signalled(number)
-            if keys in ready and not self._type(keys):
-                poll.unregister(keys)
+            if keys >= 0 and keys in ready:
+                self._typed = self._read_keys(keys)
+                self._offer()
+            elif refused and not ready:
+                self._offer()
             if self._owner.fileno() in ready:
                 if not self._owner.hear():
                     return
                 self._read_events()
+                if self._typed is not None and self._owner.answered and not self._owner.refused:
+                    keys = keys if self._typed else -1  # the end of our input was the last of it
+                    self._typed = None
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGWINCH:
@@ -76,14 +99,17 @@ class Watching:
             self._interrupts += number == signal.SIGINT
             self._owner.cancel(signal.Signals(number).name, force=self._interrupts > 1)
 
-    def _type(self, keys: int) -> bool:
-        """Pass on what was typed. False: there will be no more."""
+    def _read_keys(self, keys: int) -> bytes:
+        """Empty: there will be no more."""
         try:
-            data = os.read(keys, 1 << 14)
+            return os.read(keys, 1 << 14)
         except OSError:
-            data = b""
-        self._owner.ask(do="send", data=binascii.b2a_base64(data, newline=False).decode(), eof=not data)
-        return bool(data)
+            return b""
+
+    def _offer(self) -> None:
+        """To the keeper. One piece at a time: when the job does not read, we do not either."""
+        data = self._typed or b""
+        self._owner.offer(binascii.b2a_base64(data, newline=False).decode(), eof=not data)
 
     def _read_events(self) -> None:
         if self._reader is None:
