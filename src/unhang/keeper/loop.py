@@ -105,7 +105,9 @@ class Loop:
         return self._facts(self._settled)
 
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due(), self.slowness.due()]
+        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due()]
+        if self.dog.phase == RUNNING:
+            dues.append(self.slowness.due())
         if self.dog.phase == KILLING:
             dues.append(now + KILL_ROUND)
         known = [due for due in dues if due is not None]
