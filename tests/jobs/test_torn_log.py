@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import Jobs, check_log
+from tests.jobs.harness import Jobs, check_log, over
 from unhang.core import events as ev
 from unhang.jobs.gather import view_of
 from unhang.procs import clock
 from unhang.store import files, reader, recovery
 from unhang.store.eventlog import EventLog
 from unhang.store.layout import JobDir
+from unhang.testing.liveness import PATIENCE
 
 
 @pytest.fixture
 def ended(jobs: Jobs) -> JobDir:
     """A real job that has ended, as if its keeper had died with this boot's end."""
-    job = jobs.begin("--", "sh", "-c", "echo out; exit 3")
+    job = over(jobs.begin("--", "sh", "-c", "echo out; exit 3"))
     assert job.wait().exit_code == 3
     record = job.spec
     record["keeper"] |= {"boot": "another"}
@@ -31,7 +33,7 @@ def ended(jobs: Jobs) -> JobDir:
 
 def _copy(original: JobDir, number: int, log: bytes) -> JobDir:
     place = JobDir(original.home, f"c0py{number}")
-    shutil.copytree(original.path, place.path)
+    shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "*.new"))
     Path(place.events).write_bytes(log)
     return place
 
@@ -62,6 +64,29 @@ def test_a_log_cut_at_every_byte_of_its_last_two_records_is_readable_and_repaire
         assert jobs.handle(place.id).ended()
         assert Path(place.events).read_bytes() == repaired
         shutil.rmtree(place.path)
+
+
+def test_two_who_find_a_loss_at_the_same_time_record_it_once(ended: JobDir) -> None:
+    """The second comes in the middle of the first's writing, and has to wait for it."""
+    lines = Path(ended.events).read_bytes().splitlines(keepends=True)
+    Path(ended.events).write_bytes(b"".join(lines[:-1]))
+    recorded: list[bool] = []
+
+    def second() -> None:
+        recorded.append(recovery.record_loss(ended, [], how="second", stamp=clock.now))
+
+    thread = threading.Thread(target=second)
+
+    def stamp() -> str:
+        thread.start()
+        thread.join(0.3)
+        assert recorded == [], "the second did not wait"
+        return clock.now()
+
+    assert recovery.record_loss(ended, [], how="first", stamp=stamp) is True
+    thread.join(PATIENCE)
+    assert recorded == [False]
+    assert "first" in check_log(ended)[-1]["message"]
 
 
 def test_a_whole_log_is_left_as_it_is(jobs: Jobs, ended: JobDir) -> None:

@@ -44,7 +44,7 @@ ENDED = "ended"
 PHASES = (RUNNING, CLOSING, STOPPING, KILLING, ENDED)
 
 
-class IllegalCall(Exception):  # noqa: N818 - it is what happened
+class IllegalCall(Exception):
     """A fact that cannot be, or a call after the end: a bug of the caller. Nothing was changed."""
 
 

@@ -18,7 +18,7 @@ PATIENCE = 10.0
 _LONGEST_ANSWER = 1 << 20
 
 
-class JobHasEnded(ControlError):  # noqa: N818 - it is what happened
+class JobHasEnded(ControlError):
     """There is nobody to ask any more."""
 
 

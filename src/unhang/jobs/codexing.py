@@ -23,6 +23,7 @@ from unhang.store import policyfile
 VARIABLE = "UNHANG_CODEX"
 READ_ONLY, WRITE, CLOUD = "agent-read-only", "agent-write", "agent-cloud"
 _STALL = 60.0
+OLDEST_KNOWN = (0, 162, 0)
 
 
 def find_codex(asked: str | None = None) -> str:
@@ -33,6 +34,27 @@ def find_codex(asked: str | None = None) -> str:
     except SpawnError as error:
         hint = "install it (npm install -g @openai/codex), or say where it is with --codex"
         raise SpawnError(f"{error}: {hint}", error.exit_code) from None
+
+
+def version_of(program: str) -> tuple[str | None, str]:
+    """What it says of itself, and what of this works with it."""
+    import subprocess
+
+    try:
+        words = [program, "--version"]
+        said = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None, ""
+    version = said.stdout.decode("utf-8", "replace").split()[-1:]
+    if said.returncode != 0 or not version:
+        return None, ""
+    try:
+        number = tuple(int(part) for part in version[0].split("-")[0].split("."))
+    except ValueError:
+        return version[0], "an unknown version; try `unhang codex run`"
+    if number < OLDEST_KNOWN:
+        return version[0], f"older than {'.'.join(map(str, OLDEST_KNOWN))}, with which nobody has tried this"
+    return version[0], "run, resume, review, compact, recover over its app server; run and resume over exec"
 
 
 def category_of(plan: Plan) -> str:

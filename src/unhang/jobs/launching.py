@@ -60,6 +60,10 @@ class ForkingLauncher:
             theirs.close()
         return Launched(place, owners.Owner(ours), self._spare.guard)
 
+    def close(self) -> None:
+        """Let the keeper go, if it never got a job."""
+        self._spare.let_go()
+
 
 class ServedLauncher:
     """For everybody else: through a fork server that is started with the first job and ends with this process."""

@@ -27,6 +27,8 @@ BIRTH = 10.0
 # How long the guard may take to end the tree before a finder helps.
 GUARD_PATIENCE = 5.0
 _ROUNDS = 50
+# One scan of /proc proves nothing: a process that forks and exits while it is made slips through (a daemon being born).
+_CLEAN = 3
 _PAUSE = 0.02
 
 
@@ -128,10 +130,14 @@ def sweep(job_id: str, tag: int | None) -> tuple[list[int], list[int]]:
     from unhang.procs.wakeup import Wakeup
 
     ended: dict[int, None] = {}
+    clean = 0
     for _ in range(_ROUNDS):
         found = markers.find(job_id, tag)
-        if not found:
+        clean = 0 if found else clean + 1
+        if clean == _CLEAN:
             return list(ended), []
+        if not found:
+            continue
         with Wakeup() as wakeup:
             for process in found:
                 wakeup.add_process(process.pid)

@@ -344,6 +344,9 @@ class Loop:
     def extend(self, idle: float, hard: float) -> None:
         if self.dog.phase != RUNNING:
             raise ValueError("the job is already ending")
+        for tier, more in (("idle", idle), ("hard", hard)):
+            if more and getattr(self.dog.limits, tier) is None:
+                raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
     def silence(self) -> float:

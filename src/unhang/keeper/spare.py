@@ -120,6 +120,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
     guard_line.close()
     if not job.spec.foreground:
         # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait
+        close_all_but(set(fds) | set(owner) | ready.signals.fds)
         to_null(range(3))
     gc.enable()
     keepers.keep(job, ready)

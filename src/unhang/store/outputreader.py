@@ -24,7 +24,9 @@ def laid_out(path: str, *, total: int | None, head: int) -> list[Piece]:
         mark = len(gap_line(10 ** (digits - 1)))
         kept = size - mark
         missing = total - kept
-        if missing > 0 and len(str(missing)) == digits and kept >= head:
+        if missing <= 0 or kept < head or len(gap_line(missing)) != mark:
+            continue
+        if read_piece(found[0], head, mark) == gap_line(missing):  # near a power of ten two numbers would fit
             tail = kept - head
             return [Piece(0, head, path), Piece(total - tail, tail, path, head + mark)]
     return found

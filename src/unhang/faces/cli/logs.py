@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from unhang.core import framing
+from unhang.errors import UsageError
 from unhang.faces.cli import common
 from unhang.jobs.following import Follower
 from unhang.store.output import gap_line, ring_path
@@ -28,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if (args.tail or 0) < 0:
+        raise UsageError("--tail takes a number from 0 on")
     job = common.job_of(args)
     raw = args.raw or not sys.stdout.isatty()
     streams = (args.stream,) if args.stream else _STREAMS

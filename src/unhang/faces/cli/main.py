@@ -10,6 +10,10 @@ import sys
 
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError, UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.jobs.launching import ForkingLauncher
+
 # name → module below unhang.faces.cli, in the order of the help text
 COMMANDS = {
     "run": "run",
@@ -27,6 +31,7 @@ COMMANDS = {
     "diagnose": "diagnose",
     "policy": "policy",
     "history": "history",
+    "codex": "codex",
     "mcp": "mcp",
     "gc": "gc",
     "doctor": "doctor",
@@ -89,6 +94,14 @@ def _dispatch(argv: list[str]) -> int:
             from unhang.jobs.launching import ForkingLauncher
 
             launcher = ForkingLauncher()
+    try:
+        return _run(name, words, command, launcher)
+    finally:
+        if launcher is not None:
+            launcher.close()
+
+
+def _run(name: str, words: list[str], command: list[str] | None, launcher: ForkingLauncher | None) -> int:
     from unhang.faces.cli.parsing import load, parser_of
 
     module = load(COMMANDS[name])

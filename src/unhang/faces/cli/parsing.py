@@ -26,6 +26,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
+    def parse(self, words: list[str]) -> argparse.Namespace:
+        """Options may stand anywhere among the words, except where the rest of the line belongs to a command."""
+        fixed = any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions)
+        return self.parse_args(words) if fixed else self.parse_intermixed_args(words)
+
 
 def load(module: str) -> Command:
     found = importlib.import_module(f"unhang.faces.cli.{module}")
