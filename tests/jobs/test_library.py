@@ -23,7 +23,9 @@ def test_a_job_is_started_followed_talked_to_and_waited_for(roll: RollCall) -> N
     roll.wait_for("leader")
     assert not job.ended()
     assert job.result().status == "running"
-    job.extend(hard="1h", idle=5)
+    job.extend(hard="1h")
+    with pytest.raises(unhang.ControlError, match="no idle limit"):
+        job.extend(idle=5)
     job.send("print hello\n")
     roll.wait_for("print hello")
     job.send("exit 3\n")
