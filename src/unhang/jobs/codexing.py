@@ -13,7 +13,7 @@ from unhang.core.policy import builtin
 from unhang.core.policy.model import Asked, Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.spec import AGENT, NULL, PIPE
-from unhang.drivers.codex_plan import ASK, COMPACT, FROM_STDIN, LONGEST_WORD, MODULE, Plan
+from unhang.drivers.codex_plan import ASK, COMPACT, EXEC, FROM_STDIN, LONGEST_WORD, MODULE, RUN, Plan
 from unhang.errors import SpawnError, UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared, prepare
@@ -85,7 +85,7 @@ def prepared(
     labels: Mapping[str, str] | None = None,
 ) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
-    if plan.verb != COMPACT and plan.target == "uncommitted" and plan.verb != "review" and not plan.task.strip():
+    if plan.verb in (RUN, EXEC) and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
     category = asked.category or category_of(plan)

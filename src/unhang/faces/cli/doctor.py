@@ -73,6 +73,20 @@ def _proc() -> tuple[bool, str]:
     return True, "/proc can be read: hangs can be explained"
 
 
+def _codex() -> tuple[bool, str]:
+    """Not having it is no illness."""
+    from unhang.jobs.codexing import find_codex, version_of
+
+    try:
+        program = find_codex()
+    except UnhangError:
+        return True, "not found: `unhang codex` and the codex tools need it (npm install -g @openai/codex)"
+    version, abilities = version_of(program)
+    if version is None:
+        return False, f"{program} does not say its version"
+    return True, f"{version} ({program}): {abilities}"
+
+
 def _records() -> tuple[bool, str]:
     before = len(find.all_ids(here()))
     rows = list_jobs(here())  # looking makes every record true
@@ -87,5 +101,6 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("trees", _tree),
     ("following", _follow),
     ("diagnosis", _proc),
+    ("codex", _codex),
     ("records", _records),
 )

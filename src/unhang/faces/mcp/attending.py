@@ -29,7 +29,7 @@ from unhang.store.reader import EventReader
 _CHECK = 1.0
 
 
-class ClientGone(Exception):  # noqa: N818 - it is what happened
+class ClientGone(Exception):
     """Nobody is there any more to hear the answer."""
 
 

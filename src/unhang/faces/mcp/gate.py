@@ -16,7 +16,7 @@ from unhang.errors import UsageError
 from unhang.faces.mcp.settings import Settings
 
 
-class Refused(UsageError):  # noqa: N818 - it is what happened
+class Refused(UsageError):
     """The server's own lists say no."""
 
 

@@ -74,10 +74,11 @@ class Updates:
 
     def wake(self) -> None:
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            # before the subscription is acknowledged: what runs now is announced once, so that nothing falls between
+            rows = listing.list_jobs(self._service.home, running_only=True)
+            self._task = asyncio.get_running_loop().create_task(self._run({row.id: -1 for row in rows}))
 
-    async def _run(self) -> None:
-        seen: dict[str, int] = await self._service.in_thread(self._look, {})
+    async def _run(self, seen: dict[str, int]) -> None:
         while self._sessions or self._bus.heard:
             await asyncio.sleep(_EVERY)
             now = await self._service.in_thread(self._look, seen)

@@ -9,16 +9,18 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import EmptyResult, SetLevelRequestParams
 
 from unhang import __version__
-from unhang.faces.mcp import notices, resources, tools_jobs, tools_look, tools_run
+from unhang.faces.mcp import notices, resources, tools_codex, tools_jobs, tools_look, tools_run
 from unhang.faces.mcp.service import Service
-from unhang.faces.mcp.tasks import Tasks
+from unhang.faces.mcp.tasks import Starter, Tasks
 
 INSTRUCTIONS = """unhang runs shell commands so that nothing can hang unnoticed. Use `run` for commands; if it answers
 with status "running", call `wait` with the jobId. Use `start` for servers. After a timeout read `diagnosis` and
 `recovery` before trying again."""
 
 
-def build(service: Service) -> MCPServer[Any]:
+def build(service: Service, tasks: Tasks | None = None) -> MCPServer[Any]:
+    """`tasks`: the extension, if it is to offer more tools than ours."""
+    tasks = tasks or Tasks(service)
     bus = resources.Bus(service)
     server: MCPServer[Any] = MCPServer(
         "unhang",
@@ -27,13 +29,17 @@ def build(service: Service) -> MCPServer[Any]:
         instructions=INSTRUCTIONS,
         version=__version__,
         log_level="ERROR",
-        extensions=[Tasks(service)],
+        extensions=[tasks],
         subscriptions=bus,
     )
     tools_run.register(server, service)
+    tasks.offer("run", Starter(tools_run.as_task(server, service)))
     tools_jobs.register(server, service)
     tools_look.register(server, service)
+    tools_codex.register(server, service)
     resources.register(server, service, bus)
+    for tool in server._tool_manager.list_tools():
+        tool.parameters = lean(tool.parameters)
     # the SDK has no public way to serve this method of the handshake era; its own example server does the same
     server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
     return server
@@ -42,3 +48,19 @@ def build(service: Service) -> MCPServer[Any]:
 async def _set_level(ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
     notices.set_level(ctx.session, params.level)
     return EmptyResult()
+
+
+def lean(schema: Any) -> Any:
+    """An input schema as a model pays for it: no titles, no "or null" for what may simply be left out."""
+    if isinstance(schema, list):
+        return [lean(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: lean(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}
+    choices = [part for part in found.get("anyOf", ()) if part != {"type": "null"}]
+    if len(choices) == 1:
+        del found["anyOf"]
+        found = choices[0] | found
+    if found.get("default", 0) is None:
+        del found["default"]
+    return found

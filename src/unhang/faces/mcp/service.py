@@ -81,7 +81,7 @@ class Service:
         self,
         command: str | list[str],
         *,
-        cwd: str | None,
+        cwd: str,
         env: dict[str, str] | None,
         stdin: str,
         pty: bool,
@@ -114,6 +114,7 @@ class Service:
         try:
             wait_until_started(launched)
         except BaseException:
+            self.lease.release(launched.place)
             self._started.pop(launched.place.id, None)
             launched.owner.close()
             raise

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
+from types import TracebackType
 from typing import Any
 
 import anyio
 from mcp.server.mcpserver import MCPServer
+from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
 
+from unhang.errors import EXIT_INTERRUPTED
 from unhang.faces.mcp.service import Service
 from unhang.procs import stat
 
@@ -39,8 +47,11 @@ async def _serve(server: MCPServer[Any], service: Service) -> None:
         _leave(service)
     for fd in watched or []:
         loop.add_reader(fd, _leave, service)
+    loop.add_signal_handler(signal.SIGINT, _leave, service, EXIT_INTERRUPTED)
     try:
-        await server.run_stdio_async()
+        async with stdio_server() as (heard, said):
+            low = server._lowlevel_server
+            await low.run(Answered(heard, said), said, low.create_initialization_options())
     finally:
         for fd in watched or []:
             loop.remove_reader(fd)
@@ -50,10 +61,53 @@ async def _serve(server: MCPServer[Any], service: Service) -> None:
         late.start()
 
 
-def _leave(service: Service) -> None:
+def _leave(service: Service, code: int = 0) -> None:
     """At once: a thread may be blocked in a read of our stdin that never returns. The lease ends what is left."""
     service.close()
-    os._exit(0)
+    os._exit(code)
+
+
+class Answered:
+    """Our input, where a line that is no message is answered; the SDK would pass over it in silence."""
+
+    def __init__(self, heard: ReadStream[SessionMessage | Exception], said: WriteStream[SessionMessage]) -> None:
+        self._heard = heard
+        self._said = said
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            found = await self._heard.receive()
+            if not isinstance(found, Exception):
+                return found
+            await self._said.send(SessionMessage(_refusal(found)))
+
+    def __aiter__(self) -> Answered:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        await self._heard.aclose()
+
+    async def __aenter__(self) -> Answered:
+        await self._heard.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._heard.__aexit__(kind, value, trace)
+
+
+def _refusal(found: Exception) -> JSONRPCError:
+    """Whose request it was cannot be known: the id is null, as JSON-RPC has it."""
+    broken = isinstance(found, ValidationError) and any(e["type"] == "json_invalid" for e in found.errors())
+    code, message = (PARSE_ERROR, "Parse error") if broken else (INVALID_REQUEST, "Invalid request")
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
 
 
 def _forebears() -> list[int] | None:

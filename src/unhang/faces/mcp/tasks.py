@@ -1,14 +1,206 @@
-"""placeholder"""
+"""The tasks extension (`io.modelcontextprotocol/tasks`): for clients that declare it, a long `run` is a task.
+
+A task is a job under its own id: nothing is kept here but which questions have been answered. So a task outlives the
+server that made it, and another server, or the command line, can be asked about it.
+
+    working          it runs                      input_required   it waits for somebody to type, and can be answered
+    completed        it has ended; the tool's     cancelled        somebody asked for its end
+                     result is inlined            failed           it is lost: its keeper was killed
+"""
 
 from __future__ import annotations
 
-from mcp.server.extension import Extension
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
 
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.extension import Extension, MethodBinding
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.server import require_client_extension
+from mcp.shared.exceptions import MCPError
+from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, RequestParams
+
+from unhang.core.fold import View
+from unhang.core.spec import PIPE
+from unhang.errors import UnhangError
+from unhang.faces.mcp import shape
+from unhang.faces.mcp.answers import job_answer, mistake
+from unhang.faces.mcp.attending import Attended
 from unhang.faces.mcp.service import Service
+from unhang.jobs import asking
+from unhang.jobs.handle import Job
+
+IDENTIFIER = "io.modelcontextprotocol/tasks"
+# What is over this soon is answered at once; nobody wants to poll for `ls`.
+_SHORTCUT = 0.3
+_POLL_MS = 1000
+# Ended jobs are kept far longer than this.
+_TTL_MS = 24 * 3600 * 1000
+
+
+class Starter(NamedTuple):
+    """How a tool begins its job. `required`: the tool is for clients with tasks only."""
+
+    begin: Callable[[Context, dict[str, Any]], Awaitable[Attended]]
+    required: bool = False
+    shortcut: float = _SHORTCUT
+
+
+class TaskParams(RequestParams):
+    task_id: str
+
+
+class UpdateParams(TaskParams):
+    input_responses: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
 class Tasks(Extension):
-    identifier = "io.modelcontextprotocol/tasks"
+    identifier = IDENTIFIER
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._starters: dict[str, Starter] = {}
+        self._answered: set[tuple[str, str]] = set()
+
+    def offer(self, tool: str, starter: Starter) -> None:
+        self._starters[tool] = starter
+
+    def methods(self) -> Sequence[MethodBinding]:
+        return (
+            MethodBinding("tasks/get", TaskParams, self._get),
+            MethodBinding("tasks/update", UpdateParams, self._update),
+            MethodBinding("tasks/cancel", TaskParams, self._cancel),
+        )
+
+    # --- making one -----------------------------------------------------------------------------------------
+
+    async def intercept_tool_call(
+        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        starter = self._starters.get(params.name)
+        if starter is None:
+            return await call_next(ctx)
+        if not _declared(ctx):
+            if starter.required:
+                require_client_extension(ctx, IDENTIFIER)
+            return await call_next(ctx)
+        try:
+            with self._service.call():
+                attended = await starter.begin(Context(request_context=ctx), dict(params.arguments or {}))
+                attended.hand_over_later()
+                ended = await attended.wait(starter.shortcut)
+        except UnhangError as error:
+            return mistake(str(error))
+        if ended:
+            attended.finish()
+            return job_answer(await self._service.in_thread(shape.result_of, attended.job, self._service.settings))
+        attended.hand_over()
+        return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
+
+    # --- asking about one -----------------------------------------------------------------------------------
+
+    async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
+        job = self._job(ctx, params)
+        return {"resultType": "complete"} | await self._service.in_thread(self._detailed, job)
+
+    def _detailed(self, job: Job) -> dict[str, Any]:
+        view = job.view()
+        if not view.ended:
+            pending = self.pending(job, view)
+            shown = _envelope(job, view, "input_required" if pending else "working")
+            return shown | ({"inputRequests": pending} if pending else {})
+        outcome = view.outcome or {}
+        if view.status == "cancelled":
+            return _envelope(job, view, "cancelled")
+        if (outcome.get("error") or {}).get("code") == "ELOST":
+            error = {"code": INTERNAL_ERROR, "message": str(outcome.get("message", "lost"))}
+            return _envelope(job, view, "failed") | {"error": error}
+        result = job_answer(shape.result_of(job, self._service.settings))
+        dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return _envelope(job, view, "completed") | {"result": dumped}
+
+    def pending(self, job: Job, view: View) -> dict[str, Any]:
+        """What it waits for somebody to type, by a key that names this one question."""
+        waits = view.needs_input
+        if waits is None or not (job.spec.get("pty") or job.spec.get("stdin") == PIPE):
+            return {}
+        key = f"input-{waits.get('since') or view.seq}"
+        if (job.id, key) in self._answered:
+            return {}
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        message = str(waits.get("prompt") or "it waits for input")
+        params = {"mode": "form", "message": message, "requestedSchema": schema}
+        return {key: {"method": "elicitation/create", "params": params}}
+
+    async def _update(self, ctx: ServerRequestContext[Any, Any], params: UpdateParams) -> dict[str, Any]:
+        job = self._job(ctx, params)
+        await self._service.in_thread(self._answer, job, params.input_responses)
+        return {"resultType": "complete"}
+
+    def _answer(self, job: Job, responses: dict[str, Any]) -> None:
+        asked = self.pending(job, job.view())
+        for key in [key for key in responses if key in asked]:
+            self._answered.add((job.id, key))
+            self.deliver(job, key, responses[key])
+
+    def deliver(self, job: Job, key: str, response: Any) -> None:
+        """An answer becomes a typed line; a refusal becomes end of file."""
+        del key
+        given = response if isinstance(response, dict) else {}
+        try:
+            if given.get("action") == "accept":
+                job.send(typed(given.get("content")) + "\n")
+            else:
+                job.send(b"", eof=True)
+        except UnhangError:
+            pass  # it has ended meanwhile, and that is what the next question will be answered with
+
+    async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
+        job = self._job(ctx, params)
+        await self._service.in_thread(_cancel, job)
+        return {"resultType": "complete"}
+
+    def _job(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> Job:
+        require_client_extension(ctx, IDENTIFIER)
+        headers = getattr(ctx.request, "headers", None)
+        named = headers.get("mcp-name") if headers is not None else None
+        if named is not None and named != params.task_id:
+            raise MCPError(code=HEADER_MISMATCH, message="Mcp-Name is not the taskId")
+        try:
+            return self._service.job(params.task_id)
+        except UnhangError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+
+
+def _declared(ctx: ServerRequestContext[Any, Any]) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return bool(capabilities and capabilities.extensions and IDENTIFIER in capabilities.extensions)
+
+
+def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
+    last = view.last_events[-1] if view.last_events else {}
+    created = str(job.spec.get("createdAt") or view.started_at or last.get("ts", ""))
+    return {
+        "taskId": job.id,
+        "status": status,
+        "statusMessage": str(last.get("message", ""))[:300],
+        "createdAt": created,
+        "lastUpdatedAt": str(last.get("ts") or created),
+        "ttlMs": _TTL_MS,
+        "pollIntervalMs": _POLL_MS,
+    }
+
+
+def typed(content: Any) -> str:
+    """What a person would have typed: the text, or the first answer of a form."""
+    found = content.get("text", next(iter(content.values()), "")) if isinstance(content, dict) else content
+    if isinstance(found, bool):
+        return "y" if found else "n"
+    return "" if found is None else str(found)
+
+
+def _cancel(job: Job) -> None:
+    try:
+        asking.ask(job.place, do="cancel", by="its client")
+    except (asking.JobHasEnded, OSError):
+        pass

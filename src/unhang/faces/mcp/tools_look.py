@@ -13,12 +13,12 @@ from pydantic import Field
 from unhang.core import framing
 from unhang.core.durations import human
 from unhang.core.policy.model import Asked
-from unhang.errors import UsageError
 from unhang.faces.mcp import texts
 from unhang.faces.mcp.answers import answer, readable
 from unhang.faces.mcp.model import Events, Explained, Listing, Output
 from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.tools_jobs import READS, JobId
+from unhang.faces.mcp.tools_run import command_of
 from unhang.faces.mcp.watching import Changes
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
@@ -41,14 +41,16 @@ def register(server: MCPServer[Any], service: Service) -> None:
         ctx: Context,
         job_id: JobId,
         afterSeq: Annotated[int | None, Field(description="Only events after this number.", ge=0)] = None,  # noqa: N803
-        since: Annotated[str | None, Field(description="Only events after this time (RFC 3339).")] = None,
+        since: Annotated[str, Field(description="Only events after this time (RFC 3339).")] = "",
         limit: Annotated[int, Field(description="At most this many.", ge=1, le=_MOST_EVENTS)] = 50,
         wait_sec: Annotated[float, Field(description="Wait this long for something new.", ge=0)] = 0,
     ) -> Annotated[CallToolResult, Events]:
         del ctx
         job = service.job(job_id)
         with service.call():
-            found = await _events(service, job, afterSeq, since, limit, min(wait_sec, service.settings.longest_wait))
+            found = await _events(
+                service, job, afterSeq, since or None, limit, min(wait_sec, service.settings.longest_wait)
+            )
         shown = found[:limit]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
@@ -106,18 +108,14 @@ def register(server: MCPServer[Any], service: Service) -> None:
 
     @readable
     async def explain_policy(
-        command: Annotated[str | None, Field(description="A shell line. Give this or argv.")] = None,
+        command: Annotated[str, Field(description="A shell line. Give this or argv.")] = "",
         argv: Annotated[list[str] | None, Field(description="The words of a command.")] = None,
-        cwd: str | None = None,
-        category: str | None = None,
+        cwd: str = "",
+        category: str = "",
         timeout_sec: Annotated[float | None, Field(gt=0)] = None,
     ) -> Annotated[CallToolResult, Explained]:
-        if (command is None) == (argv is None):
-            raise UsageError("give either command (a shell line) or argv (a list of words)")
-        found = command if argv is None else argv
-        assert found is not None
-        asked = Asked(category=category, timeout_sec=timeout_sec)
-        structured = await service.in_thread(_explained, service, found, cwd, asked)
+        asked = Asked(category=category or None, timeout_sec=timeout_sec)
+        structured = await service.in_thread(_explained, service, command_of(command, argv), cwd, asked)
         lines = [f"category {structured['category']}" + (", never ends" if structured["neverEnding"] else "")]
         for name, limit in structured["limits"].items():
             value = "off" if limit["value"] is None else human(limit["value"] / 1000)
@@ -171,7 +169,7 @@ def _total(job: Job, stream: str) -> int:
     return found[-1].position + found[-1].length if found else 0
 
 
-def _explained(service: Service, command: str | list[str], cwd: str | None, asked: Asked) -> dict[str, Any]:
+def _explained(service: Service, command: str | list[str], cwd: str, asked: Asked) -> dict[str, Any]:
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
     prepared = prepare(
         command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=service.policy(folder), asked=asked

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from unhang.core.policy.model import Asked
 from unhang.core.spec import NULL, PIPE
@@ -36,9 +37,11 @@ with `cancel`."""
 # The kernel's own bound on one word (MAX_ARG_STRLEN); said here it is a sentence and not a failed job.
 LONGEST_WORD = (128 << 10) - 1
 
-Command = Annotated[str | None, Field(description="A shell line, as for sh -c. Give this or argv.")]
+# Texts are plain `str` with "" for "not given": of anything else the SDK would read a text that is JSON (say, stdin)
+# as the value it stands for.
+Command = Annotated[str, Field(description="A shell line, as for sh -c. Give this or argv.")]
 Argv = Annotated[list[str] | None, Field(description="The words of a command, run without a shell.")]
-Cwd = Annotated[str | None, Field(description="Directory to run in; the server's own unless given.")]
+Cwd = Annotated[str, Field(description="Directory to run in; the server's own unless given.")]
 Env = Annotated[dict[str, str] | None, Field(description="Variables added to the environment.")]
 TimeoutSec = Annotated[
     float | None,
@@ -46,8 +49,8 @@ TimeoutSec = Annotated[
 ]
 IdleMs = Annotated[int | None, Field(description="End it after this long without a sign of life, in ms.", ge=0)]
 HardMs = Annotated[int | None, Field(description="End it after this long whatever it does, in ms.", ge=0)]
-Category = Annotated[str | None, Field(description="A policy category to take the limits from (see explain_policy).")]
-Stdin = Annotated[str | None, Field(description="Text for its stdin, then end of file. Without it: end of file.")]
+Category = Annotated[str, Field(description="A policy category to take the limits from (see explain_policy).")]
+Stdin = Annotated[str, Field(description="Text for its stdin, then end of file. Without it: end of file.")]
 Interactive = Annotated[bool, Field(description="Keep its stdin open so that `send` can answer prompts.")]
 Pty = Annotated[bool, Field(description="Give it a terminal of its own.")]
 
@@ -60,24 +63,27 @@ def register(server: MCPServer[Any], service: Service) -> None:
     @readable
     async def run(
         ctx: Context,
-        command: Command = None,
+        command: Command = "",
         argv: Argv = None,
-        cwd: Cwd = None,
+        cwd: Cwd = "",
         env: Env = None,
         timeout_sec: TimeoutSec = None,
         idleTimeoutMs: IdleMs = None,  # noqa: N803 - the names that delegating servers have always used
         hardTimeoutMs: HardMs = None,  # noqa: N803
-        category: Category = None,
-        stdin: Stdin = None,
+        category: Category = "",
+        stdin: Stdin = "",
         interactive: Interactive = False,
         pty: Pty = False,
         wait_sec: Annotated[
             float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)
         ] = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        line = _line(command, argv)
+        line = command_of(command, argv)
         limits = Asked(
-            idle=_seconds(idleTimeoutMs), hard=_seconds(hardTimeoutMs), category=category, timeout_sec=timeout_sec
+            idle=_seconds(idleTimeoutMs),
+            hard=_seconds(hardTimeoutMs),
+            category=category or None,
+            timeout_sec=timeout_sec,
         )
         seconds = min(service.settings.wait if wait_sec is None else wait_sec, service.settings.longest_wait)
         with service.call():
@@ -88,21 +94,24 @@ def register(server: MCPServer[Any], service: Service) -> None:
     @readable
     async def start(
         ctx: Context,
-        command: Command = None,
+        command: Command = "",
         argv: Argv = None,
-        cwd: Cwd = None,
+        cwd: Cwd = "",
         env: Env = None,
         timeout_sec: TimeoutSec = None,
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
-        category: Category = None,
-        stdin: Stdin = None,
+        category: Category = "",
+        stdin: Stdin = "",
         interactive: Interactive = False,
         pty: Pty = False,
     ) -> Annotated[CallToolResult, JobResult]:
-        line = _line(command, argv)
+        line = command_of(command, argv)
         limits = Asked(
-            idle=_seconds(idleTimeoutMs), hard=_seconds(hardTimeoutMs), category=category, timeout_sec=timeout_sec
+            idle=_seconds(idleTimeoutMs),
+            hard=_seconds(hardTimeoutMs),
+            category=category or None,
+            timeout_sec=timeout_sec,
         )
         with service.call():
             attended, _ = await _begin(service, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=False)
@@ -112,15 +121,40 @@ def register(server: MCPServer[Any], service: Service) -> None:
     server.add_tool(start, title="Start a background job", description=START, annotations=open_world)
 
 
-def _line(command: str | None, argv: list[str] | None) -> str | list[str]:
-    if (command is None) == (argv is None):
+def as_task(
+    server: MCPServer[Any], service: Service
+) -> Callable[[Context, dict[str, Any]], Coroutine[Any, Any, Attended]]:
+    """`run` for a client that speaks tasks: the same arguments, begun and not waited for."""
+
+    async def begin(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        tool = server._tool_manager.get_tool("run")
+        assert tool is not None
+        try:
+            given = tool.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            raise UsageError(f"run: {error}") from None
+        limits = Asked(
+            idle=_seconds(given["idleTimeoutMs"]),
+            hard=_seconds(given["hardTimeoutMs"]),
+            category=given["category"] or None,
+            timeout_sec=given["timeout_sec"],
+        )
+        line = command_of(given["command"], given["argv"])
+        names = ("cwd", "env", "stdin", "interactive", "pty")
+        attended, _ = await _begin(
+            service, ctx, line, limits=limits, hold=True, **{name: given[name] for name in names}
+        )
+        return attended
+
+    return begin
+
+
+def command_of(command: str, argv: list[str] | None) -> str | list[str]:
+    if bool(command) == (argv is not None):
         raise UsageError("give either command (a shell line) or argv (a list of words)")
-    words = [command] if argv is None else argv
-    if any(len(word) > LONGEST_WORD for word in words if word is not None):
+    if any(len(word) > LONGEST_WORD for word in argv or [command]):
         raise UsageError("one word of a command may have 128 KiB: put it into a file, or give it as stdin")
-    found = command if argv is None else argv
-    assert found is not None
-    return found
+    return command if argv is None else argv
 
 
 def _seconds(milliseconds: int | None) -> float | None:
@@ -131,10 +165,10 @@ async def _begin(
     service: Service,
     ctx: Context,
     line: str | list[str],
-    cwd: str | None,
+    cwd: str,
     env: dict[str, str] | None,
     limits: Asked,
-    stdin: str | None,
+    stdin: str,
     interactive: bool,
     pty: bool,
     *,
@@ -152,11 +186,15 @@ async def _begin(
         asked=limits,
         labels=_labels(ctx),
     )
-    data = stdin.encode("utf-8", "surrogatepass") if stdin is not None else None
+    data = stdin.encode("utf-8", "surrogatepass") if stdin else None
     launched = await service.in_thread(service.launch, prepared, None if typed else data, hold=hold)
     attended = Attended(service, launched, Notices(ctx))
     if typed and data:
-        await service.in_thread(Job(launched.place).send, data)
+        try:
+            await service.in_thread(Job(launched.place).send, data)
+        except BaseException:  # cancelled, or refused: nobody waits for it any more
+            await attended.end("its caller")
+            raise
     return attended, prepared.resolution.never_ending
 
 

@@ -1,0 +1,85 @@
+"""Which tools of Codex's are in flight, and how long they may be silent.
+
+While a command runs it is the command that must show life, by its own limit: a build is not the model thinking. But
+Codex lets a command go on in the background after some seconds and asks the model again; from the model's next
+word on, such a command is nobody's sign of life any more, or a chatty server would hide a model that hangs.
+"""
+
+from __future__ import annotations
+
+from unhang.agents import codex_items
+from unhang.core.limits import DEFAULT_IDLE
+from unhang.core.policy import builtin
+from unhang.core.policy.resolve import resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.agents.said import Message
+    from unhang.core.policy.model import Policy
+
+# More than a tool said of itself, so that the end of a sleep is not its timeout.
+_SLACK = 30.0
+
+
+class Flight:
+    """`limit`: for every tool; None: as the policy has it for the command."""
+
+    def __init__(self, limit: float | None, policy: Policy | None = None) -> None:
+        self._limit = limit
+        self._policy = policy
+        self._running: dict[str, float] = {}  # item → its limit
+        self.names: dict[str, str] = {}  # item → the command, also of those in the background
+
+    @property
+    def window(self) -> float | None:
+        return max(self._running.values(), default=None)
+
+    def begin(self, item: Message) -> bool:
+        """True: the window has changed."""
+        kind = codex_items.kind_of(item)
+        if kind not in codex_items.TOOLS:
+            return False
+        name = str(item.get("id"))
+        self._running[name] = self._limit_of(item)
+        if kind == "commandExecution":
+            self.names[name] = codex_items.command_of(item)
+        return True
+
+    def end(self, item: Message) -> bool:
+        name = str(item.get("id"))
+        self.names.pop(name, None)
+        return self._running.pop(name, None) is not None
+
+    def typed_at(self, item_id: str) -> bool:
+        """The model looks at a command in the background again: it waits for it once more."""
+        if item_id not in self.names or item_id in self._running:
+            return False
+        self._running[item_id] = self._limit if self._limit is not None else DEFAULT_IDLE
+        return True
+
+    def model_spoke(self) -> bool:
+        """What still runs does so in the background."""
+        changed = bool(self._running)
+        self._running.clear()
+        return changed
+
+    def waited_for(self, item_id: str) -> bool:
+        return item_id in self._running
+
+    def clear(self) -> bool:
+        changed = bool(self._running)
+        self._running.clear()
+        self.names.clear()
+        return changed
+
+    def _limit_of(self, item: Message) -> float:
+        length = codex_items.tool_length(item)
+        if length is not None:
+            return length + _SLACK
+        if self._limit is not None:
+            return self._limit
+        if codex_items.kind_of(item) != "commandExecution":
+            return DEFAULT_IDLE
+        self._policy = self._policy or builtin.policy()
+        idle = resolve(codex_items.command_of(item), self._policy).limits.idle
+        return DEFAULT_IDLE if idle is None else idle

@@ -1,0 +1,222 @@
+"""The items of a Codex turn, each in words: what it is doing (a phase), what has begun, what has ended.
+
+Both spellings are known: the app server's (`commandExecution`) and `exec --json`'s (`command_execution`).
+"""
+
+from __future__ import annotations
+
+from unhang.agents.said import dig, one_line, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.agents.said import Message
+
+# What the model itself makes: its beginning is progress. The others are ours, or Codex's own housekeeping.
+_NOT_OF_THE_MODEL = frozenset({"userMessage", "hookPrompt", "contextCompaction", "error"})
+# While one of these runs, the model waits for it and not the other way round.
+TOOLS = frozenset(
+    {
+        "commandExecution",
+        "mcpToolCall",
+        "dynamicToolCall",
+        "collabAgentToolCall",
+        "webSearch",
+        "imageGeneration",
+        "sleep",
+    }
+)
+_PHASES = {
+    "userMessage": "thinking",
+    "hookPrompt": "running",
+    "agentMessage": "thinking",
+    "functionCallOutput": "running",
+    "plan": "thinking",
+    "todoList": "thinking",
+    "reasoning": "thinking",
+    "commandExecution": "running",
+    "fileChange": "editing",
+    "mcpToolCall": "running",
+    "dynamicToolCall": "running",
+    "collabToolCall": "running",
+    "collabAgentToolCall": "running",
+    "subAgentActivity": "running",
+    "webSearch": "running",
+    "imageView": "running",
+    "sleep": "running",
+    "imageGeneration": "running",
+    "enteredReviewMode": "verifying",
+    "exitedReviewMode": "verifying",
+    "contextCompaction": "compacting",
+    "error": "warning",
+}
+TYPES = frozenset(_PHASES)
+_CHECKS = (
+    "test", "tests", "pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit",
+    "lint", "check", "verify", "eslint", "ruff", "mypy", "pyright", "tsc", "clippy", "shellcheck", "vet", "fmt",
+)  # fmt: skip
+_COMMAND_FAILED = frozenset({"failed", "declined"})
+
+
+def kind_of(item: Message) -> str:
+    """Its type in the app server's spelling."""
+    head, *rest = text_of(item, "type").split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def command_of(item: Message) -> str:
+    """The line that is run, without the shell that Codex puts around it."""
+    command = text_of(item, "command")
+    for shell in ("/bin/bash -lc ", "/bin/sh -lc ", "bash -lc ", "/bin/sh -c "):
+        if command.startswith(shell):
+            inner = command[len(shell) :]
+            if len(inner) >= 2 and inner[0] == inner[-1] and inner[0] in "'\"":
+                inner = inner[1:-1].replace("'\\''", "'").replace("'\"'\"'", "'")
+            return inner
+    return command
+
+
+def phase_of(item: Message) -> str:
+    kind = kind_of(item)
+    if kind == "commandExecution":
+        # `/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check` does not
+        first, *rest = command_of(item).split()[:6] or [""]
+        words = [first.rpartition("/")[2], *(part for word in rest if "/" not in word for part in word.split(":"))]
+        return "verifying" if any(word in _CHECKS for word in words) else "running"
+    return _PHASES.get(kind, "unknown")
+
+
+def from_the_model(item: Message) -> bool:
+    return kind_of(item) not in _NOT_OF_THE_MODEL
+
+
+def begun(item: Message) -> str:
+    kind = kind_of(item)
+    match kind:
+        case "userMessage":
+            return f"The task was handed over: {one_line(message_text(item))}"
+        case "agentMessage":
+            return "Codex is writing a message."
+        case "reasoning":
+            return "Codex is thinking."
+        case "commandExecution":
+            return f"Running: {one_line(command_of(item))}"
+        case "fileChange":
+            return f"Editing {_files(item)}."
+        case "contextCompaction":
+            return "Compacting the context."
+    return _of_others(kind, item)
+
+
+def ended(item: Message) -> str:
+    kind = kind_of(item)
+    match kind:
+        case "agentMessage":
+            return f"Codex replied: {one_line(message_text(item))}"
+        case "reasoning":
+            summary = item.get("summary")
+            text = " ".join(map(str, summary)) if isinstance(summary, list) else text_of(item, "text")
+            return f"Thought: {one_line(text)}" if text else "Thought."
+        case "commandExecution":
+            return _command_ended(item)
+        case "fileChange":
+            return f"Edited {_files(item)}{_unless_done(item)}."
+        case "contextCompaction":
+            return "The context was compacted."
+        case "error":
+            return one_line(text_of(item, "message") or "Something went wrong.")
+    words = _of_others(kind, item)
+    return words if words.endswith(".") and kind not in TOOLS else f"Done: {words}{_unless_done(item)}"
+
+
+def _command_ended(item: Message) -> str:
+    code = item.get("exitCode", item.get("exit_code"))
+    line = one_line(command_of(item), 160)
+    if isinstance(code, int) and not isinstance(code, bool):
+        return f"Exited with {code}: {line}"
+    return f"{'Failed' if item.get('status') in _COMMAND_FAILED else 'Ended'}: {line}"
+
+
+def _of_others(kind: str, item: Message) -> str:
+    match kind:
+        case "plan" | "todoList":
+            return f"Plan: {one_line(text_of(item, 'text') or _todo(item))}"
+        case "mcpToolCall":
+            return f"Tool {text_of(item, 'server')}/{text_of(item, 'tool')}"
+        case "dynamicToolCall":
+            return f"Tool {text_of(item, 'tool')}"
+        case "collabAgentToolCall" | "collabToolCall":
+            return f"Another agent ({text_of(item, 'tool')}): {one_line(text_of(item, 'prompt'))}"
+        case "subAgentActivity":
+            return f"Another agent: {text_of(item, 'kind') or 'at work'}."
+        case "webSearch":
+            return f"Searching the web: {one_line(text_of(item, 'query'))}"
+        case "imageView":
+            return f"Looking at an image: {one_line(text_of(item, 'path'))}."
+        case "imageGeneration":
+            return "Making an image"
+        case "sleep":
+            return f"Sleeping for {_seconds(item)} s"
+        case "enteredReviewMode":
+            return f"Reviewing: {one_line(text_of(item, 'review'))}."
+        case "exitedReviewMode":
+            return f"Reviewed: {one_line(text_of(item, 'review'))}."
+        case "hookPrompt":
+            return "A hook added to the prompt."
+        case "functionCallOutput":
+            return f"Answer of {text_of(item, 'name') or 'a tool'}."
+        case "userMessage":
+            return "The task was handed over."
+    return f"Something new: {kind or 'an item without a type'}."
+
+
+def tool_length(item: Message) -> float | None:
+    """How long it said itself that it will take."""
+    return _seconds(item) if kind_of(item) == "sleep" else None
+
+
+def _seconds(item: Message) -> float:
+    length = item.get("durationMs")
+    return length / 1000 if isinstance(length, int | float) and not isinstance(length, bool) else 0.0
+
+
+def message_text(item: Message) -> str:
+    text = item.get("text")
+    if isinstance(text, str):
+        return text
+    content = item.get("content")
+    parts = content if isinstance(content, list) else []
+    return "".join(text_of(part, "text") for part in parts)
+
+
+def _files(item: Message) -> str:
+    changes = item.get("changes")
+    paths = [text_of(change, "path") for change in changes] if isinstance(changes, list) else []
+    shown = ", ".join(path for path in paths[:4] if path) or "files"
+    return one_line(shown + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
+
+
+def _todo(item: Message) -> str:
+    entries = item.get("items")
+    texts = [text_of(entry, "text") for entry in entries] if isinstance(entries, list) else []
+    return "; ".join(text for text in texts if text)
+
+
+def _unless_done(item: Message) -> str:
+    error = text_of(item, "error", "message") or text_of(item, "failure", "message")
+    if error:
+        return f" ({one_line(error)})"
+    status = item.get("status")
+    return (
+        f" ({status})" if isinstance(status, str) and status not in ("completed", "inProgress", "in_progress") else ""
+    )
+
+
+def details(item: Message) -> Message:
+    """What an event of it carries besides its words."""
+    found: Message = {"itemId": item.get("id"), "itemType": kind_of(item)}
+    if kind_of(item) == "commandExecution":
+        code = item.get("exitCode", item.get("exit_code"))
+        found |= {"command": one_line(command_of(item), 500), "exitCode": code, "status": item.get("status")}
+    if kind_of(item) == "mcpToolCall":
+        found |= {"server": item.get("server"), "tool": item.get("tool"), "error": dig(item, "error", "message")}
+    return found
