@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import engine, jobs
+from bench import engine, jobs, mcp
 from bench.measure import Row
 
 ALL: list[Callable[[str], list[Row]]] = [
@@ -17,4 +17,8 @@ ALL: list[Callable[[str], list[Row]]] = [
     jobs.follower,
     jobs.end_of_a_long_log,
     jobs.quiet_jobs,
+    mcp.mcp_latency,
+    mcp.mcp_flood,
+    mcp.mcp_first_answer,
+    mcp.mcp_responsive,
 ]

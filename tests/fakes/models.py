@@ -120,7 +120,13 @@ class Anthropic(Handler):
         if body.get("tools"):  # requests without tools are the agent's own business (titles, summaries)
             step = self.fake.step(_anthropic_results(body))
         self.begin()
-        message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "content": []}
+        message: dict[str, Any] = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": body.get("model"),
+            "content": [],
+        }
         usage = {"input_tokens": 10, "output_tokens": 1}
         self.event("message_start", message=message | {"stop_reason": None, "stop_sequence": None, "usage": usage})
         if isinstance(step, Call):

@@ -28,6 +28,7 @@ class View:
         self.needs_input: dict[str, Any] | None = None
         self.agent: dict[str, Any] | None = None
         self.heartbeat: str | None = None
+        self._stopping = False
         self.outcome: dict[str, Any] | None = None  # the last event, once there is one
         self.bytes = {"stdout": 0, "stderr": 0}
         self.last_events: list[ev.Event] = []
@@ -46,6 +47,7 @@ class View:
         if kind == ev.STARTED:
             self.phase, self.pid = "running", event.get("pid")
             self.started_at = self.started_at or at
+            self._stopping = False
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
             self.attempt = int(event.get("attempt", self.attempt))
@@ -66,6 +68,7 @@ class View:
             # who drives an agent knows what it waits for; the kernel only sees an event loop
             self.diagnosis = event.get("diagnosis") or self.diagnosis
         elif kind == ev.SIGNAL:
+            self._stopping = True
             self.phase = "stopping"
         elif kind == ev.EXITED:
             self.phase, self.ended_at = phase, at
@@ -74,7 +77,8 @@ class View:
             self.bytes |= event.get("bytes") or {}
 
     def _live(self, at: str) -> None:
-        self.last_activity_at = at
+        if not self._stopping:  # what it says while it is being ended is no activity of its own
+            self.last_activity_at = at
         self.needs_input = None
         if self.phase in ("stuck", "quiet", "needs_input", "warning"):
             self.phase = "running"

@@ -58,11 +58,15 @@ class Ready(Record):
     identity: dict[str, Any]  # of itself and its guard, for whoever may have to find them again
 
 
-def get_ready(tree: Tree, guard: int) -> Ready:
+def get_ready(tree: Tree, guard: int, line: socket) -> Ready:
+    """`line`: where the job will come from; if it waits there already, nothing is rehearsed."""
     tree.adopt()
     me = os.getpid()
     identity = {"pid": me, "start": stat.start_time(me), "guard": guard, "guardStart": stat.start_time(guard)}
-    _rehearse()
+    poll = select.poll()
+    poll.register(line.fileno(), select.POLLIN)
+    if not poll.poll(0):
+        _rehearse()
     return Ready(SignalPipe(), tree, identity | {"boot": stat.boot_id()})
 
 

@@ -97,7 +97,7 @@ def _be_guard(line: socket) -> None:
         status = 70
         try:
             theirs.close()
-            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me))
+            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line))
             status = 0
         except BaseException:
             _tell_why()
