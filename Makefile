@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Nothing outside the checkout: pip keeps a cache, and asks rustc for its version, which makes a folder of its own.
-PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip RUSTUP_HOME=$${RUSTUP_HOME:-$(CURDIR)/.cache/rustup} $(BIN)/python -m pip
+# Nothing outside the checkout: pip keeps a cache.
+PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench clean
