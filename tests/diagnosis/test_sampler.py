@@ -131,10 +131,12 @@ def test_the_two_ends_of_a_socket_inside_the_tree_know_each_other() -> None:
     )
     with actor(source) as job:
         sample = full(os.getpid())
-        peers = [each.peer for each in sample.sockets.values() if each.family == "unix"]
-        assert set(peers) <= set(sample.sockets)
+        ours = [pid for pid in sample.processes if pid == job.pid or sample.processes[pid].ppid == job.pid]
+        links = {link for pid in ours for link in sample.processes[pid].fds.values() if link in sample.sockets}
+        peers = [sample.sockets[link].peer for link in links if sample.sockets[link].family == "unix"]
+        assert set(peers) == links
         assert len(peers) == 2
-        for pid in [pid for pid in sample.processes if pid != job.pid]:
+        for pid in [pid for pid in ours if pid != job.pid]:
             os.kill(pid, signal.SIGKILL)
 
 

@@ -105,8 +105,8 @@ def _recover(place: JobDir, job: dict[str, Any]) -> bool:
     if keeper.get("boot") != stat.boot_id():
         record_loss(place, [], how="the machine was restarted", stamp=clock.now)
         return True
-    ended, left = sweep(place.id, keeper.get("tag"))
-    record_loss(place, ended, how="its keeper and its guard are gone", stamp=clock.now, survivors=left)
+    how = "its keeper and its guard are gone"
+    record_loss(place, [], how=how, stamp=clock.now, sweep=lambda: sweep(place.id, keeper.get("tag")))
     _settle_nested(place)
     return True
 

@@ -55,7 +55,9 @@ class OutputStream:
             except OSError:
                 count = 0  # EIO: the other side of a terminal has been closed
             if count == 0:
-                self.close()
+                # The descriptor stays until the job is over: a program that closes its terminal just before it exits
+                # would otherwise be hung up on, and die of SIGHUP instead.
+                self.open = False
                 break
             got += count
             data = memoryview(self._buffer)[:count]
@@ -81,9 +83,11 @@ class OutputStream:
                     pass  # a terminal, or the user's share of pages is used up: slower, not wrong
 
     def close(self) -> None:
-        if self.open:
-            self.open = False
+        """When the job is over."""
+        self.open = False
+        if self.fd >= 0:
             os.close(self.fd)
+            self.fd = -1
 
 
 class InputStream:

@@ -59,20 +59,33 @@ def record_loss(
     *,
     how: str,
     stamp: Callable[[], str],
-    survivors: list[int] | None = None,
+    sweep: Callable[[], tuple[list[int], list[int]]] | None = None,
 ) -> bool:
-    """Write the end that the keeper could not write, once, whoever finds it first. False: there is one already."""
+    """Write the end that the keeper could not write, once, whoever finds it first. False: there is one already.
+
+    `sweep` ends what is left (→ ended, survived), by the one who then writes it down: under the same lock.
+    """
     lock = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _record_loss(place, ended_pids, how, stamp, survivors or [])
+        return _record_loss(place, ended_pids, how, stamp, sweep)
     finally:
         os.close(lock)
 
 
 def _record_loss(
-    place: JobDir, ended_pids: list[int], how: str, stamp: Callable[[], str], survivors: list[int]
+    place: JobDir,
+    ended_pids: list[int],
+    how: str,
+    stamp: Callable[[], str],
+    sweep: Callable[[], tuple[list[int], list[int]]] | None,
 ) -> bool:
+    last = reader.last_event(place.events)
+    if last is not None and last["type"] == ev.EXITED:
+        return False
+    survivors: list[int] = []
+    if sweep is not None:  # before anything can be refused: what runs must end, recorded or not
+        ended_pids, survivors = sweep()
     job = files.read_json(place.job)
     if job is not None:
         files.refuse_newer(job, place.job)
