@@ -83,12 +83,12 @@ def _private(pid: int) -> float:
     return total / 1024
 
 
-def quiet_jobs(_home: str, count: int = 1000, seconds: float = 60.0) -> list[Row]:
+def quiet_jobs(_home: str, count: int = 1000, seconds: float = 45.0) -> list[Row]:
     """A thousand jobs that print nothing, under the default limits, long after their start."""
     jobs = [unhang.start(["sleep", "600"]) for _ in range(count)]
     try:
         ours = [int(job.spec["keeper"][who]) for job in jobs for who in ("pid", "guard")]
-        time.sleep(70)  # past the first looks and the one stall notice: what a job costs that stays quiet
+        time.sleep(35)  # past the first looks; what follows has one look each, which is more than the steady state
         before, at = _cpu(ours), time.monotonic()
         time.sleep(seconds)
         share = 100 * (_cpu(ours) - before) / (time.monotonic() - at)
