@@ -27,11 +27,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## a real hang, watched, explained and ended whole (15 seconds)
 	@$(BIN)/python scripts/demo.py
 
-# Real processes on a shared machine: a test that fails is run once more, and named if it then passes.
 test: $(STAMP) ## everything
 	@$(BIN)/python -m compileall -q src
 	@scripts/test-programs
-	$(BIN)/python -m pytest -q -n 3 --reruns 1 -rR
+	$(BIN)/python -m pytest -q -n 3
 
 check: $(STAMP) ## formatting, lint, types (strict), layers
 	$(BIN)/ruff format --check .

@@ -105,7 +105,7 @@ def test_five_thousand_threads() -> None:
         assert any("of 5001 threads" in note for note in sample.notes)
         assert cheap(os.getpid()).processes[job.pid].start == seen.start
         found = diagnose(sample, full(os.getpid())._replace(at=sample.at + 3))
-        assert found.state != "hung", "what was not looked at cannot be proven"
+        assert found.state == "unsure", "what was not looked at cannot be proven"
         assert found.evidence["notes"]
 
 
