@@ -1,0 +1,1 @@
+"""Agent Client Protocol: terminals over jobs, and a proxy between an editor and its agent."""
