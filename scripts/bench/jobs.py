@@ -64,13 +64,15 @@ def end_of_a_long_log(home: str) -> list[Row]:
 
 
 def _cpu(pids: list[int]) -> float:
-    """Seconds of CPU that these processes have used."""
-    ticks = 0
+    """Seconds of CPU that these processes have used.
+
+    From `schedstat`, in nanoseconds: `stat` counts whole ticks of 10 ms, as much as a quiet job uses in its whole life.
+    """
+    used = 0
     for pid in pids:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            used += int(file.read().split()[0])
+    return used / 1e9
 
 
 def _private(pid: int) -> float:
@@ -83,15 +85,20 @@ def _private(pid: int) -> float:
     return total / 1024
 
 
-def quiet_jobs(_home: str, count: int = 1000, seconds: float = 45.0) -> list[Row]:
-    """A thousand jobs that print nothing, under the default limits, long after their start."""
+def quiet_jobs(_home: str, count: int = 1000) -> list[Row]:
+    """A thousand jobs that print nothing, under the default limits, through the whole of their quiet life.
+
+    That is from their 55th second (before the first stall notice at 60) to the 265th (the idle limit of 300 warns at
+    270): every look and every stall notice with its diagnosis falls into it. The note has the worst 45 seconds.
+    """
+    first = time.monotonic()
     jobs = [unhang.start(["sleep", "600"]) for _ in range(count)]
     try:
         ours = [int(job.spec["keeper"][who]) for job in jobs for who in ("pid", "guard")]
-        time.sleep(35)  # past the first looks; what follows has one look each, which is more than the steady state
-        before, at = _cpu(ours), time.monotonic()
-        time.sleep(seconds)
-        share = 100 * (_cpu(ours) - before) / (time.monotonic() - at)
+        used: list[tuple[float, float]] = []
+        for second in range(55, 266, 15):
+            time.sleep(max(0.0, first + second - time.monotonic()))
+            used.append((time.monotonic(), _cpu(ours)))
         keepers, guards = ours[0::2], ours[1::2]
         memory = [_private(k) + _private(g) for k, g in zip(keepers, guards, strict=True)]
     finally:
@@ -101,8 +108,21 @@ def quiet_jobs(_home: str, count: int = 1000, seconds: float = 45.0) -> list[Row
                 thread.start()
             for thread in threads[start : start + 50]:
                 thread.join()
+    worst = max(_share(a, b) for a, b in zip(used, used[3:], strict=False))
     note = f"{count} jobs, keeper and guard together"
     return [
-        Row("CPU of 1000 quiet jobs", share, None, 1.0, "%", note=note),
+        Row(
+            "CPU of 1000 quiet jobs",
+            _share(used[0], used[-1]),
+            None,
+            1.0,
+            "%",
+            note=f"{note}; worst 45 s {worst:.1f} %",
+        ),
         Row("private memory of a quiet job", statistics.median(memory), None, 6.0, "MiB", note=note),
     ]
+
+
+def _share(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Per cent of a core between two readings."""
+    return 100 * (other[1] - one[1]) / (other[0] - one[0])

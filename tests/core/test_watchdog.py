@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -227,3 +228,29 @@ def test_a_slow_look_never_takes_the_place_of_those_that_explain(takes: float) -
                 dog.tell(fact.Looked(False), now)
                 dog.wake(now)
     assert full >= 2
+
+
+def looks_until_stuck(still: Callable[[float], bool]) -> tuple[list[float], float]:
+    """When it was looked at from the tenth second on, and when it was called stuck."""
+    dog = Watchdog(PLAIN, 0.0)
+    looks: list[float] = []
+    while True:
+        now = dog.deadline() or 0.0
+        for action in dog.wake(now):
+            if isinstance(action, act.Look):
+                looks.append(now)
+                dog.tell(fact.Looked(False, "", still(now)), now)
+            elif isinstance(action, act.Stuck):
+                return [round(at, 3) for at in looks if at >= 10], now
+
+
+def test_a_stall_notice_rests_on_two_looks() -> None:
+    assert looks_until_stuck(lambda _: False) == ([16.0, 32.0, 58.0, 60.0], 60.0)
+
+
+def test_a_still_tree_needs_no_look_to_compare_with() -> None:
+    assert looks_until_stuck(lambda _: True) == ([12.0, 36.0, 60.0], 60.0)
+
+
+def test_a_tree_that_stirs_at_the_notice_is_looked_at_twice_all_the_same() -> None:
+    assert looks_until_stuck(lambda now: now < 50) == ([12.0, 36.0, 60.0, 62.0], 62.0)

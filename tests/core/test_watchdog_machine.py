@@ -52,7 +52,7 @@ class Timeline(RuleBasedStateMachine):
         self.extended_idle = self.extended_hard = 0.0
         self.stop_asked = self.forced = False
         self.warned_at: dict[str, float] = {}
-        self.moves = False
+        self.moves = self.still = False
         self.quiesced = True
 
     # -- what the world does ---------------------------------------------------------------------------------
@@ -80,9 +80,9 @@ class Timeline(RuleBasedStateMachine):
             self.life = self.spoke = self.now
             self.warned_at.pop(act.IDLE, None)
 
-    @rule(moves=st.booleans())
-    def changes_pace(self, moves: bool) -> None:
-        self.moves = moves
+    @rule(moves=st.booleans(), still=st.booleans())
+    def changes_pace(self, moves: bool, still: bool) -> None:
+        self.moves, self.still = moves, still
 
     @precondition(lambda self: self.running() and not self.leader_gone)
     @rule(tree_too=st.booleans(), pipes_too=st.booleans())
@@ -166,7 +166,7 @@ class Timeline(RuleBasedStateMachine):
         self.actions.append(action)
         match action:
             case act.Look():
-                self.tell(fact.Looked(self.moves))
+                self.tell(fact.Looked(self.moves, "", self.still and not self.moves))
                 settled = self.now - self.spoke > SETTLE
                 if self.moves and settled and self.asked.liveness == "progress" and not self.blocked:
                     self.life = self.now

@@ -5,7 +5,9 @@ The watchdog owns the transitions; this file only does the arithmetic, so that e
 
 * a warning comes `lead` seconds before its limit, and its limit fires no sooner than `lead` after the warning was
   really given (a keeper that slept through the warning gives it late, and the job gets its lead all the same);
-* a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample;
+* a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample; a
+  tree that is *still* needs no earlier one for its stall notice, and if it stirs at that very moment, the notice waits
+  for a second look instead;
 * `announced` is the idle deadline that was last made known. Signs of life that nobody can see (CPU, bytes moved)
   move the real deadline at once, but the announced one only when it would have been warned about: one event then,
   instead of one a look.
@@ -42,6 +44,8 @@ class Clocks:
         self.looked = now
         self.moved = False  # what the last look saw
         self.look_reason = ""
+        self._still = False  # what the last look saw, too
+        self._stall_not_before = now
         self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
         self.hung = False
         self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
@@ -67,8 +71,10 @@ class Clocks:
             self._announced = self.life + self.limits.idle
         return back
 
-    def looked_at(self, alive: bool, reason: str, now: float) -> list[Action]:
-        self.looked, self.moved, self.look_reason = now, alive, reason
+    def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
+        if self._still and not still and now >= self._stall_due():
+            self._stall_not_before = now + BASELINE
+        self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
         if not alive or self.limits.liveness != "progress" or self.held_since is not None:
             return []
         if now - self.spoke <= SETTLE:
@@ -155,12 +161,13 @@ class Clocks:
         best = NEVER
         # where no warning comes before it, the moment of the warning is the end itself
         hard = self._hard_warn_due() if self._hard_lead() == 0 else self._hard_due()
+        stall = self._stall_due() if self._still else NEVER
         for due in self._dues():
             since = due - self.spoke
             # nothing that a look sees can change the hard limit: there it only gathers evidence, and comes before
             last = due - min(AHEAD_OF_HARD, since / 8) if due == hard else due
             for at in (due - min(BASELINE, since / 2), last):
-                if self.looked < at < best:
+                if self.looked < at < best and (due != stall or at == last):
                     best = at
         if not full_only and self.held_since is None:
             cheap = self._periodic_look()
@@ -217,7 +224,7 @@ class Clocks:
             return NEVER
         if self.noticed == "quiet" and self.limits.liveness != "progress":
             return NEVER  # looks do not move this clock, so it would be due again at once
-        return self.life + self.limits.stall
+        return max(self.life + self.limits.stall, self._stall_not_before)
 
     def _idle_lead(self) -> float:
         return lead(self.limits.idle, self.limits.warn)
@@ -252,7 +259,8 @@ class Clocks:
             at = self.spoke + offset
             if self.looked < at:  # compared as it will be, not as a difference: sums of floats do not come apart again
                 return at
-        after = self.looked - self.spoke
-        # the idle clock must not be wrong by more than a quarter of its limit
-        longest = LONGEST_LOOK if self.limits.idle is None else self.limits.idle / 4
+        # the idle clock must not be wrong by more than a quarter of its limit, or by half where nobody has run for long
+        factor = 2 if self._still else 1
+        after = factor * (self.looked - self.spoke)
+        longest = LONGEST_LOOK if self.limits.idle is None else factor * self.limits.idle / 4
         return self.looked + max(SHORTEST_LOOK, min(after, longest))

@@ -30,10 +30,14 @@ class Window(Record):
 
 
 class Looked(Record):
-    """The answer to a `Look`: did the quiet tree move since the last one?"""
+    """The answer to a `Look`: did the quiet tree move since the last one?
+
+    `still`: nobody in it has run at all for a while, so the next look can explain it without an earlier sample.
+    """
 
     alive: bool
     reason: str = ""
+    still: bool = False
 
 
 class LeaderExited(Record):

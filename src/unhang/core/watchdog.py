@@ -89,9 +89,9 @@ class Watchdog:
             case fact.Heartbeat(extend):
                 if running and self.limits.liveness != "output":
                     self._unsaid += self.clocks.spoken(now, extend)
-            case fact.Looked(alive, reason):
+            case fact.Looked(alive, reason, still):
                 self._looking = False
-                self._unsaid += self.clocks.looked_at(alive, reason, now)
+                self._unsaid += self.clocks.looked_at(alive, reason, now, still=still)
             case fact.LeaderExited():
                 self._leader_gone = True
                 self._closing_since = self._last_byte = now

@@ -53,7 +53,9 @@ def _preload() -> None:
 
 def _preload_the_rest() -> None:
     """What a keeper needs whose job goes quiet, so that all of them share it. The first job does not wait for it."""
-    from unhang.core.diagnosis import progress, prompt, rules, suggest
+    from unhang.core.diagnosis import progress, prompt, rules, still, suggest
+    from unhang.core.policy import key, learn
     from unhang.procs.sampler import cheap, full
+    from unhang.store import profiles
 
-    del progress, prompt, rules, suggest, cheap, full
+    del progress, prompt, rules, still, suggest, key, learn, cheap, full, profiles

@@ -270,9 +270,11 @@ class Loop:
         return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master, self.leader)
 
     def _look(self, full: bool) -> None:
-        looked = self._looks.cheap()
-        if full:
-            self.diagnosis = self._looks.full(self._screen()) or self.diagnosis
+        if not full:
+            looked = self._looks.cheap()
+        else:
+            looked, diagnosis = self._looks.full(self._screen())
+            self.diagnosis = diagnosis or self.diagnosis
             if not looked.alive and self._looks.moving:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
             if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:

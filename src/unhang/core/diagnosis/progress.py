@@ -21,6 +21,7 @@ IO_RATE = 2_000.0
 IO_RATE_OF_A_SLEEP_LOOP = 256_000.0
 # A page fetched from a mapped file is 4 kB read that no other counter shows. One a second is the pager's noise.
 FAULT_RATE = 2.0
+NOTHING = "no CPU, no bytes, no new or ended process"
 # What a loop starts only to wait.
 PAUSES = frozenset({"sleep", "usleep"})
 
@@ -47,6 +48,8 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     if seconds <= 0:
         return Progress(False, "no time has passed between the two looks")
     old, new = before.processes, after.processes
+    if old is new:  # whoever looked knows that nobody has run
+        return Progress(False, NOTHING)
     kept = [pid for pid, seen in new.items() if pid in old and old[pid].start == seen.start]
     born = [seen for pid, seen in new.items() if pid not in old or old[pid].start != seen.start]
     gone = [seen for pid, seen in old.items() if pid not in new or new[pid].start != seen.start]
@@ -72,7 +75,7 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
         return Progress(True, f"fetches {faults / seconds:.0f} pages/s from mapped files")
     if loops:
         return Progress(False, "only starts and ends `sleep`")
-    return Progress(False, "no CPU, no bytes, no new or ended process")
+    return Progress(False, NOTHING)
 
 
 def _ticks(

@@ -11,7 +11,7 @@ import os
 import time
 
 from unhang.core.fullsample import FullSample, Pipe, Process, Socket, Thread
-from unhang.procs.sampler.cheap import moved
+from unhang.procs.sampler.cheap import is_dead, moved
 from unhang.procs.sampler.files import MOST_FDS, fds_of, link, outside_holders, pipes_of, terminal_of
 from unhang.procs.sampler.locks import locks_of
 from unhang.procs.sampler.net import sockets_of
@@ -36,15 +36,17 @@ def full(
     pty_master: int | None = None,
     network: bool = True,
     leader: int | None = None,
+    still: float | None = None,
 ) -> FullSample:
     """Look at everything below `root`. `screen` is the end of what the job printed; `pty_master` our end of its
-    terminal; `leader` the first process of the job, so that its left-overs can be told from it."""
+    terminal; `leader` the first process of the job, so that its left-overs can be told from it; `still` for how many
+    seconds it is known that nobody in there has run."""
     began = time.monotonic()
     found, capped = walk(root, include_root=include_root)
     notes: list[str] = []
     if capped or len(found) > MOST_PROCESSES:
         notes.append(f"looked at {MOST_PROCESSES} of {len(found)}{'+' if capped else ''} processes")
-    look = _Look()
+    look = _Look(still)
     processes: dict[int, Process] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
@@ -79,8 +81,9 @@ def full(
 class _Look:
     """The budgets of one look."""
 
-    def __init__(self) -> None:
+    def __init__(self, still: float | None) -> None:
         self.notes: list[str] = []
+        self._still = still
         self._threads = MOST_THREADS_IN_ALL
         self._fds = MOST_FDS_IN_ALL
         self._table = syscall_table()
@@ -93,10 +96,10 @@ class _Look:
         status = read(f"/proc/{pid}/status")
         count = int(fields[17])
         uid = _field(status, b"\nUid:", 10)
-        dead = fields[0] in (b"Z", b"X") and count <= 1
-        reader = Reader(pid, self._table, self._clocks)
+        dead = is_dead(fields)
+        reader = Reader(pid, self._table, self._clocks, self._still)
         try:
-            threads = () if dead else reader.threads(count, max(1, min(MOST_THREADS, self._threads)))
+            threads = () if dead else reader.threads(count, max(1, min(MOST_THREADS, self._threads)), parts, status)
         finally:
             reader.close()
         self._threads -= len(threads)

@@ -25,10 +25,11 @@ _NOWHERE = Call()
 class Reader:
     """Reads the threads of one process; keeps its memory open for the time of one look."""
 
-    def __init__(self, pid: int, table: dict[int, str], clocks: SchedulerClocks) -> None:
+    def __init__(self, pid: int, table: dict[int, str], clocks: SchedulerClocks, still: float | None = None) -> None:
         self._pid = pid
         self._table = table
         self._clocks = clocks
+        self._still = still
         self._mem: int | None = None
 
     def close(self) -> None:
@@ -36,40 +37,32 @@ class Reader:
             os.close(self._mem)
         self._mem = None
 
-    def threads(self, count: int, most: int) -> tuple[Thread, ...]:
-        """The main thread first. `most` bounds the work, not the truth: the caller notes what was left out."""
+    def threads(self, count: int, most: int, parts: tuple[str, list[bytes]], status: bytes) -> tuple[Thread, ...]:
+        """The main thread first. `most` bounds the work, not the truth: the caller notes what was left out.
+
+        `parts` and `status` are the process's own: where there is one thread, they are the thread's, too.
+        """
         if count == 1:
-            names = [str(self._pid)]
-        else:
-            try:
-                names = sorted(os.listdir(f"/proc/{self._pid}/task"), key=int)
-            except OSError:
-                return ()
-            main = str(self._pid)
-            if main in names:
-                names.remove(main)
-                names.insert(0, main)
+            return _whole([self._thread(self._pid, f"/proc/{self._pid}/", parts, status)])
+        try:
+            names = sorted(os.listdir(f"/proc/{self._pid}/task"), key=int)
+        except OSError:
+            return ()
+        main = str(self._pid)
+        if main in names:
+            names.remove(main)
+            names.insert(0, main)
         found = []
         for name in names[:most]:
-            thread = self._thread(name)
-            if thread is not None:
-                found.append(thread)
-        tids = {thread.tid for thread in found}
-        return tuple(_joined(thread, tids) if thread.shared else thread for thread in found)
+            where = f"/proc/{self._pid}/task/{name}/"
+            seen = split(read(where + "stat", 2048))
+            if seen is not None:
+                found.append(self._thread(int(name), where, seen, None))
+        return _whole(found)
 
-    def _thread(self, tid: str) -> Thread | None:
-        where = f"/proc/{self._pid}/task/{tid}/"
-        parts = split(read(where + "stat", 2048))
-        if parts is None:
-            return None
+    def _thread(self, tid: int, where: str, parts: tuple[str, list[bytes]], status: bytes | None) -> Thread:
         comm, fields = parts
-        switches, ran = _scheduled(read(where + "sched", 8192))
-        if switches is None:
-            switches = voluntary(read(where + "status"))
-        asleep = None
-        if ran is not None and fields[0] != b"R":
-            now = self._clocks.now(int(fields[36]) if len(fields) > 36 else 0)
-            asleep = None if now is None else max(0.0, now - ran)
+        switches, asleep = self._slept(where, fields, status)
         name, call = self._call(read(where + "syscall", 512))
         remaining = call.until
         if remaining is None and call.timeout not in (None, FOREVER) and asleep is not None:
@@ -80,7 +73,7 @@ class Reader:
             readable, writable, whole = self._epoll(call.epoll)
             reads, writes, unseen = tuple(readable), tuple(writable), not whole
         return Thread(
-            tid=int(tid),
+            tid=tid,
             comm=comm,
             state=fields[0].decode(),
             cpu=int(fields[11]) + int(fields[12]),
@@ -100,6 +93,19 @@ class Reader:
             path=call.path,
             unseen=unseen,
         )
+
+    def _slept(self, where: str, fields: list[bytes], status: bytes | None) -> tuple[int, float | None]:
+        """(voluntary switches, for how many seconds it has not run)"""
+        runs = fields[0] == b"R"
+        if self._still is not None:  # known already: neither the long file nor a visit to another CPU is needed
+            return _voluntary(where, status), None if runs else self._still
+        switches, ran = _scheduled(read(where + "sched", 8192))
+        if switches is None:
+            switches = _voluntary(where, status)
+        if ran is None or runs:
+            return switches, None
+        now = self._clocks.now(int(fields[36]) if len(fields) > 36 else 0)
+        return switches, None if now is None else max(0.0, now - ran)
 
     def _call(self, line: bytes) -> tuple[str, Call]:
         words = line.split()
@@ -156,6 +162,15 @@ class Reader:
             elif events & 0x104:  # EPOLLOUT, EPOLLWRNORM: a connection being made, for one
                 writes.append(target)
         return reads, writes, whole
+
+
+def _whole(found: list[Thread]) -> tuple[Thread, ...]:
+    tids = {thread.tid for thread in found}
+    return tuple(_joined(thread, tids) if thread.shared else thread for thread in found)
+
+
+def _voluntary(where: str, status: bytes | None) -> int:
+    return voluntary(read(where + "status") if status is None else status)
 
 
 def _link(pid: int, fd: int) -> str:
