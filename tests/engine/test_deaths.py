@@ -13,14 +13,22 @@ from unhang.testing.liveness import RollCall
 
 
 def test_sigkill_of_unhang_run_at_twenty_random_moments_leaves_no_process(engines: list[Engine]) -> None:
-    """Four at a time, so that the moments fall before, during and after the start of the job on a slow machine too."""
-    line = "trap '' TERM; setsid sleep 1000 & nohup sleep 1000 2>&1 & sleep 1000"
+    """Four at a time; the first tells how long a start takes here and now, so that the moments fall before, during and
+    after the start of the job on a slow machine too."""
+    words = ("--grace", "0.2", "--", "sh", "-c", "trap '' TERM; setsid sleep 1000 & nohup sleep 1000 2>&1 & sleep 1000")
+    asked = time.monotonic()
+    first = engines[0].start(*words)
+    engines[0].wait_for_event("job/started")
+    took = time.monotonic() - asked
+    first.kill()
+    assert engines[0].finish(first).code == -signal.SIGKILL
+    assert engines[0].left_over() == []
     begun = 0
-    for batch in range(0, len(engines), 4):
-        started: list[tuple[float, Engine, subprocess.Popen[bytes]]] = []
-        for engine in engines[batch : batch + 4]:
-            running = engine.start("--grace", "0.2", "--", "sh", "-c", line)
-            started.append((time.monotonic() + random.uniform(0, 0.6), engine, running))
+    for batch in range(1, len(engines), 4):
+        started: list[tuple[float, Engine, subprocess.Popen[bytes]]] = [
+            (time.monotonic() + random.uniform(0, 3 * took), engine, engine.start(*words))
+            for engine in engines[batch : batch + 4]
+        ]
         for when, _, running in sorted(started, key=lambda entry: entry[0]):
             time.sleep(max(0.0, when - time.monotonic()))
             running.kill()
