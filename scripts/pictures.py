@@ -1,4 +1,8 @@
-"""Makes docs/pictures/demo.svg: `make demo` as it looks in a terminal. Needs nothing but the demo itself."""
+"""Makes docs/pictures: `make demo` as it looks in a terminal, and a session of Claude Code that is freed.
+
+The first needs nothing but the demo itself, the second the programs of `make test`: a real Claude in a real tmux, with
+the fake model of the tests.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import html
 import os
 import pty
 import re
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -14,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 118
 COLOURS = {"31": "#f7768e", "32": "#9ece6a", "33": "#e0af68", "36": "#7dcfff", "1": "#ffffff"}
+NOISE = ("▐▛", "▝▜", "▝▝", "focus-events", "/effort")
 LINE, LEFT, TOP, FONT = 17, 16, 40, 13
 
 
@@ -65,10 +71,63 @@ def svg(lines: list[tuple[str, str]]) -> str:
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
+def freed() -> str:
+    """What the watcher says about a hung WebFetch, and what the pane shows before and after."""
+    sys.path.insert(0, str(ROOT))
+    from tests.claude.harness import Desk
+    from tests.claude.scenarios import WEB_FETCH
+    from tests.engine.harness import wait_until
+    from tests.fakes.anthropic_messages import FakeAnthropic
+
+    with FakeAnthropic() as fake, tempfile.TemporaryDirectory() as folder:
+        desk = Desk(Path(folder), fake)
+        said = Path(folder) / "said"
+        try:
+            session = desk.claude()
+            words = ("watch", "--limit", "WebFetch=20s", "--hands-off", "2", "--cooldown", "2")
+            with said.open("wb") as out:
+                watcher = subprocess.Popen(
+                    desk.command(*words), env=desk.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                )
+            session.ask(WEB_FETCH.prompt(desk))
+            WEB_FETCH.ready(session)
+            session.queue("fake: say Here is the answer to your question.")
+            wait_until(lambda: "warning" in said.read_text(), "the warning")
+            before = session.screen()
+            session.wait_screen("● Here is the answer")
+            session.wait_status("idle")
+            after = session.screen()
+            watcher.terminate()
+            watcher.wait()
+            told = said.read_text().replace(folder, "~")
+        finally:
+            desk.end()
+            desk.close()
+    shown = ["\x1b[1m$ unhang watch --limit WebFetch=20s\x1b[0m", *_coloured(told.splitlines()), ""]
+    return "\n".join([*_pane("the session, while it hangs", before), *shown, *_pane("the session, afterwards", after)])
+
+
+def _pane(title: str, text: str) -> list[str]:
+    lines = [line.rstrip()[:COLUMNS] for line in text.splitlines()]
+    lines = [line for line in lines if line and not any(word in line for word in NOISE)]
+    return [f"\x1b[36m── {title} ──\x1b[0m", *lines[-20:], ""]
+
+
+def _coloured(lines: list[str]) -> list[str]:
+    colours = {"warning": "33", "hung": "31", "step": "33", "recovered": "32", "effect": "32"}
+    found = []
+    for line in lines:
+        code = next((code for word, code in colours.items() if word in line), None)
+        found.append(f"\x1b[{code}m{line}\x1b[0m" if code else line)
+    return found
+
+
 def main() -> int:
-    target = ROOT / "docs" / "pictures" / "demo.svg"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(svg(rows(recorded())), encoding="utf-8")
+    folder = ROOT / "docs" / "pictures"
+    folder.mkdir(exist_ok=True)
+    for name, text in (("demo", recorded), ("watch", freed)):
+        if name in (sys.argv[1:] or ("demo", "watch")):
+            (folder / f"{name}.svg").write_text(svg(rows(text())), encoding="utf-8")
     return 0
 
 
