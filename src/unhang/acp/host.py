@@ -1,0 +1,307 @@
+"""All terminals of one client, by session. Speaks JSON as it is on the wire and knows nothing of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from unhang.acp import orphans
+from unhang.acp.results import Completed, TimedOut
+from unhang.acp.terminal import Terminal
+from unhang.agents import acp_terminal as at
+from unhang.agents.acp_terminal import Refused, Request
+from unhang.core.policy.model import Asked
+from unhang.core.spec import NULL, JobSpec, quote
+from unhang.errors import SpawnError, UnhangError, UsageError
+from unhang.jobs.foreground import begin
+from unhang.jobs.handle import here
+from unhang.jobs.launching import Launched
+from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
+from unhang.procs.spawn import SHELL, find_program
+
+if TYPE_CHECKING:
+    from unhang.jobs.request import Duration
+
+_T = TypeVar("_T")
+METHODS = ("terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "category", "liveness")
+_LONGEST_LABEL = 200
+# Files are read and jobs are started in these; nothing that waits for a command ever sits in one.
+_THREADS = 4
+
+
+class Host:
+    """`idle`, `hard`, … hold for every terminal, `limit_session` for one session, `_meta.unhang` for one call.
+
+    What is asked for is held to the policy's bounds; the answers say what was applied, and from where.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: str | None = None,
+        shell: str = SHELL,
+        output_limit: int = at.DEFAULT_OUTPUT,
+        max_running: int = 64,
+        labels: Mapping[str, str] | None = None,
+        **limits: Duration,
+    ) -> None:
+        _check(limits)
+        self._policy = policy
+        self._shell = shell
+        self._output_limit = output_limit
+        self._max_running = max_running
+        self._labels = dict(labels or {})
+        self._limits: dict[str, Any] = dict(limits)
+        self._sessions: dict[str, dict[str, Any]] = {}
+        self._terminals: dict[str, Terminal] = {}
+        self._starting: dict[asyncio.Task[Terminal], str] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    def _in_thread(self, work: Callable[[], _T]) -> asyncio.Future[_T]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_THREADS, "unhang-acp")
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    # --- the five methods -----------------------------------------------------------------------------------
+
+    async def handle(self, method: str, params: Any) -> dict[str, Any]:
+        """A request as it came over the wire → its result. Raises Refused."""
+        if method == "terminal/create":
+            return await self.create(at.request_of(params, self._output_limit))
+        if method not in METHODS:
+            raise Refused(at.METHOD_NOT_FOUND, f"no such method: {method}")
+        session, terminal_id = at.name_of(params, "sessionId"), at.name_of(params, "terminalId")
+        if method == "terminal/output":
+            return await self.output(session, terminal_id)
+        if method == "terminal/wait_for_exit":
+            return await self.wait(session, terminal_id)
+        if method == "terminal/kill":
+            await self.kill(session, terminal_id)
+        else:
+            await self.release(session, terminal_id)
+        return {}
+
+    async def create(self, request: Request) -> dict[str, Any]:
+        terminal = await self._create(request)
+        about = terminal.about() | {"limits": terminal.limits}
+        return {"terminalId": terminal.id, "_meta": {at.META: about}}
+
+    async def output(self, session: str, terminal_id: str) -> dict[str, Any]:
+        terminal = self._found(session, terminal_id)
+        shown = await terminal.output(note=terminal.note())
+        answer: dict[str, Any] = {"output": shown.text, "truncated": shown.truncated}
+        if terminal.machine.exit is not None:
+            answer["exitStatus"] = terminal.machine.exit.to_json()
+        return answer | {"_meta": {at.META: terminal.about()}}
+
+    async def wait(self, session: str, terminal_id: str) -> dict[str, Any]:
+        terminal = self._found(session, terminal_id)
+        exit = await terminal.wait()
+        return exit.to_json() | {"_meta": {at.META: terminal.about()}}
+
+    async def kill(self, session: str, terminal_id: str) -> None:
+        """When this returns, nothing of the command is left. The terminal can still be read, and must be released."""
+        await self._found(session, terminal_id).end("terminal/kill")
+
+    async def release(self, session: str, terminal_id: str) -> None:
+        """The id is gone at once, the tree when this returns."""
+        terminal = self._found(session, terminal_id)
+        self._let_go(terminal)
+        await terminal.end("terminal/release")
+
+    def state(self, session: str, terminal_id: str) -> str:
+        """starting, running, finished, killed, timed_out; of one that nobody knows (any more): released."""
+        terminal = self._terminals.get(terminal_id)
+        return terminal.machine.state if terminal is not None and terminal.session == session else at.RELEASED
+
+    def _found(self, session: str, terminal_id: str) -> Terminal:
+        terminal = self._terminals.get(terminal_id)
+        if terminal is None or terminal.session != session:
+            raise Refused(at.INVALID_PARAMS, f"no terminal {terminal_id!r} in this session: never made, or released")
+        return terminal
+
+    def _let_go(self, terminal: Terminal) -> None:
+        del self._terminals[terminal.id]
+        terminal.machine.released()
+
+    # --- starting -------------------------------------------------------------------------------------------
+
+    async def _create(self, request: Request) -> Terminal:
+        if self._closed:
+            raise Refused(at.INTERNAL_ERROR, "this client is shutting down")
+        running = [t for t in self._terminals.values() if t.running and t.session == request.session]
+        if len(running) >= self._max_running:
+            raise Refused(at.INTERNAL_ERROR, f"{len(running)} commands run in this session already")
+        starting = asyncio.ensure_future(self._start(request))
+        self._starting[starting] = request.session
+        starting.add_done_callback(self._starting.pop)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # the thread cannot be called back: take the terminal from it, so that it can be ended
+            if not starting.cancelled():
+                await asyncio.wait([starting])
+                if starting.exception() is None:
+                    self._let_go(starting.result())
+                    await starting.result().end("cancellation of its task")
+            raise
+
+    async def _start(self, request: Request) -> Terminal:
+        try:
+            launched, spec = await self._in_thread(lambda: self._launch(request))
+        except (UsageError, SpawnError) as error:
+            raise Refused(at.INVALID_PARAMS, str(error)) from None
+        except UnhangError as error:
+            raise Refused(at.INTERNAL_ERROR, str(error)) from None
+        terminal = Terminal(launched, spec, request.session, request.limit, self._in_thread)
+        self._terminals[terminal.id] = terminal
+        await asyncio.shield(terminal.up)
+        if launched.owner.failure:
+            self._let_go(terminal)
+            raise Refused(at.INTERNAL_ERROR, launched.owner.failure)
+        return terminal
+
+    def _launch(self, request: Request) -> tuple[Launched, JobSpec]:
+        prepared = self.prepared(request)
+        return begin(prepared), prepared.spec
+
+    def prepared(self, request: Request) -> Prepared:
+        """In a thread: it reads the policy's file and asks after programs and folders."""
+        environ = dict(os.environ) | request.env
+        line = at.is_line(request.command, request.args, lambda name: _runs(name, environ, request.cwd))
+        wishes = self._limits | self._sessions.get(request.session, {}) | request.wishes
+        found = prepare(
+            request.command if line else [request.command, *request.args],
+            shell=line,
+            cwd=request.cwd,
+            env=request.env,
+            stdin=NULL,
+            labels=self._labels
+            | {orphans.LABEL: orphans.TERMINAL, orphans.CLIENT: orphans.identity()}
+            | {orphans.SESSION: request.session[:_LONGEST_LABEL] or "-"},
+            policy=self._policy,
+            asked=_asked(wishes),
+            budget=at.budget_for(request.limit),
+            foreground=True,
+        )
+        spec = found.spec
+        argv = [self._shell, "-c", request.command] if line else spec.argv
+        people = spec.shell if spec.shell is not None else " ".join(quote(word) for word in spec.argv)
+        return found.replace(spec=spec.replace(argv=at.merged(argv, SHELL), shell=people))
+
+    # --- a session's, and everything's end ------------------------------------------------------------------
+
+    def limit_session(self, session: str, **limits: Duration) -> None:
+        """For the terminals that are made in this session from now on."""
+        _check(limits)
+        self._sessions[session] = self._sessions.get(session, {}) | limits
+
+    async def end_session(self, session: str) -> None:
+        """A turn that ends leaves its terminals alone; a session that ends takes them with it."""
+        self._sessions.pop(session, None)
+        await self._end([t for t in self._starting if self._starting[t] == session], lambda t: t.session == session)
+
+    async def close(self) -> None:
+        """Ends everything; what cannot be told to anybody any more is in `unhang ps --all`."""
+        self._closed = True
+        await self._end(list(self._starting), lambda _: True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+
+    async def _end(self, starting: list[asyncio.Task[Terminal]], meant: Callable[[Terminal], bool]) -> None:
+        if starting:
+            await asyncio.wait(starting)
+        ending = [terminal for terminal in self._terminals.values() if meant(terminal)]
+        for terminal in ending:
+            self._let_go(terminal)
+        await asyncio.gather(*(terminal.end("the end of its session") for terminal in ending))
+
+    async def recover(self) -> list[str]:
+        """Ends what dead clients have left running; the ids. Never touches a live client's terminals."""
+        return await self._in_thread(lambda: orphans.end_orphans(here()))
+
+    # --- the timeout pattern --------------------------------------------------------------------------------
+
+    async def execute_with_timeout(
+        self,
+        session_id: str,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **limits: Duration,
+    ) -> Completed | TimedOut:
+        """Create, wait against a timer, kill, take the final output, release.
+
+        The timer is the job's own hard limit, so that it holds even while our event loop does not run and so that
+        it is known why the command was still there. Where the policy gives more time than `timeout`, we keep it.
+        """
+        _check(limits)
+        limit = self._output_limit if output_byte_limit is None else min(output_byte_limit, at.MOST_OUTPUT)
+        wishes = {"hard": timeout, "warn": 0.0} | limits
+        terminal = await self._create(Request(session_id, command, list(args), dict(env or {}), cwd, limit, wishes))
+        try:
+            exit = await self._within(terminal, timeout)
+            shown = await terminal.output()
+        finally:
+            if terminal.id in self._terminals:
+                self._let_go(terminal)
+            await terminal.end("terminal/release")
+        applied = dict(terminal.limits)
+        if exit.state != at.TIMED_OUT:
+            return Completed(exit.code, exit.signal, shown.text, shown.truncated, exit.state, terminal.id, applied)
+        return TimedOut(
+            shown.text, shown.truncated, exit.code, exit.signal, exit.reason or "", exit.message, terminal.id,
+            terminal.diagnosis, tuple(terminal.suggestions), applied,
+        )  # fmt: skip
+
+    async def _within(self, terminal: Terminal, timeout: float) -> at.Exit:
+        if terminal.hard is not None and terminal.hard <= timeout:
+            return await terminal.wait()
+        try:
+            async with asyncio.timeout(timeout):
+                return await terminal.wait()
+        except TimeoutError:
+            terminal.by_timer = True
+            return await terminal.end("its timeout")
+
+
+def _check(limits: Mapping[str, Any]) -> None:
+    unknown = set(limits) - set(_LIMITS)
+    if unknown:
+        raise TypeError(f"unknown limit: {', '.join(sorted(unknown))}; there are: {', '.join(_LIMITS)}")
+    _asked(limits)
+
+
+def _asked(wishes: Mapping[str, Any]) -> Asked:
+    for name in ("category", "liveness"):
+        if not isinstance(wishes.get(name), str | None):
+            raise UsageError(f"{name}: a text, not {wishes[name]!r}")
+    return Asked(
+        idle=seconds("idle", wishes.get("idle")),
+        hard=seconds("hard", wishes.get("hard")),
+        stall=seconds("stall", wishes.get("stall")),
+        warn=lead_or_grace("warn", wishes.get("warn")),
+        grace=lead_or_grace("grace", wishes.get("grace")),
+        category=wishes.get("category"),
+        liveness=wishes.get("liveness"),
+    )
+
+
+def _runs(name: str, environ: Mapping[str, str], cwd: str | None) -> bool:
+    """Does this name a program, as it stands?"""
+    try:
+        name = os.path.join(cwd, name) if cwd and "/" in name else name
+        find_program(name, environ.get("PATH", os.defpath))
+    except (SpawnError, ValueError):
+        return False
+    return True

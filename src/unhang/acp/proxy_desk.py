@@ -1,0 +1,78 @@
+"""The agent's terminals, answered by the proxy: in a thread with an event loop, beside the one that forwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from unhang.agents.acp_proxy_words import line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+
+    from unhang.acp.host import Host
+    from unhang.acp.proxy_back import Back
+
+# The trees of the terminals are ended by the ladder; longer than that nobody waits for it here.
+_PATIENCE = 30.0
+
+
+class TerminalDesk:
+    """Answers `terminal/*` with the same terminals that a Python client mounts, in an event loop of its own."""
+
+    def __init__(self, options: dict[str, Any], back: Back, answer: Callable[[Any, bytes], None]) -> None:
+        self._options = options
+        self._back = back
+        self._answer = answer
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="unhang-acp-terminals", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._host: Host
+        self._thread.start()  # now: its imports are done while the agent starts
+
+    def _run(self) -> None:
+        import asyncio
+
+        from unhang.acp.host import Host
+
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        self._host = Host(**self._options)
+        self._ready.set()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def ask(self, id: Any, method: str, params: Any) -> None:
+        self._ready.wait()
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._handle(id, method, params)))
+
+    async def _handle(self, id: Any, method: str, params: Any) -> None:
+        from unhang.agents.acp_terminal import Refused
+
+        try:
+            said = line({"id": id, "result": await self._host.handle(method, params)})
+        except Refused as refused:
+            said = line({"id": id, "error": {"code": refused.code, "message": refused.reason}})
+        except Exception as error:
+            said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {error}"}})
+        self._back.give(lambda: self._answer(id, said))
+
+    def end_session(self, session: str) -> None:
+        self._ready.wait()
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._host.end_session(session)))
+
+    def close(self) -> None:
+        """Everything that still runs is ended."""
+        import asyncio
+
+        self._ready.wait()
+        try:
+            asyncio.run_coroutine_threadsafe(self._host.close(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            pass  # their keepers go on without us: the lines to them close when we are gone
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_PATIENCE)

@@ -1,0 +1,84 @@
+"""The writing ends of a proxy: never block it, keep what is not taken, say when there is too much of it."""
+
+from __future__ import annotations
+
+import os
+import stat as modes
+from _socket import MSG_DONTWAIT, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# With so much waiting here we read no more on the other side: whoever writes there is held up, as by a pipe.
+ENOUGH = 1 << 20
+
+
+class Sink:
+    """`own`: a pipe that nobody else has. The descriptors of a parent are shared with others: their flags stay."""
+
+    def __init__(self, fd: int, *, own: bool) -> None:
+        self.fd = fd
+        self.waiting = bytearray()
+        self.broken = False  # nobody reads any more
+        self._held: socket | None = None
+        self._put: Callable[[memoryview | bytes], int] = self._write
+        mode = os.fstat(fd).st_mode
+        if modes.S_ISSOCK(mode):
+            self._held = socket(fileno=os.dup(fd))
+            self._put = self._send
+        elif own:
+            os.set_blocking(fd, False)
+        elif not modes.S_ISREG(mode):
+            try:
+                self.fd = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            except OSError:
+                pass  # a terminal of somebody else's: it is written to as every program does it
+
+    @property
+    def full(self) -> bool:
+        return len(self.waiting) > ENOUGH and not self.broken
+
+    def offer(self, data: bytes) -> None:
+        if self.broken:
+            return
+        if not self.waiting:
+            done = self._some(data)
+            if done == len(data):
+                return
+            data = data[done:]
+        self.waiting += data
+
+    def flush(self) -> None:
+        if self.waiting and not self.broken:
+            with memoryview(self.waiting) as view:
+                done = self._some(view)
+            del self.waiting[:done]
+
+    def _some(self, data: memoryview | bytes) -> int:
+        done = 0
+        try:
+            while done < len(data):
+                done += self._put(data[done:] if done else data)
+        except BlockingIOError:
+            pass
+        except OSError:  # EPIPE and its kin
+            self.broken = True
+            return len(data)
+        return done
+
+    def _write(self, data: memoryview | bytes) -> int:
+        return os.write(self.fd, data)
+
+    def _send(self, data: memoryview | bytes) -> int:
+        assert self._held is not None
+        return self._held.send(data, MSG_DONTWAIT)
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        if self._held is not None:
+            self._held.close()
+        self.broken = True
+        self.waiting.clear()

@@ -1,0 +1,146 @@
+"""One terminal: a foreground job and its end, for any number of callers at once.
+
+The job belongs to this process by a line (a socket) to its keeper: if we die, by SIGKILL even, the keeper ends the
+whole tree. One task listens on that line; whoever waits, waits for what it will say, so there is no lock to hold and no
+thread to block. Only reading files is left to threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from unhang.agents.acp_terminal import FINISHED, TIMED_OUT, Exit, Machine, Shown, exit_of, shown
+from unhang.core.spec import JobSpec
+from unhang.errors import UnhangError
+from unhang.jobs import truth
+from unhang.jobs.gather import result_of, view_of
+from unhang.jobs.handle import Job
+from unhang.jobs.launching import Launched
+
+_CHUNK = 1 << 20
+
+
+class Terminal:
+    def __init__(
+        self, launched: Launched, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
+    ) -> None:
+        self.machine = Machine()
+        self.session = session
+        self.limit = limit
+        self.job = Job(launched.place)
+        self.limits: dict[str, Any] = spec.sources  # what was applied, and from where
+        self.hard = spec.limits.hard
+        self.diagnosis: dict[str, Any] | None = None
+        self.suggestions: list[str] = []
+        self.by_timer = False  # a timer of ours has asked for its end
+        self._owner = launched.owner
+        self._in_thread = in_thread
+        loop = asyncio.get_running_loop()
+        self.up: asyncio.Future[None] = loop.create_future()  # it runs, or will never
+        self.over: asyncio.Future[Exit] = loop.create_future()
+        self._listening = loop.create_task(self._listen())
+
+    @property
+    def id(self) -> str:
+        """The job's: `unhang diagnose ID` works for whoever sees it."""
+        return self.job.id
+
+    @property
+    def running(self) -> bool:
+        return self.machine.exit is None
+
+    async def _listen(self) -> None:
+        """To the end of the job, however it comes."""
+        loop = asyncio.get_running_loop()
+        line = socket.socket(fileno=os.dup(self._owner.fileno()))
+        line.setblocking(False)
+        try:
+            while not self._owner.ended:
+                try:
+                    heard = self._owner.heard(await loop.sock_recv(line, 1 << 16))
+                except OSError:
+                    heard = False
+                if not heard:
+                    break
+                if self._owner.seq and not self.up.done():
+                    self.machine.started()
+                    self.up.set_result(None)
+            try:
+                exit = await self._exit()
+            except (UnhangError, OSError) as error:  # a record that cannot be read any more: over it is all the same
+                exit = Exit(FINISHED, None, None, message=str(error))
+            self.machine.ended(exit)
+            self.over.set_result(exit)
+            if not self.up.done():
+                self.up.set_result(None)
+        finally:  # also when our loop is closed: the keeper then ends the job
+            line.close()
+            self._owner.close()
+            for waited_for in (self.up, self.over):
+                if not waited_for.done():
+                    waited_for.cancel()
+
+    async def _exit(self) -> Exit:
+        if self._owner.failure:
+            return exit_of({"status": "error", "message": self._owner.failure})
+        exit = exit_of(await self._in_thread(self._outcome), timer=self.by_timer)
+        if exit.state == TIMED_OUT:
+            result = await self._in_thread(lambda: result_of(self.job.place))
+            self.diagnosis, self.suggestions = result.diagnosis, result.suggestions
+        return exit
+
+    def _outcome(self) -> dict[str, Any]:
+        truth.settle(self.job.place, birth=0)  # keeper and guard may both have been killed
+        return dict(view_of(self.job.place).outcome or {})
+
+    async def wait(self) -> Exit:
+        """Any number may wait; cancelling one disturbs none of the others."""
+        return await asyncio.shield(self.over)
+
+    async def end(self, by: str) -> Exit:
+        """Ask for its end (once, whoever asks), and wait for it: SIGTERM, the grace, SIGKILL, nothing left."""
+        if self.machine.asked_to_end():
+            self._owner.cancel(by)
+        return await self.wait()
+
+    async def output(self, *, note: str = "") -> Shown:
+        """The end of what it printed. `note`: a last line of ours."""
+        running = self.running
+        found: Shown = await self._in_thread(lambda: _end_of(self.job, self.limit, running, note))
+        return found
+
+    def note(self) -> str:
+        """For the agent, who sees nothing but output: a limit ended it, and why it was quiet."""
+        exit = self.machine.exit
+        if exit is None or exit.state != TIMED_OUT:
+            return ""
+        why = (self.diagnosis or {}).get("reason")
+        return f"\n[unhang: {exit.message}{f'; {why}' if why else ''}]\n"
+
+    def about(self) -> dict[str, Any]:
+        """What the protocol has no words for."""
+        said: dict[str, Any] = {"jobId": self.id, "state": self.machine.state}
+        exit = self.machine.exit
+        if exit is not None and exit.state == TIMED_OUT:
+            said |= {"timeoutReason": exit.reason, "message": exit.message, "diagnosis": self.diagnosis}
+        return said
+
+
+def _end_of(job: Job, limit: int, running: bool, note: str) -> Shown:
+    """Read from where the limit begins; what is gone in between moves the beginning."""
+    total = job.printed()
+    at = max(0, total - limit - 4)
+    data = bytearray()
+    while at + len(data) < total:
+        part = job.output(offset=at + len(data), limit=_CHUNK)
+        if not part.data:
+            break
+        if part.offset != at + len(data):  # a gap: the end is what is behind it
+            at = part.offset
+            data.clear()
+        data += part.data
+    return shown(bytes(data) + note.encode(), limit, cut=at > 0, running=running)

@@ -1,0 +1,111 @@
+"""`Terminals`: the five `terminal/*` methods for any client that is written with the official Python SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from unhang.acp.host import Host
+from unhang.agents.acp_terminal import META, Refused
+from unhang.errors import UnhangError
+
+if TYPE_CHECKING:
+    from acp.schema import (
+        CreateTerminalResponse,
+        EnvVariable,
+        KillTerminalResponse,
+        ReleaseTerminalResponse,
+        TerminalOutputResponse,
+        WaitForTerminalExitResponse,
+    )
+
+_Client = TypeVar("_Client")
+_T = TypeVar("_T")
+_MOUNTED = ("create_terminal", "terminal_output", "wait_for_terminal_exit", "kill_terminal", "release_terminal")
+
+
+class Terminals(Host):
+    """For `async with`: what dead clients have left is ended at the beginning, what is left of ours at the end.
+
+    `mount(client)` makes the five methods the client's.
+    """
+
+    async def __aenter__(self) -> Self:
+        await self.recover()
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def mount(self, client: _Client) -> _Client:
+        """The same client, with terminals. Say so to the agent: `ClientCapabilities(terminal=True)`."""
+        _schema()  # now, and not in the middle of a turn
+        for name in _MOUNTED:
+            setattr(client, name, getattr(self, name))
+        return client
+
+    async def create_terminal(
+        self,
+        session_id: str,
+        command: str,
+        args: list[str] | None = None,
+        env: list[EnvVariable] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **kwargs: Any,
+    ) -> CreateTerminalResponse:
+        """`kwargs` is the request's `_meta`: `{"unhang": {"hard": "2m"}}` limits this one command."""
+        given = {
+            "sessionId": session_id,
+            "command": command,
+            "args": args,
+            "env": [{"name": entry.name, "value": entry.value} for entry in env or []],
+            "cwd": cwd,
+            "outputByteLimit": output_byte_limit,
+            "_meta": {META: kwargs[META]} if META in kwargs else None,
+        }
+        answer = await _answered(self.handle("terminal/create", given))
+        return _schema().CreateTerminalResponse.model_validate(answer)  # type: ignore[no-any-return]
+
+    async def terminal_output(self, session_id: str, terminal_id: str, **_kwargs: Any) -> TerminalOutputResponse:
+        answer = await _answered(self.output(session_id, terminal_id))
+        return _schema().TerminalOutputResponse.model_validate(answer)  # type: ignore[no-any-return]
+
+    async def wait_for_terminal_exit(
+        self, session_id: str, terminal_id: str, **_kwargs: Any
+    ) -> WaitForTerminalExitResponse:
+        answer = await _answered(self.wait(session_id, terminal_id))
+        return _schema().WaitForTerminalExitResponse.model_validate(answer)  # type: ignore[no-any-return]
+
+    async def kill_terminal(self, session_id: str, terminal_id: str, **_kwargs: Any) -> KillTerminalResponse | None:
+        await _answered(self.kill(session_id, terminal_id))
+        return _schema().KillTerminalResponse()  # type: ignore[no-any-return]
+
+    async def release_terminal(
+        self, session_id: str, terminal_id: str, **_kwargs: Any
+    ) -> ReleaseTerminalResponse | None:
+        await _answered(self.release(session_id, terminal_id))
+        return _schema().ReleaseTerminalResponse()  # type: ignore[no-any-return]
+
+
+def _schema() -> Any:
+    """The SDK takes most of a second to import; whoever talks ACP with it has it already."""
+    try:
+        from acp import schema
+    except ModuleNotFoundError as error:
+        raise UnhangError(f"ACP terminals need the official SDK: pip install 'unhang[acp]' ({error})") from None
+    return schema
+
+
+async def _answered(work: Awaitable[_T]) -> _T:
+    """Our refusals as the SDK's errors; `data` says why, as it does in the SDK itself."""
+    try:
+        return await work
+    except Refused as refused:
+        from acp import RequestError
+
+        message = "Invalid params" if refused.code == -32602 else "Internal error"
+        raise RequestError(refused.code, message, {"details": refused.reason}) from None

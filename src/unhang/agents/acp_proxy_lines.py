@@ -1,0 +1,63 @@
+"""Bytes of one direction → whole lines, in pieces that add up to exactly what came in.
+
+A line is held until it is whole, because only then can it be known whose it is; nobody at the other end could use the
+half of one anyway. A line beyond every measure is not held: its parts go through as they come, unread.
+"""
+
+from __future__ import annotations
+
+# A picture in a prompt has a few MB; what is longer than this is nobody's request that we would have to answer.
+MOST_HELD = 16 << 20
+
+
+class Lines:
+    def __init__(self, most_held: int = MOST_HELD) -> None:
+        self._most = most_held
+        self._held: list[bytes] = []
+        self._size = 0
+        self.streaming = False  # in the middle of a line whose beginning has gone through already
+
+    def feed(self, chunk: bytes) -> tuple[bytes, list[bytes]]:
+        """(the rest of an over-long line, to be passed on unread; whole lines with their newlines).
+
+        The last of the lines may have no newline: the beginning of an over-long one.
+        """
+        rest = b""
+        if self.streaming:
+            end = chunk.find(b"\n") + 1
+            if not end:
+                return chunk, []
+            rest, chunk = chunk[:end], chunk[end:]
+            self.streaming = False
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            return rest + self._hold(chunk), []
+        whole = chunk[:end]
+        if self._held:
+            whole = b"".join((*self._held, whole))
+            self._held.clear()
+            self._size = 0
+        lines = [line + b"\n" for line in whole.split(b"\n")]
+        lines.pop()
+        late = self._hold(chunk[end:])
+        if late:  # it must not overtake the lines before it
+            lines.append(late)
+        return rest, lines
+
+    def _hold(self, part: bytes) -> bytes:
+        """What cannot be held any more."""
+        if not part:
+            return b""
+        self._held.append(part)
+        self._size += len(part)
+        if self._size <= self._most:
+            return b""
+        self.streaming = True
+        return self.flush()
+
+    def flush(self) -> bytes:
+        """What is held of a line that will not be finished."""
+        rest = b"".join(self._held)
+        self._held.clear()
+        self._size = 0
+        return rest

@@ -1,0 +1,446 @@
+"""`unhang acp proxy` between an editor and an agent that does what it is told, as real processes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acp.editor import Editor
+from tests.engine.harness import actor, wait_until
+from tests.jobs.harness import Jobs
+from unhang.acp.proxy import Direction
+from unhang.acp.proxy_ends import Sink
+from unhang.agents.acp_proxy_lines import Lines
+from unhang.testing.liveness import Process, RollCall
+
+AGENT = Path(__file__).with_name("puppet_agent.py")
+QUICK = ("--stall", "off", "--idle", "1", "--grace", "1")
+Open = Callable[..., Editor]
+
+
+@pytest.fixture
+def editors(jobs: Jobs, tmp_path: Path) -> Iterator[Open]:
+    found: list[Editor] = []
+
+    def begun(*options: str, agent: tuple[str, ...] = (), begin: bool = True, **more: Any) -> Editor:
+        words = [sys.executable, str(AGENT), str(tmp_path / "heard"), *agent]
+        argv = jobs.command("acp", "proxy", *options, "--", *words)
+        editor = Editor(argv, jobs.env, tmp_path, **more)
+        found.append(editor)
+        if begin:
+            editor.begin()
+        return editor
+
+    yield begun
+    for editor in found:
+        editor.drop()
+        try:
+            editor.process.wait(30)
+        finally:
+            editor.process.kill()
+            editor.process.wait()
+            if editor.process.stderr is not None:
+                editor.process.stderr.close()
+
+
+def test_a_turn_goes_through_and_the_end_is_the_agents(editors: Open) -> None:
+    editor = editors()
+    assert editor.turn("say:hello") == "end_turn"
+    assert editor.texts() == ["hello"]
+    unknown = editor.answer(editor.ask("something/of_tomorrow", deep={"ü": [1, 2, {"x": None}]}))
+    assert unknown["result"]["echo"]["params"] == {"deep": {"ü": [1, 2, {"x": None}]}}
+    assert editor.close() == 0
+
+
+def test_a_turn_that_hangs_is_cancelled_by_the_agents_own_answer(editors: Open) -> None:
+    editor = editors(*QUICK)
+    assert editor.turn("hang") == "cancelled"
+    assert any("nothing came from the agent for 1" in text for text in editor.texts())
+    assert editor.turn("say:next") == "end_turn", "and the next turn is not hit"
+    assert editor.close() == 0
+
+
+def test_a_turn_that_ignores_its_cancel_is_answered_and_the_late_answer_is_dropped(editors: Open) -> None:
+    editor = editors(*QUICK)
+    dead = editor.prompt("deaf")
+    assert editor.answer(dead)["result"] == {"stopReason": "cancelled"}
+    next_one = editor.prompt("wake")
+    assert editor.answer(next_one)["result"]["stopReason"] == "end_turn"
+    assert len(editor.answers(dead)) == 1, "it never comes twice"
+    assert editor.texts()[-2:] == ["late words", "new words"], "what it said is not lost"
+    heard = (editor.cwd / "heard").read_bytes()
+    assert heard.count(b'"session/cancel"') == 1
+    assert heard.index(b'"session/cancel"') < heard.index(b'"wake"'), "a cancel never hits the next turn"
+    assert editor.turn("say:again") == "end_turn"
+    assert editor.close() == 0
+
+
+def test_an_editors_cancel_that_is_ignored_is_answered(editors: Open) -> None:
+    editor = editors("--grace", "1")
+    dead = editor.prompt("deaf")
+    editor.cancel()
+    assert editor.answer(dead)["result"] == {"stopReason": "cancelled"}
+    assert editor.close() == 0
+
+
+def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(editors: Open) -> None:
+    editor = editors("--stall", "0.5", "--idle", "30", "--grace", "1")
+    prompt = editor.prompt("hang")
+    editor.until(lambda m: "[unhang]" in json.dumps(m), "a notice")
+    (text,) = editor.texts("agent_thought_chunk")
+    assert "Nothing has come from the agent for" in text
+    assert "stdin" not in text, "that it waits for its editor's next line is no reason"
+    assert "will be cancelled in" in text
+    assert editor.answers(prompt) == [], "nothing is touched"
+    editor.cancel()
+    assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
+    assert len(editor.texts("agent_thought_chunk")) == 1
+    assert editor.close() == 0
+
+
+@pytest.mark.parametrize(("how", "kind"), [("message", "agent_message_chunk"), ("off", "")])
+def test_notices_are_shown_as_asked_for(editors: Open, how: str, kind: str) -> None:
+    editor = editors("--stall", "0.3", "--idle", "3", "--grace", "1", "--notices", how)
+    assert editor.turn("hang") == "cancelled"
+    notices = [m for m in editor.heard if "[unhang]" in json.dumps(m)]
+    assert {m["params"]["update"]["sessionUpdate"] for m in notices} == ({kind} if kind else set())
+    assert editor.close() == 0
+
+
+def test_while_a_person_is_asked_nothing_is_cancelled(editors: Open) -> None:
+    editor = editors(*QUICK, permit=None)
+    turn = editor.prompt("ask")
+    ask = editor.until(lambda m: m.get("method") == "session/request_permission")
+    began = time.monotonic()
+    while time.monotonic() - began < 2.5:  # longer than idle and grace together: this *is* the silence under test
+        editor.read(0.2)
+    assert editor.answers(turn) == []
+    editor.send({"id": ask["id"], "result": {"outcome": {"outcome": "selected", "optionId": "yes"}}})
+    assert editor.answer(turn)["result"]["stopReason"] == "end_turn"
+    assert editor.close() == 0
+
+
+def test_a_tool_in_flight_has_its_own_limit(editors: Open) -> None:
+    editor = editors("--stall", "off", "--idle", "0.5", "--tool", "2", "--grace", "1")
+    began = time.monotonic()
+    assert editor.turn("tool:npm test") == "cancelled"
+    assert time.monotonic() - began >= 2
+    assert any("while npm test was running (limit 2s)" in text for text in editor.texts())
+    assert editor.close() == 0
+
+
+def test_an_agent_that_never_says_hello_is_an_error(editors: Open) -> None:
+    editor = editors("--start", "1", agent=("--mute",), begin=False)
+    answer = editor.answer(editor.ask("initialize", protocolVersion=1))
+    assert "has not answered initialize" in answer["error"]["message"]
+    assert editor.close() == 0
+
+
+@pytest.mark.parametrize(("how", "code"), [("die:3", 3), ("half", 5)])
+def test_an_agent_that_dies_answers_everything_that_is_open(editors: Open, how: str, code: int) -> None:
+    editor = editors()
+    other = editor.prompt("hang", "other")
+    dead = editor.prompt(how)
+    for id in (dead, other):
+        error = editor.answer(id)["error"]
+        assert (error["code"], f"exited with {code}" in error["message"]) == (-32603, True)
+    assert editor.close() == code
+
+
+def test_an_agent_that_cannot_be_started_is_one_line(jobs: Jobs) -> None:
+    done = jobs.call("acp", "proxy", "--", "no-such-agent")
+    assert (done.code, done.out) == (127, b"")
+    assert done.err == b"unhang: command not found: no-such-agent\n"
+    assert "no agent given" in jobs.refused("acp", "proxy", code=2)
+    assert "not a duration" in jobs.refused("acp", "proxy", "--idle", "soon", "--", "true", code=2)
+
+
+def test_stderr_is_drained_and_passed_on(editors: Open) -> None:
+    editor = editors(stderr=subprocess.PIPE)
+    flood = editor.prompt("stderr:2000000")
+    assert editor.process.stderr is not None
+    got = 0
+    while got < 2_000_000:
+        got += len(os.read(editor.process.stderr.fileno(), 1 << 16))
+    assert editor.answer(flood)["result"]["stopReason"] == "end_turn"
+    assert editor.close() == 0
+
+
+def test_bytes_that_are_no_messages_go_through_untouched(editors: Open) -> None:
+    """Invalid lines, other encodings, carriage returns, a batch, numbers of any size, a line of megabytes."""
+    odd = b"\n".join(
+        [
+            b"not json",
+            b"\xff\xfe\x00",
+            b'{"a": 1}\r',
+            b"",
+            b"[]",
+            b'[{"jsonrpc":"2.0","id":1,"method":"x"}]',
+            b'{"jsonrpc" : "2.0" , "method":"_x", "params":{"n":1e400,"big":123456789012345678901234567890}}',
+            b'{"dup":1,"dup":2,"text":"\\ud800"}',
+            b'{"pad":"' + b"x" * 3_000_000 + b'"}',
+            b"",
+        ]
+    )
+    editor = editors()
+    before = len(editor.transcript)
+    assert editor.turn("raw:" + base64.b64encode(odd).decode()) == "end_turn"
+    lines = [said.line for said in editor.transcript[before:] if said.who == "agent"]
+    assert b"".join(lines[:-1]) == odd
+    heard = (editor.cwd / "heard").read_bytes()
+    editor.write(odd)
+    assert editor.turn("say:after") == "end_turn"
+    assert (editor.cwd / "heard").read_bytes()[len(heard) :].startswith(odd)
+    assert editor.close() == 0
+
+
+def test_a_line_beyond_every_measure_goes_through_both_ways(editors: Open) -> None:
+    editor = editors("--stall", "off")
+    huge = b'{"pad":"' + b"y" * 20_000_000 + b'"}\n'
+    editor.write(huge)
+    turn = editor.prompt("begin:20000000")
+    editor.send({"method": "_finish"})
+    assert editor.answer(turn)["result"]["stopReason"] == "end_turn"
+    assert huge in [said.line for said in editor.transcript if said.who == "agent"]
+    assert huge in (editor.cwd / "heard").read_bytes()
+    assert editor.close() == 0
+
+
+def test_what_we_say_stands_between_whole_lines() -> None:
+    reads, writes = os.pipe()
+    way = Direction(Sink(writes, own=True))
+    way.lines = Lines(4)
+
+    def fed(data: bytes) -> bytes:
+        rest, lines = way.lines.feed(data)
+        way.forward(rest)
+        way.forward(b"".join(lines))
+        try:
+            return os.read(reads, 1000)
+        except BlockingIOError:
+            return b""
+
+    os.set_blocking(reads, False)
+    way.say(b"first\n")
+    assert fed(b"ab") == b"first\n", "a line that is held has not begun for the reader"
+    way.say(b"second\n")
+    assert fed(b"c\n123456") == b"second\nabc\n123456"
+    way.say(b"third\n")
+    assert fed(b"789") == b"789", "in the middle of a line nobody speaks"
+    assert fed(b"0\nxy\n") == b"0\nthird\nxy\n"
+    way.lines.feed(b"end")
+    way.last_words([b"last\n"])
+    assert os.read(reads, 1000) == b"end\nlast\n"
+    os.close(reads)
+    way.sink.close()
+
+
+def test_many_messages_keep_their_order(editors: Open) -> None:
+    editor = editors()
+    assert editor.turn("flood:5000") == "end_turn"
+    assert [int(text.split()[0]) for text in editor.texts()] == list(range(5000))
+    assert editor.close() == 0
+
+
+def test_an_agent_that_never_stops_talking_meets_the_hard_limit(editors: Open) -> None:
+    editor = editors("--hard", "1", "--grace", "20")
+    assert editor.turn("endless") == "cancelled"
+    assert any("it has taken 1" in text for text in editor.texts())
+    assert editor.turn("say:next") == "end_turn"
+    assert editor.close() == 0
+
+
+def test_an_editor_that_does_not_read_costs_no_memory_and_no_turn(editors: Open, jobs: Jobs) -> None:
+    """30 MB wait with the agent and not with us; that nothing is heard of it meanwhile is not its silence."""
+    editor = editors("--idle", "1", "--grace", "1", "--stall", "off")
+    turn = editor.prompt("flood:30000")
+    job = jobs.handle(jobs.job().id)
+    seen: list[int] = []
+
+    def stuck() -> bool:
+        time.sleep(0.1)  # nobody tells that nothing happens
+        seen.append(job.printed())
+        return len(seen) > 15 and len(set(seen[-15:])) == 1
+
+    wait_until(stuck, "the flood has come to a halt, for longer than the idle limit")
+    assert 0 < seen[-1] < 25_000_000
+    status = Path(f"/proc/{editor.process.pid}/status").read_text()
+    peak = int(status.split("VmHWM:")[1].split()[0])
+    assert peak < 60_000, f"{peak} kB"
+    assert editor.answer(turn)["result"]["stopReason"] == "end_turn"
+    assert [int(text.split()[0]) for text in editor.texts()] == list(range(30_000))
+    assert editor.close() == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "file"])
+def test_bytes_are_bytes_whatever_the_editor_is_connected_by(jobs: Jobs, tmp_path: Path, kind: str) -> None:
+    """Node connects its children by sockets. No newline at the end, and more than any buffer holds."""
+    data = bytes(range(256)) * 10_000 + b"no newline at the end"
+    (tmp_path / "in").write_bytes(data)
+    argv = jobs.command("acp", "proxy", "--", "cat")
+    if kind == "file":
+        with open(tmp_path / "in", "rb") as source, open(tmp_path / "out", "wb") as target:
+            subprocess.run(argv, stdin=source, stdout=target, env=jobs.env, check=True, timeout=60)
+        assert (tmp_path / "out").read_bytes() == data
+        return
+    if kind == "pipe":
+        done = subprocess.run(argv, input=data, stdout=subprocess.PIPE, env=jobs.env, check=True, timeout=60)
+        assert done.stdout == data
+        return
+    ours, theirs = socket.socketpair()
+    with subprocess.Popen(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), env=jobs.env) as process:
+        theirs.close()
+
+        def feed() -> None:
+            ours.sendall(data)
+            ours.shutdown(socket.SHUT_WR)
+
+        feeding = threading.Thread(target=feed)
+        feeding.start()
+        got = b""
+        while chunk := ours.recv(1 << 16):
+            got += chunk
+        feeding.join()
+        ours.close()
+        assert process.wait(60) == 0
+    assert got == data
+
+
+# --- the deaths -------------------------------------------------------------------------------------------------------
+
+
+def daemon(editor: Editor, roll: RollCall) -> Process:
+    """The agent's tree gets a member that went into a session of its own and ignores SIGTERM."""
+    assert editor.turn("child:" + json.dumps(actor("double_fork", roll.path))) == "end_turn"
+    return roll.wait_for("member")
+
+
+def test_an_editor_that_goes_away_ends_the_whole_tree(editors: Open, roll: RollCall) -> None:
+    editor = editors("--grace", "0.5")
+    daemon(editor, roll)
+    editor.prompt("deaf")
+    editor.drop()
+    assert roll.wait_empty()
+    assert editor.process.wait(30) is not None
+
+
+def test_an_editor_that_is_only_deaf_ends_the_whole_tree(editors: Open, roll: RollCall) -> None:
+    """It reads no more, but holds our input open: the kernel tells that nobody is at the other end."""
+    editor = editors("--grace", "0.5")
+    daemon(editor, roll)
+    assert editor.process.stdout is not None
+    editor.process.stdout.close()
+    assert roll.wait_empty()
+
+
+def test_a_proxy_that_is_killed_ends_the_whole_tree(editors: Open, roll: RollCall) -> None:
+    editor = editors("--grace", "0.5")
+    daemon(editor, roll)
+    editor.process.kill()
+    assert roll.wait_empty()
+
+
+def test_an_agent_whose_keeper_is_killed_is_ended_and_its_requests_are_answered(
+    editors: Open, jobs: Jobs, roll: RollCall
+) -> None:
+    editor = editors("--grace", "0.5")
+    daemon(editor, roll)
+    turn = editor.prompt("hang")
+    os.kill(jobs.handle(jobs.job().id).spec["keeper"]["pid"], signal.SIGKILL)
+    assert editor.answer(turn)["error"]["code"] == -32603
+    assert roll.wait_empty()
+    assert editor.close() == 125
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_agent_politely_and_everything_of_it(
+    editors: Open, roll: RollCall, number: signal.Signals
+) -> None:
+    editor = editors("--grace", "0.5")
+    daemon(editor, roll)
+    editor.process.send_signal(number)
+    assert roll.wait_empty()
+    assert editor.process.wait(30) == 128 + number
+
+
+def test_an_agent_that_stays_after_its_input_has_ended_is_ended(jobs: Jobs, roll: RollCall, tmp_path: Path) -> None:
+    argv = jobs.command("acp", "proxy", "--grace", "0.5", "--", *actor("ignore_term", roll.path))
+    editor = Editor(argv, jobs.env, tmp_path)
+    roll.wait_for("leader")
+    assert editor.close() == 130, "cancelled"
+    assert roll.is_empty()
+
+
+def test_the_agent_is_a_job_that_anybody_can_look_at(editors: Open, jobs: Jobs) -> None:
+    editor = editors()
+    (row,) = jobs.said("ps")
+    assert row["labels"] == {"acp": "proxy"}
+    assert "puppet_agent.py" in row["command"]
+    assert editor.close() == 0
+    assert jobs.handle(row["jobId"]).ended(), "when the proxy is gone, so is everything"
+
+
+# --- our own terminals ------------------------------------------------------------------------------------------------
+
+
+def test_terminals_are_offered_and_answered_here(editors: Open) -> None:
+    editor = editors("--terminals")
+    offered = next(m for m in editor.heard if "result" in m and "offered" in m["result"])["result"]["offered"]
+    assert offered["clientCapabilities"]["terminal"] is True
+    assert offered["clientCapabilities"]["fs"] == {"readTextFile": False, "writeTextFile": False}
+    assert editor.turn("run:" + json.dumps(["sh", "-c", "echo out; echo err >&2; exit 3"])) == "end_turn"
+    got = json.loads(editor.texts()[-1])
+    assert (got["output"], got["exitStatus"]) == ("out\nerr\n", {"exitCode": 3, "signal": None})
+    assert not [m for m in editor.heard if str(m.get("method", "")).startswith("terminal/")], "the editor saw nothing"
+    assert editor.turn("run:" + json.dumps([" "])) == "end_turn"
+    assert json.loads(editor.texts()[-1])["error"]["code"] == -32602
+    assert editor.close() == 0
+
+
+def test_the_proxy_needs_no_sdk(editors: Open, jobs: Jobs, tmp_path: Path) -> None:
+    (tmp_path / "poison").mkdir()
+    (tmp_path / "poison" / "acp.py").write_text("raise SystemExit('the SDK was imported')")
+    jobs.env["PYTHONPATH"] = str(tmp_path / "poison")
+    editor = editors("--terminals")
+    assert editor.turn("run:" + json.dumps(["echo", "without"])) == "end_turn"
+    assert json.loads(editor.texts()[-1])["output"] == "without\n"
+    assert editor.close() == 0
+
+
+def test_terminals_of_ours_end_with_the_editor(editors: Open, roll: RollCall, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"version": "1.0", "extends": "built-in", "grace_sec": 0.3}')
+    editor = editors("--terminals", "--policy", str(policy), "--grace", "0.5")
+    editor.prompt("run:" + json.dumps(actor("ignore_term", roll.path)))
+    roll.wait_for("leader")
+    editor.process.kill()
+    assert roll.wait_empty()
+
+
+def test_terminals_of_a_session_end_when_it_is_closed(editors: Open, roll: RollCall) -> None:
+    editor = editors("--terminals", "--grace", "1")
+    editor.prompt("run:" + json.dumps(actor("obedient", roll.path)))
+    roll.wait_for("leader")
+    editor.ask("session/close", sessionId="s1")
+    assert roll.wait_empty()
+    assert editor.close() == 0
+
+
+def test_without_terminals_they_are_the_editors_business(editors: Open) -> None:
+    editor = editors()
+    editor.prompt("run:" + json.dumps(["true"]))
+    ask = editor.until(lambda m: m.get("method") == "terminal/create")
+    assert ask["params"]["command"] == "true"
+    assert editor.process.poll() is None

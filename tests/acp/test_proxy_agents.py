@@ -1,0 +1,76 @@
+"""Real agents behind the proxy, when something hangs: the model, and a command in a terminal of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acp.editor import Editor
+from tests.agents import programs
+from tests.engine.harness import actor
+from tests.fakes.acp_models import FakeModels
+from tests.jobs.harness import Jobs
+from unhang.testing.liveness import RollCall
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeModels]:
+    with FakeModels() as fake:
+        yield fake
+
+
+def behind(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: str) -> Editor:
+    started = programs.start(name, tmp_path, fake)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    mine = {key: value for key, value in jobs.env.items() if key.startswith("UNHANG")}
+    editor = Editor(jobs.command("acp", "proxy", *options, "--", *started.argv), started.env | mine, workspace)
+    editor.begin()
+    return editor
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini", "kimi"])
+def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
+) -> None:
+    editor = behind(jobs, tmp_path, fake, name, "--stall", "2", "--idle", "6", "--grace", "20")
+    try:
+        assert editor.turn("[[hang]]") == "cancelled"
+        notices = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
+        assert len(notices) == 1
+        assert "Nothing has come from the agent for" in notices[0]
+        assert any("nothing came from the agent for" in text for text in editor.texts())
+        assert editor.turn("[[text:and on it goes]]") == "end_turn", "the next turn is not hit"
+        assert "and on it goes" in "".join(editor.texts())
+        editor.close()
+    finally:
+        editor.drop()
+        editor.process.kill()
+        editor.process.wait()
+
+
+def test_kimi_runs_its_commands_in_the_proxys_terminals(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, roll: RollCall
+) -> None:
+    policy = tmp_path / "policy.json"
+    default = {"exec_timeout_sec": 3, "warn_sec": 0, "grace_sec": 0.3}
+    policy.write_text(json.dumps({"version": "1.0", "categories": {"default": default}, "default_category": "default"}))
+    editor = behind(jobs, tmp_path, fake, "kimi", "--terminals", "--policy", str(policy))
+    try:
+        assert editor.turn("[[shell:echo through-the-proxy]]") == "end_turn"
+        assert "through-the-proxy" in fake.results[-1]
+        line = " ".join(actor("double_fork", roll.path))
+        assert editor.turn(f"[[shell:{line}]]") == "end_turn"
+        assert "(hard limit 3s)" in fake.results[-1], "the model is told what ended it"
+        assert roll.wait_empty()
+        terminals = [row for row in jobs.said("ps", "--all") if row["labels"].get("acp") == "terminal"]
+        assert len(terminals) == 2
+        assert not [m for m in editor.heard if str(m.get("method", "")).startswith("terminal/")]
+        editor.close()
+    finally:
+        editor.drop()
+        editor.process.kill()
+        editor.process.wait()
