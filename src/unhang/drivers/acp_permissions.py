@@ -1,0 +1,118 @@
+"""Questions of an agent's are answered by a policy that somebody chose: deny (the default), allow, or ask (then deny).
+
+None is ever left hanging: whoever is asked has so long, and silence is a no; what is open when the turn is cancelled
+is answered so. Every question and its answer is an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+
+from unhang.agents.acp_turn import Session
+from unhang.agents.acp_turn_requests import ALLOW, ASK, DENY, Request
+from unhang.agents.said import Said
+from unhang.core.durations import human
+from unhang.drivers.acp_plan import Plan
+from unhang.drivers.rpc import Message
+from unhang.drivers.voice import Voice
+
+_YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
+_NO = frozenset({"n", "no", "deny", "reject", ""})
+# Our own limit must not come before the end of the wait that we have announced.
+_SLACK = 30.0
+
+
+class Permissions:
+    def __init__(
+        self,
+        plan: Plan,
+        voice: Voice,
+        reply: Callable[[Message], None],
+        session: Session,
+        say: Callable[[list[Said]], None],
+    ) -> None:
+        self._plan = plan
+        self._voice = voice
+        self._reply = reply
+        self._session = session
+        self._say = say
+        self._open: dict[asyncio.Task[None], Request] = {}
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
+        self._rest = b""
+        self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
+        self._closed = False
+        if plan.permissions == ASK:
+            asyncio.get_running_loop().add_reader(0, self._typed)
+
+    def take(self, request: Request) -> None:
+        if self._closed:
+            self._reply(request.cancelled())
+        elif self._plan.permissions != ASK:
+            self._answer(request, self._plan.permissions, "policy")
+        else:
+            task = asyncio.ensure_future(self._ask(request))
+            self._open[task] = request
+            task.add_done_callback(lambda done: self._open.pop(done, None))
+
+    def _answer(self, request: Request, decision: str, by: str) -> None:
+        reply, how = request.decided(decision)
+        self._reply(reply)
+        self._tell(request, how, by)
+        tool = request.params.get("toolCall")
+        self._say(self._session.permitted(tool, how == "allowed", time.monotonic()))
+
+    def _tell(self, request: Request, how: str, by: str) -> None:
+        phase = "running" if how == "allowed" else "warning"
+        fields: Message = {"method": request.method, "request": request.text, "decision": how, "by": by}
+        self._voice.tell(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
+
+    async def _ask(self, request: Request) -> None:
+        wait = self._plan.permission_wait
+        tool = request.params.get("toolCall")
+        async with self._turnstile:
+            job = os.environ.get("UNHANG_JOB", "") or "JOB"
+            offered = ", ".join(f"{number} {option.name}" for number, option in enumerate(request.options, 1))
+            hint = f"Answer it: unhang send {job} yes|no, or one of: {offered} (denied in {human(wait)})"
+            self._say(self._session.asks(tool, wait + _SLACK, time.monotonic()))
+            fields = {"method": request.method, "request": request.text, "options": [o.id for o in request.options]}
+            self._voice.tell("needs_approval", f"{request.text}. {hint}", alive=True, **fields)
+            while not self._lines.empty():  # typed before anything was asked
+                self._lines.get_nowait()
+            try:
+                async with asyncio.timeout(wait):
+                    word = (await self._lines.get()).strip()
+            except TimeoutError:
+                self._answer(request, DENY, f"nobody answered in {human(wait)}")
+                return
+            known = ALLOW if word.lower() in _YES else DENY if word.lower() in _NO or not request.pick(word) else word
+            self._answer(request, known, "answer")
+
+    def cancel_all(self) -> None:
+        """The turn is being cancelled: every open question is answered so, and every later one."""
+        self._closed = True
+        for task, request in list(self._open.items()):
+            task.cancel()
+            self._reply(request.cancelled())
+            self._tell(request, "cancelled", "the turn is cancelled")
+        self._open.clear()
+
+    def _typed(self) -> None:
+        try:
+            data = os.read(0, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(0)
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._lines.put_nowait(line.decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        for task in self._open:
+            task.cancel()
+        if self._plan.permissions == ASK:
+            asyncio.get_running_loop().remove_reader(0)

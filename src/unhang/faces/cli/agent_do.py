@@ -1,0 +1,78 @@
+"""What the verbs of `unhang agent` do: words → a plan → a job, in the background or in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from unhang.drivers.acp_plan import FROM_STDIN, Plan
+from unhang.errors import UsageError
+from unhang.faces.cli import common
+from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
+from unhang.faces.cli.codex_watch import Foreground
+from unhang.jobs import acping
+from unhang.jobs.request import split_pairs
+
+
+def main(args: argparse.Namespace) -> int:
+    return {"run": _run, "list": _list}[args.agent_verb](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = acping.recipes()
+    if args.json:
+        common.print_json(found)
+        return 0
+    rows = [["AGENT", "STARTED AS", "PROGRAM"]]
+    rows += [[one["agent"], one["command"], one["program"] or f"missing: {one['install']}"] for one in found]
+    for line in common.table(rows):
+        common.print_line(line)
+    return 0
+
+
+def _writable(given: str | None) -> str | None:
+    """Somebody who asks for a recording is told here that there will be none, and not by the driver's end."""
+    if given is None:
+        return None
+    try:
+        with open(given, "w", encoding="utf-8"):
+            return os.path.abspath(given)
+    except OSError as error:
+        raise UsageError(f"--record: cannot write {given!r}: {error.strerror}") from None
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    task = sys.stdin.read() if args.task == FROM_STDIN else args.task
+    return Plan(
+        argv=acping.find_agent(args.agent, args.command),
+        tasks=(task, *args.then),
+        agent=args.agent,
+        session=args.session,
+        model=args.model,
+        mode=args.mode,
+        permissions=args.permissions,
+        permission_wait=plain("--permission-wait", args.permission_wait) or 300.0,
+        fs=args.fs,
+        mcp=tuple(acping.check_mcp(entry) for entry in args.mcp),
+        startup=plain("--startup", args.startup) or acping.STARTUP,
+        first=plain("--first", args.first),
+        tool=plain("--tool", args.tool),
+        record=_writable(args.record),
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    prepared, data = acping.prepared(
+        _plan(args),
+        asked_of(args),
+        cwd=args.cwd,
+        policy=args.policy,
+        foreground=args.wait,
+        retry=args.retry,
+        labels=split_pairs("--label", args.label),
+    )
+    if args.wait:
+        watched = Foreground(quiet=args.quiet, shown=acping.shown)
+        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+    return in_the_background(prepared, data, as_json=args.json, shown=acping.shown)

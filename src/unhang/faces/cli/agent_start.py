@@ -1,0 +1,84 @@
+"""What the commands that give an agent a task share: their limits in words, starting the job, the first answer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.core import outcome
+from unhang.core.policy.model import Asked
+from unhang.errors import SpawnError, UsageError
+from unhang.faces.cli import common
+from unhang.jobs import maintenance
+from unhang.jobs.background import wait_until_started
+from unhang.jobs.handle import Job
+from unhang.jobs.launching import ForkingLauncher, Streams
+from unhang.jobs.request import lead_or_grace, seconds
+from unhang.store import home as homes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.jobs.launching import Launched
+    from unhang.jobs.request import Prepared
+
+
+def asked_of(args: argparse.Namespace) -> Asked:
+    return Asked(
+        idle=seconds("--idle", args.idle),
+        hard=seconds("--hard", args.hard),
+        stall=seconds("--stall", args.stall),
+        warn=lead_or_grace("--warn", args.warn),
+        grace=lead_or_grace("--grace", args.grace),
+        liveness=args.liveness,
+        on_hung=args.on_hung,
+        category=args.category,
+    )
+
+
+def plain(name: str, given: str | None) -> float | None:
+    """A duration that may not be off."""
+    found = seconds(name, given)
+    if found is None:
+        return None
+    if isinstance(found, str) or found <= 0:
+        raise UsageError(f"{name}: must be a duration")
+    return found
+
+
+def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
+    from unhang.jobs.foreground import input_descriptor
+
+    stdin = input_descriptor(prepared, data)
+    streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
+    return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
+
+
+def in_the_background(
+    prepared: Prepared,
+    data: bytes | None,
+    *,
+    as_json: bool,
+    shown: Callable[[Job, dict[str, Any]], dict[str, Any]],
+) -> int:
+    """Prints the job id (or its status) as soon as it runs."""
+    launched = launch(prepared, data, relay=False)
+    wait_until_started(launched)
+    maintenance.in_a_child(launched.place.home)
+    job = Job(launched.place)
+    _raise_if_not_started(launched, job)
+    if as_json:
+        common.print_json(shown(job, job.status()))
+    else:
+        print(job.id)
+    return 0
+
+
+def _raise_if_not_started(launched: Launched, job: Job) -> None:
+    if launched.owner.ended:
+        last = job.view().outcome or {}
+        error = last.get("error") or {}
+        if error.get("code") == "ESPAWN":
+            raise SpawnError(str(error.get("message")), outcome.exit_code(last))

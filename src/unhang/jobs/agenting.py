@@ -1,0 +1,31 @@
+"""Which agent a job drove, and what is known of it, for whoever asks for the job's result afterwards."""
+
+from __future__ import annotations
+
+from unhang.core.spec import AGENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.jobs.handle import Job
+
+
+def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
+    """A result or a status with `codex`, `claude` or `agent` beside it, if it is such a job; else as it is."""
+    if job.spec.get("kind") != AGENT:
+        return result
+    words = job.spec.get("argv") or []
+    if "unhang.drivers.claude" in words:
+        from unhang.jobs import clauding
+
+        return clauding.shown(job, result)
+    if "unhang.drivers.acp" in words:
+        from unhang.jobs import acping
+
+        return acping.shown(job, result)
+    if "unhang.drivers.codex" in words:
+        from unhang.jobs import codexing
+
+        return codexing.shown(job, result)
+    return result

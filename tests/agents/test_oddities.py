@@ -1,0 +1,142 @@
+"""Agents that do what no real one does on purpose (`standin.py`): still answered, understood, ended in time."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.harness import PATIENT, Bench, Turn
+from tests.engine.harness import wait_until
+
+STANDIN = Path(__file__).with_name("standin.py")
+
+
+def run(bench: Bench, behaviour: str, *words: object, task: str = "do it") -> Turn:
+    line = shlex.join([sys.executable, str(STANDIN), *behaviour.split()])
+    return bench.turn("stand-in", task, "--command", line, *(words or PATIENT))
+
+
+def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> None:
+    turn = run(bench, "", *PATIENT, "--then", "and this")
+    assert (turn.code, turn.agent["name"], turn.agent["text"]) == (0, "stand-in", "turn 3\nturn 4")
+
+
+def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
+    turn = run(bench, "deaf stubborn", "--idle", "90", "--hard", "60", "--first", "1", "--grace", "2")
+    assert turn.code == 124
+    assert turn.agent["budget"]["name"] == "first"
+    assert turn.steps() == {"cancel": False, "close": False, "terminate": False}
+    assert (turn.result["terminationMode"], turn.result["error"]["survivors"]) == ("hard", [])
+
+
+def test_noise_on_its_stdout_is_passed_over_and_said(bench: Bench) -> None:
+    turn = run(bench, "noisy")
+    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
+    noises = [event["message"] for event in turn.told if "No message of the protocol" in event["message"]]
+    assert len(noises) == 4
+    assert "Welcome!" in noises[0]
+
+
+def test_what_is_new_is_kept_as_it_came_and_breaks_nothing(bench: Bench) -> None:
+    turn = run(bench, "new")
+    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
+    assert '"deep":[1,2,null]' in turn.said("telepathy_update", "unknown")["raw"]
+    assert turn.said("future/notice", "unknown")
+    assert turn.said("_vendor/thing")["phase"] != "unknown"
+
+
+def test_every_question_gets_an_answer(bench: Bench) -> None:
+    """Also those that nobody serves here: a permission, none but for ever, an elicitation, a terminal, a file, news."""
+    refused = [{"outcome": {"outcome": "selected", "optionId": "c"}}, {"outcome": {"outcome": "cancelled"}}]
+    rest = [{"action": "decline"}, -32601, -32601, -32601]
+    turn = run(bench, "asks")
+    assert json.loads(turn.agent["text"]) == refused + rest
+    assert [one["decision"] for one in turn.agent["permissions"]] == ["denied", "cancelled"]
+    once = [{"outcome": {"outcome": "selected", "optionId": "b"}}, {"outcome": {"outcome": "cancelled"}}]
+    strict = run(bench, "asks", *PATIENT, "--permissions", "allow-once")
+    assert json.loads(strict.agent["text"]) == once + rest
+    always = [once[0], {"outcome": {"outcome": "selected", "optionId": "a"}}]
+    assert json.loads(run(bench, "asks", *PATIENT, "--permissions", "allow").agent["text"]) == always + rest
+    outside = run(bench, "asks", *PATIENT, "--fs", "write")
+    assert json.loads(outside.agent["text"])[4] == -32602
+
+
+def test_a_question_that_nobody_answers_is_denied(bench: Bench) -> None:
+    turn = run(bench, "asks", *PATIENT, "--permissions", "ask", "--permission-wait", "1")
+    assert turn.code == 0
+    assert [one["by"] for one in turn.agent["permissions"]] == ["nobody answered in 1s"] * 2
+    assert json.loads(turn.agent["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
+
+
+def test_version_two_ends_a_turn_by_an_update(bench: Bench) -> None:
+    turn = run(bench, "v2", *PATIENT, "--then", "again")
+    assert (turn.code, turn.agent["text"], turn.agent["protocolVersion"]) == (0, "version two\nversion two", 2)
+    assert turn.agent["stopReason"] == "end_turn"
+
+
+def test_a_session_is_loaded_where_it_cannot_be_resumed(bench: Bench) -> None:
+    turn = run(bench, "loads", *PATIENT, "--session", "stand-in-1")
+    assert (turn.code, turn.agent["text"], turn.agent["toolCalls"]) == (0, "turn 3", [])
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words", "message"),
+    [
+        ("old", ("--session", "x"), "stand-in cannot resume a session (it offers neither session/resume nor"),
+        ("refuses", (), "the agent is not logged in (Authentication required): log in with it first"),
+        ("strange", (), "the agent speaks version 99 of the protocol; unhang speaks 1"),
+        ("endless", (), "the agent sent a line of more than 64 MiB before it answered session/prompt"),
+        ("quits", (), "stand-in ended while in a turn (exit code 7)"),
+        ("", ("--model", "x"), "stand-in lets nobody choose a model"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    bench: Bench, behaviour: str, words: tuple[str, ...], message: str
+) -> None:
+    turn = run(bench, behaviour, *PATIENT, *words)
+    assert turn.code == 1
+    assert turn.result["stderr"].startswith(f"unhang: {message}")
+    assert len(turn.result["stderr"].splitlines()) == 1
+    assert turn.agent["error"]["message"].startswith(message)
+    assert turn.agent["budget"] is None
+
+
+def test_a_turn_that_ends_as_it_is_cancelled_is_not_followed_by_another(bench: Bench) -> None:
+    """The late cancel would hit the next turn of the session, so there is none."""
+    words = ("--idle", "90", "--hard", "60", "--first", "1", "--grace", "6", "--then", "the next one")
+    target = bench.folder / "lines"
+    turn = run(bench, "crossing", *words, "--record", target)
+    assert turn.code == 124
+    assert turn.steps()["cancel"] is True
+    sent = [json.loads(json.loads(line)["raw"]) for line in target.read_text().splitlines() if '"unhang"' in line]
+    methods = [message.get("method") for message in sent]
+    assert methods == ["initialize", "session/new", "session/prompt", "session/cancel"]
+
+
+def test_an_open_question_is_answered_before_the_turn_is_cancelled(bench: Bench) -> None:
+    """As the protocol wants it; this agent reads nothing else until it has its answer."""
+    target = bench.folder / "lines"
+    words = ("--command", shlex.join([sys.executable, str(STANDIN), "asks"]), "--permissions", "ask", "--grace", "20")
+    job = bench.begun("stand-in", "do it", *PATIENT, *words, "--record", target)
+    wait_until(lambda: any(event["phase"] == "needs_approval" for event in job.events()), "it asks")
+    bench.call("cancel", job.id)
+    assert job.result().status == "cancelled"
+    sent = [json.loads(json.loads(line)["raw"]) for line in target.read_text().splitlines() if '"unhang"' in line]
+    answer, cancel = sent[3], sent[4]
+    assert answer == {"jsonrpc": "2.0", "id": 101, "result": {"outcome": {"outcome": "cancelled"}}}
+    assert cancel["method"] == "session/cancel"
+    assert sent[5]["result"] == {"outcome": {"outcome": "cancelled"}}  # and so is the next one
+
+
+def test_idle_off_leaves_the_other_budgets(bench: Bench) -> None:
+    turn = run(bench, "waits", "--idle", "off", "--hard", "60", "--first", "1", "--grace", "6")
+    assert (turn.code, turn.agent["budget"]["name"], turn.agent["budget"]["limitMs"]) == (124, "first", 1000)
+
+
+def test_a_long_task_goes_by_stdin(bench: Bench) -> None:
+    turn = run(bench, "", task="x" * 125_000)
+    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
