@@ -13,9 +13,15 @@ def main() -> None:
     gc.disable()
     _open_standard_descriptors()
     try:
-        from unhang.faces.cli.main import run
+        if sys.argv[1:] == ["hook"]:
+            # it stands in a session's way: nothing else is loaded
+            from unhang.faces.cli.hook import serve
 
-        code = run(sys.argv[1:])
+            code = serve()
+        else:
+            from unhang.faces.cli.main import run
+
+            code = run(sys.argv[1:])
     except KeyboardInterrupt:  # so early that nothing has been started
         code = 130
     # Taking the interpreter apart costs more than everything above; nothing of ours needs it.

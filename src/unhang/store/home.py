@@ -33,15 +33,20 @@ def ensure(home: str) -> str:
     """Make the directories if need be, refuse them if they cannot be trusted, return the jobs folder."""
     jobs = os.path.join(home, JOBS)
     for folder in (home, jobs):
-        try:
-            trust(folder)
-        except FileNotFoundError:
-            try:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
-            except OSError as error:
-                raise StateError(f"cannot make the state directory {folder}: {error.strerror}") from None
-            trust(folder)
+        make(folder)
     return jobs
+
+
+def make(folder: str) -> None:
+    """One directory of ours, made if need be; StateError if it cannot be made or trusted."""
+    try:
+        trust(folder)
+    except FileNotFoundError:
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"cannot make the state directory {folder}: {error.strerror}") from None
+        trust(folder)
 
 
 def trust(folder: str) -> None:

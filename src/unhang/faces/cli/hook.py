@@ -1,0 +1,204 @@
+"""`unhang hook`: the command behind the hooks of Claude Code. Records what it is told; starts the watcher.
+
+A hook stands in the way of its session: this one is loaded before (and without) the rest of the command line, reads no
+longer than a moment, prints nothing that could be taken for a decision, and ends with 0 whatever happens.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+SUMMARY = "the command behind Claude Code's hooks: records what they tell (JSON on stdin); always ends with 0"
+
+# Claude writes and closes at once. On a machine under load it may take longer, and a call whose end was not heard looks
+# like a hang; but Claude's own patience with a hook is 5 s. Whoever has said all and does not close is not waited for.
+_QUIET = 3.0
+_LONGEST = 4.0
+_GLANCE = 0.1
+# What a tool gave back may be large. Of more than this only the ends are looked at.
+_MOST = 8 << 20
+_ENDS = 64 << 10
+# A watcher that cannot start is not tried again at every hook.
+_AGAIN = 30.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "environment: UNHANG_WATCH=off starts no watcher; UNHANG_HOME says where the streams are"
+
+
+def main(_args: argparse.Namespace) -> int:
+    return serve()
+
+
+def serve() -> int:
+    try:
+        payload = understood(*read(0))
+        _record(payload)
+    except (Exception, KeyboardInterrupt) as error:  # a hook that fails is a session that stumbles
+        _say(f"not recorded: {error}")
+    try:
+        if os.environ.get("TMUX_PANE") and os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
+            _start_watcher()
+    except (Exception, KeyboardInterrupt) as error:
+        _say(f"no watcher: {error}")
+    return 0
+
+
+def _say(text: str) -> None:
+    """Claude shows this only to somebody who debugs hooks."""
+    try:
+        os.write(2, f"unhang hook: {' '.join(text.split())[:300]}\n".encode())
+    except OSError:
+        pass
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def read(fd: int) -> tuple[bytes, bytes]:
+    """Everything up to the end of file; or, of too much, the beginning and the end."""
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    heard = begun = time.monotonic()
+    data, tail = bytearray(), b""
+    while time.monotonic() < min(begun + _LONGEST, heard + _QUIET):
+        if not poll.poll(_GLANCE * 1000):
+            if _is_whole(data):
+                break
+            continue
+        try:
+            chunk = os.read(fd, 1 << 18)
+        except OSError:
+            break
+        if not chunk:
+            break
+        heard = time.monotonic()
+        if len(data) < _MOST:
+            data += chunk
+        else:
+            tail = (tail + chunk)[-_ENDS:]
+    if not tail:
+        return bytes(data), b""
+    return bytes(data[:_ENDS]), tail
+
+
+def _is_whole(data: bytearray) -> bool:
+    return data.rstrip().endswith(b"}") and isinstance(_parsed(bytes(data)), dict)
+
+
+def _parsed(data: bytes) -> object:
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def understood(data: bytes, tail: bytes) -> dict[str, Any]:
+    """The payload. Of one that is too large, cut off or broken: what can be found at its ends."""
+    value = None if tail else _parsed(data)
+    if isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name in ("session_id", "transcript_path", "cwd", "hook_event_name", "tool_name"):
+        found[name] = _text_at(data, name, data.find(f'"{name}":'.encode()))
+    end = tail or data
+    found["tool_use_id"] = _text_at(end, "tool_use_id", end.rfind(b'"tool_use_id":'))  # behind what the tool gave back
+    return found
+
+
+def _text_at(data: bytes, name: str, at: int) -> str | None:
+    rest = data[at + len(name) + 3 :].lstrip() if at >= 0 else b""
+    end = rest.find(b'"', 1)
+    return rest[1:end].decode("utf-8", "replace") if rest.startswith(b'"') and end > 0 else None
+
+
+def _record(payload: dict[str, Any]) -> None:
+    from unhang.agents.claude_hooks import event_of
+    from unhang.store.sessionlog import SessionLog
+
+    event = event_of(payload, os.environ, _start_of(os.environ.get("CLAUDE_PID", "")))
+    SessionLog(event.get("sessionId", "")).append(event)
+
+
+def _start_of(pid: str) -> str | None:
+    """Field 22 of its stat, counted from the last `)`: a name may hold anything."""
+    if not pid.isdecimal():
+        return None
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            data = file.read(4096) or b""
+        return data[data.rindex(b")") + 2 :].split()[19].decode()
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+# --- the watcher --------------------------------------------------------------------------------------------
+
+
+def _start_watcher() -> None:
+    """Unless one runs, or is switched off, or was tried a moment ago. Costs one open and one lock when one runs."""
+    if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
+        return
+    from unhang.store import home as homes
+
+    home = homes.locate(os.environ)
+    folder = f"{home}/watch"
+    for place in (home, folder):
+        homes.make(place)
+    if _runs(f"{folder}/lock") or not _due(f"{folder}/asked"):
+        return
+    os.chdir("/")
+    for name in os.listdir("/proc/self/fd"):  # what Claude left open to us is not for a process that outlives it
+        if int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:
+                pass
+    null = os.open(os.devnull, os.O_RDWR)
+    words = [sys.executable, "-P", "-m", "unhang", "watch", "--background"]
+    same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
+    os.posix_spawn(sys.executable, words, _environment(), file_actions=same, setsid=True)
+
+
+def _environment() -> dict[str, str]:
+    """The watcher serves every session, so it takes over nothing of this one: no pane, no directories, no keys."""
+    ours = ("CLAUDE", "ANTHROPIC_", "TMUX", "UNHANG_JOB")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def _runs(lock: str) -> bool:
+    import fcntl
+
+    try:
+        fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _due(stamp: str) -> bool:
+    try:
+        if 0 <= time.time() - os.lstat(stamp).st_mtime < _AGAIN:
+            return False
+    except FileNotFoundError:
+        pass
+    os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    os.utime(stamp)
+    return True
