@@ -1,0 +1,66 @@
+"""What a session's machine can ask for."""
+
+from __future__ import annotations
+
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The steps, gentlest first.
+END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CLEAR, RESTART = (
+    "end_tree",
+    "kill_tree",
+    "leave_copy_mode",
+    "escape",
+    "clear",
+    "restart",
+)
+STEPS = (END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CLEAR, RESTART)
+
+PHASES = (
+    "found",
+    "busy",
+    "idle",
+    "waiting",
+    "background",
+    "unknown",
+    "warning",
+    "extended",
+    "hung",
+    "step",
+    "effect",
+    "held",
+    "restored",
+    "recovered",
+    "gave_up",
+    "gone",
+)
+
+
+class Say(Record):
+    """An event. `aloud`: a person should see it now (tmux message, notification)."""
+
+    phase: str
+    message: str
+    fields: dict[str, Any] = {}  # noqa: RUF012 - a default of a frozen record
+    aloud: bool = False
+
+
+class LookAtPane(Record):
+    pass
+
+
+class LookAtTree(Record):
+    call: str
+
+
+class Take(Record):
+    """Take this step, if at that very moment everything is still so; then tell `Done`."""
+
+    step: str
+    call: str = ""
+
+
+Action = Say | LookAtPane | LookAtTree | Take

@@ -1,0 +1,116 @@
+"""What the text of a pane shows. It is never believed alone: the status file says more, and more truly.
+
+    ✻ Shimmying… (5s · ↓ 16 tokens)
+    ──────────────
+    ❯ a draft                       the input box: between the last two rules
+    ──────────────
+      ⏸ manual mode on · esc to interrupt
+
+The text may carry SGR sequences (`capture-pane -e`): what is shown dim in the box is a hint of Claude Code's own, not
+somebody's draft.
+"""
+
+from __future__ import annotations
+
+import re
+
+from unhang.core.record import Record
+
+PROMPT, DIALOG, UNKNOWN = "prompt", "dialog", "unknown"
+
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_OTHER_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Za-z0-9]|.)")
+_RULE = re.compile(r"^\s*─{8,}")
+_MARK = re.compile(r"^\s*[❯>!#][\s\u00a0]?")
+_BACKGROUND = re.compile(r"Waiting for \d+ background agent")
+_DIALOG = re.compile(r"(?m)^\s*(?:│\s*)?❯\s*\d+\.\s|Enter to confirm|Esc to cancel|Enter to select")
+_TOKENS = re.compile(r"↓\s*([\d.,]+[kKmM]?) tokens")
+_QUEUED = "Press up to edit queued messages"
+
+
+class Screen(Record):
+    kind: str = UNKNOWN
+    busy: bool = False  # "esc to interrupt" stands there; its absence says nothing
+    background: bool = False  # a free prompt that waits for agents in the background
+    insert: bool = False  # vim mode, INSERT
+    queued: bool = False
+    draft: str = ""
+    tokens: str = ""  # the counter beside the spinner: it grows while an answer is written
+
+
+def read(text: str) -> Screen:
+    lines = [_plain(line) for line in text.splitlines()]
+    rules = [i for i, (line, _) in enumerate(lines) if _RULE.match(line)]
+    whole = "\n".join(line for line, _ in lines)
+    if len(rules) < 2:
+        return Screen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
+    top, bottom = rules[-2], rules[-1]
+    box = lines[top + 1 : bottom]
+    if not box or not _MARK.match(box[0][0]) or _is_choice(box[0][0]):
+        return Screen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
+    footer = "\n".join(line for line, _ in lines[bottom + 1 :])
+    if "Esc to cancel" in footer or "Enter to confirm" in footer:
+        return Screen(kind=DIALOG)
+    above = "\n".join(line for line, _ in lines[max(0, top - 12) : top])
+    queued = any(_QUEUED in line for line, _ in lines[max(0, top - 12) : bottom + 1])
+    return Screen(
+        kind=PROMPT,
+        busy="esc to interrupt" in footer,
+        background=bool(_BACKGROUND.search(above)),
+        insert="-- INSERT --" in footer,
+        queued=queued,
+        draft=_draft(box),
+        tokens=(_TOKENS.findall(above) or [""])[-1],
+    )
+
+
+def _is_choice(line: str) -> bool:
+    return re.match(r"^\s*❯\s*\d+\.\s", line) is not None
+
+
+def _draft(box: list[tuple[str, str]]) -> str:
+    whole, solid = _text([line for line, _ in box]), _text([line for _, line in box])
+    # the cursor stands on the first letter of a hint and shows it solid
+    return "" if whole == _QUEUED or (len(solid) <= 1 and len(whole) > 1) else solid
+
+
+def _text(lines: list[str]) -> str:
+    first = _MARK.sub("", lines[0], count=1)
+    rest = [line[2:] if line.startswith("  ") else line for line in lines[1:]]
+    return "\n".join(line.rstrip().replace("\u00a0", " ") for line in [first, *rest]).strip()
+
+
+def _plain(line: str) -> tuple[str, str]:
+    """The line without its colours; and the same without what is dim."""
+    whole: list[str] = []
+    solid: list[str] = []
+    dim = False
+    at = 0
+    for found in _SGR.finditer(line):
+        piece = _OTHER_ESCAPES.sub("", line[at : found.start()])
+        whole.append(piece)
+        if not dim:
+            solid.append(piece)
+        dim = _dim_after(found.group(1), dim)
+        at = found.end()
+    piece = _OTHER_ESCAPES.sub("", line[at:])
+    whole.append(piece)
+    if not dim:
+        solid.append(piece)
+    return "".join(whole), "".join(solid)
+
+
+def _dim_after(codes: str, dim: bool) -> bool:
+    words = codes.replace(":", ";").split(";")
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if word in ("38", "48", "58"):  # a colour: its numbers are no attributes
+            i += 3 if words[i + 1 : i + 2] == ["5"] else 5
+            continue
+        if word == "2":
+            dim = True
+        elif word in ("", "0", "22"):
+            dim = False
+        i += 1
+    return dim

@@ -1,0 +1,84 @@
+"""Hooks and status files → facts, with times that a wall clock cannot spoil.
+
+What is seen as it happens has the monotonic time of its arrival. What had happened before the watcher came has only
+wall-clock stamps. They are believed as far as the wall clock can be shown not to have been set since the session
+began: its start is known by both clocks, the wall's (`startedAt`) and the kernel's (start ticks). If these disagree,
+everything counts from now on: a hang is then noticed later, and nothing that is healthy is touched.
+"""
+
+from __future__ import annotations
+
+from unhang.agents.session import facts
+from unhang.procs import clock
+from unhang.watch import identity
+from unhang.watch.finding import StatusFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Between the start of the process and the moment it calls its start.
+_DIFFERENCE = 30.0
+
+
+def trusted(status: StatusFile | None) -> bool:
+    if status is None or not status.started:
+        return False
+    return abs((clock.wall() - status.started / 1000) - identity.age(status.start)) < _DIFFERENCE
+
+
+def hook(event: dict[str, Any], at: float) -> facts.Hook:
+    given = event.get("toolInput")
+    tasks = event.get("backgroundTasks")
+    return facts.Hook(
+        method=_text(event, "method"),
+        at=at,
+        tool=_text(event, "toolName"),
+        call=_text(event, "toolUseId"),
+        given=given if isinstance(given, dict) else {},
+        agent=_text(event, "agentId"),
+        background=_running(tasks) if isinstance(tasks, list) else None,
+        source=_text(event, "source") or _text(event, "reason"),
+    )
+
+
+def _running(tasks: list[Any]) -> int:
+    return sum(not isinstance(task, dict) or task.get("status", "running") == "running" for task in tasks)
+
+
+def _text(event: dict[str, Any], name: str) -> str:
+    found = event.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def wall_of(event: dict[str, Any]) -> float:
+    """Seconds; 0 if it cannot be read."""
+    try:
+        return clock.parse(str(event.get("ts")))
+    except ValueError:
+        return 0.0
+
+
+def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
+    """What had happened before we came, in its order, the status at its place among the hooks."""
+    now, wall = clock.monotonic(), clock.wall()
+    believe = trusted(status)
+
+    def when(stamp: float) -> float:
+        return min(now, max(born, now - (wall - stamp))) if believe else now
+
+    told: list[facts.Fact] = []
+    pending = (
+        None
+        if status is None
+        else facts.Status(status.status, status.stamp, when(status.stamp / 1000), status.waiting_for)
+    )
+    for event in events:
+        stamp = wall_of(event)
+        if pending is not None and status is not None and stamp >= status.stamp / 1000:
+            told.append(pending)
+            pending = None
+        told.append(hook(event, when(stamp)))
+    if pending is not None:
+        told.append(pending)
+    return told

@@ -1,0 +1,154 @@
+"""Calls of tmux, each bounded in time. A server that does not answer is left alone for a while."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from unhang.core.record import Record
+from unhang.procs import clock
+
+TIMEOUT = 3.0
+# A server that hung once costs everybody TIMEOUT again at each try.
+PAUSE = 60.0
+_SEP = "\x1f"
+_FIELDS = (
+    "pid",
+    "pane_id",
+    "pane_pid",
+    "pane_dead",
+    "pane_in_mode",
+    "pane_tty",
+    "pane_width",
+    "pane_height",
+)
+_CLIENT = "client:"
+
+
+class TmuxError(Exception):
+    """One line; `gone`: the server or the pane is not there."""
+
+    def __init__(self, message: str, *, gone: bool = False) -> None:
+        super().__init__(message)
+        self.gone = gone
+
+
+class Address(Record):
+    """A pane of one certain server."""
+
+    socket: str
+    server: int  # its pid
+    pane: str
+
+    @classmethod
+    def of(cls, tmux: str, pane: str) -> Address | None:
+        """From $TMUX (`/tmp/tmux-0/default,1234,0`) and $TMUX_PANE."""
+        socket, _, rest = tmux.rpartition(",")
+        socket, _, server = socket.rpartition(",")
+        if not socket.startswith("/") or not server.isdecimal() or not rest.lstrip("-").isdecimal():
+            return None
+        if not pane.startswith("%") or not pane[1:].isdecimal():
+            return None
+        return cls(socket, int(server), pane)
+
+
+class Seen(Record):
+    server: int
+    pane: str
+    pane_pid: int
+    dead: bool
+    in_mode: bool
+    tty: str
+    clients: list[tuple[int, str]]  # last activity (wall clock, seconds), the pane in front of it
+    text: str
+
+
+class Tmux:
+    """All servers, by socket."""
+
+    def __init__(self, program: str = "tmux") -> None:
+        self._program = program
+        self._paused: dict[str, float] = {}
+
+    def call(self, socket: str, *words: str, timeout: float = TIMEOUT) -> str:
+        now = clock.monotonic()
+        if self._paused.get(socket, 0.0) > now:
+            raise TmuxError("its tmux server does not answer")
+        env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+        command = [self._program, "-S", socket, *words]  # none of our commands starts a server
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, env=env
+            )
+        except subprocess.TimeoutExpired:
+            self._paused[socket] = clock.monotonic() + PAUSE
+            raise TmuxError("its tmux server does not answer") from None
+        except OSError as error:
+            raise TmuxError(f"tmux cannot be run: {error.strerror}", gone=True) from None
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            text = said[-1] if said else f"exit code {done.returncode}"
+            gone = "no server" in text or "can't find" in text or "error connecting" in text or "lost server" in text
+            raise TmuxError(f"tmux: {text}", gone=gone)
+        return done.stdout.decode("utf-8", "replace")
+
+    def look(self, address: Address) -> Seen:
+        """The pane, who sits before it, and what it shows: one call."""
+        form = _SEP.join(f"#{{{name}}}" for name in _FIELDS)
+        clients = f"{_CLIENT}#{{client_activity}} #{{pane_id}}"
+        # fmt: off
+        out = self.call(
+            address.socket,
+            "display-message", "-p", "-t", address.pane, form, ";",
+            "list-clients", "-F", clients, ";",
+            "capture-pane", "-e", "-p", "-t", address.pane,
+        )
+        # fmt: on
+        first, _, rest = out.partition("\n")
+        values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
+        sat: list[tuple[int, str]] = []
+        while rest.startswith(_CLIENT):
+            line, _, rest = rest.partition("\n")
+            activity, _, pane = line.removeprefix(_CLIENT).partition(" ")
+            sat.append((int(activity) if activity.isdecimal() else 0, pane))
+        try:
+            return Seen(
+                int(values["pid"]),
+                values["pane_id"],
+                int(values["pane_pid"] or 0),
+                values["pane_dead"] == "1",
+                values["pane_in_mode"] not in ("", "0"),
+                values["pane_tty"],
+                sat,
+                rest,
+            )
+        except (KeyError, ValueError):
+            raise TmuxError("tmux's answer cannot be read") from None
+
+    def send(self, address: Address, pane_pid: int, *keys: str, in_mode: bool = False) -> bool:
+        """Keys, if the server finds at that moment that the pane is still the one that was looked at."""
+        quoted = " ".join(_quoted(key) for key in keys)
+        return self._if_same(address, pane_pid, f"send-keys -t {address.pane} {quoted}", in_mode=in_mode)
+
+    def _if_same(self, address: Address, pane_pid: int, command: str, *, in_mode: bool) -> bool:
+        mode = "#{?pane_in_mode,1,0}" if in_mode else "#{?pane_in_mode,0,1}"
+        same = f"#{{&&:#{{==:#{{pid}},{address.server}}},#{{==:#{{pane_pid}},{pane_pid}}}}}"
+        condition = f"#{{&&:{same},#{{&&:#{{?pane_dead,0,1}},{mode}}}}}"
+        command = f"{command} ; display-message -p sent"
+        out = self.call(
+            address.socket, "if-shell", "-F", "-t", address.pane, condition, command, "display-message -p not-sent"
+        )
+        return out.strip() == "sent"
+
+    def show(self, address: Address, text: str) -> None:
+        """In the status line of whoever sits before it; a key takes it away, and is not lost."""
+        words = ("-t", address.pane, text.replace("#", "##").replace("%", "%%"))
+        try:
+            self.call(address.socket, "display-message", "-d", "8000", *words)
+        except TmuxError:  # before tmux 3.2 there is no -d
+            self.call(address.socket, "display-message", *words)
+
+
+def _quoted(word: str) -> str:
+    """For tmux's own parser: in single quotes nothing is special but the quote itself."""
+    return "'" + word.replace("'", "'\\''") + "'"
