@@ -1,0 +1,34 @@
+"""The agent events of a job → what of Claude a caller wants to know: the session, the result, the tokens, the error."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_KEPT = (
+    "sessionId", "result", "isError", "terminalReason", "costUsd", "numTurns", "permissionDenials", "results", "usage",
+    "error", "cause", "suggestions", "model", "claudeVersion",
+)  # fmt: skip
+# what one `result` says belongs together: a later one replaces all of it
+_OF_A_RESULT = ("result", "isError", "terminalReason", "costUsd", "numTurns", "permissionDenials", "error")
+
+
+def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """`sessionId` is null if there never was a session; `isError` is null if no turn came to its end."""
+    nothing: dict[str, Any] = {"sessionId": None, "result": None, "isError": None, "terminalReason": None}
+    nothing |= {"usage": None, "costUsd": None, "numTurns": None, "permissionDenials": [], "error": None}
+    found = dict(nothing)
+    for event in events:
+        if event.get("type") == "job/started":  # or a further attempt, with a session of its own
+            found = dict(nothing)
+        if event.get("type") != "agent" or event.get("agentId"):
+            continue
+        if event.get("phase") == "warning":  # a retry or a denial is not yet how it ended
+            found["sessionId"] = event.get("sessionId") or found["sessionId"]
+            continue
+        if event.get("isError") is not None:
+            found |= {name: nothing[name] for name in _OF_A_RESULT}
+        found |= {name: event[name] for name in _KEPT if event.get(name) is not None}
+    return found

@@ -1,0 +1,63 @@
+"""What `unhang claude run`, `resume` and `status` do: words → a plan → a job; or a look at what is installed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from unhang.drivers.claude_plan import FROM_STDIN, Plan
+from unhang.errors import UsageError
+from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
+from unhang.faces.cli.codex_watch import Foreground
+from unhang.jobs import clauding
+from unhang.jobs.request import split_pairs
+
+# they are the driver's own: Claude would answer in another way, or without a way to interrupt it
+_OURS = frozenset({"-p", "--print", "--output-format", "--input-format", "--resume", "-r", "--continue", "-c", "--bg"})
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.claude_verb == "status":
+        from unhang.faces.cli import claude_status
+
+        return claude_status.main(args)
+    prepared, data = clauding.prepared(
+        _plan(args),
+        asked_of(args),
+        cwd=args.cd,
+        policy=args.policy,
+        foreground=args.wait,
+        retry=args.retry,
+        labels=split_pairs("--label", args.label),
+    )
+    if args.wait:
+        watched = Foreground(quiet=args.quiet, shown=clauding.shown)
+        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+    return in_the_background(prepared, data, as_json=args.json, shown=clauding.shown)
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    more = tuple(getattr(args, "command", None) or ())
+    taken = [name for word in more if (name := word.partition("=")[0]) in _OURS]
+    if taken:
+        raise UsageError(f"{taken[0]} cannot be passed on to claude: unhang sets it itself")
+    return Plan(
+        task=sys.stdin.read() if args.task == FROM_STDIN else args.task,
+        claude=clauding.find_claude(args.claude),
+        session=clauding.session_of(args.resume) if args.resume else None,
+        model=args.model,
+        effort=args.effort,
+        permission_mode=args.permission_mode,
+        allowed_tools=tuple(args.allowed_tools),
+        mcp_config=tuple(_absolute(entry) for entry in args.mcp_config),
+        tool_limit=plain("--tool-limit", args.tool_limit),
+        linger=plain("--linger", args.linger) or 10.0,
+        record=None if args.record is None else os.path.abspath(args.record),
+        more=more,
+    )
+
+
+def _absolute(config: str) -> str:
+    """A file as seen from here; JSON stays as it is."""
+    return config if config.lstrip().startswith("{") else os.path.abspath(os.path.expanduser(config))

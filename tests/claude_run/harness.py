@@ -1,0 +1,111 @@
+"""Drives the real `unhang claude run` with the real Claude Code and a fake model, in folders of a test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.claude_run import recordings
+from tests.engine.harness import Done
+from tests.fakes.anthropic_messages import FakeAnthropic
+from tests.jobs.harness import Jobs
+from tests.mcp import programs
+from unhang.jobs.handle import Job
+
+KEY = "sk-ant-dummy-0000000000000000000000000000"
+SLOW_MCP = Path(__file__).resolve().parent.parent / "claude" / "slow_mcp.py"
+# Generous: a loaded machine may need seconds to start a program of 366 MB.
+PATIENT = ("--idle", "90", "--hard", "100", "--grace", "10")
+SHORT = ("--idle", "8", "--hard", "100", "--stall", "2", "--grace", "10")
+BASH = ("--allowed-tools", "Bash")
+
+
+class Bench(Jobs):
+    def __init__(self, folder: Path, fake: FakeAnthropic) -> None:
+        super().__init__(folder)
+        self.fake = fake
+        self.config = folder / "claude-config"
+        self.workspace = folder / "workspace"
+        for place in (self.config, self.workspace, folder / "user", folder / "tmp"):
+            place.mkdir()
+        for name in [name for name in self.env if name.startswith(("CLAUDE", "ANTHROPIC_", "BASH_", "MCP_", "API_"))]:
+            del self.env[name]
+        self.env |= {
+            "HOME": str(folder / "user"),
+            "TMPDIR": str(folder / "tmp"),
+            "CLAUDE_CONFIG_DIR": str(self.config),
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{fake.port}",
+            "ANTHROPIC_API_KEY": KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "60000",  # else a busy machine has its tools only in the second turn
+            "UNHANG_CLAUDE": str(programs.CLAUDE),
+            "UNHANG_WATCH": "off",
+        }
+
+    def claude(self, verb: str, *words: object, record: str = "", timeout: float = 110) -> Done:
+        """`unhang claude VERB …` to its end; `record`: the name of the recording that is made of it."""
+        target = self.folder / f"{record}.ndjson"
+        more = ("--record", str(target)) if record else ()
+        done = self.call("claude", verb, *more, *words, timeout=timeout, cwd=self.workspace)
+        if record and os.environ.get("UPDATE_RECORDINGS"):
+            recordings.keep(record, target, self.folder)
+        return done
+
+    def turn(self, task: str, *words: object, record: str = "") -> Turn:
+        """`unhang claude run --wait --json`."""
+        return Turn(self, self.claude("run", task, "--wait", "--json", *words, record=record))
+
+    def begun(self, task: str, *words: object) -> Job:
+        """`unhang claude run` in the background."""
+        done = self.claude("run", task, *words)
+        assert done.code == 0, done.err
+        return self.handle(done.out.decode().strip())
+
+    def slow_mcp(self) -> str:
+        """The configuration of a server whose tool `hang` never answers."""
+        file = self.folder / "mcp.json"
+        server = {"command": sys.executable, "args": [str(SLOW_MCP)]}
+        file.write_text(json.dumps({"mcpServers": {"slow": server}}))
+        return str(file)
+
+
+class Turn:
+    """How a task went: the exit code, the result, the events."""
+
+    def __init__(self, bench: Bench, done: Done) -> None:
+        self.code = done.code
+        self.err = done.err.decode()
+        assert done.out, done.err
+        self.result: dict[str, Any] = json.loads(done.out)
+        self.claude: dict[str, Any] = self.result["claude"]
+        self.job = bench.handle(self.result["jobId"])
+        self.events = self.job.events()
+
+    @property
+    def agent(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == "agent"]
+
+    @property
+    def phases(self) -> list[str]:
+        return [str(event["phase"]) for event in self.agent]
+
+    def said(self, pattern: str, phase: str | None = None) -> dict[str, Any]:
+        for event in self.agent:
+            if re.search(pattern, event["message"]) and phase in (None, event["phase"]):
+                return event
+        raise AssertionError(f"nothing like {pattern!r} ({phase}) among {[e['message'] for e in self.agent]}")
+
+    def steps(self) -> dict[str, bool]:
+        return steps(self.events)
+
+
+def steps(events: list[dict[str, Any]]) -> dict[str, bool]:
+    """The ladder: which steps were taken, and which had an effect."""
+    return {event["step"]: event["done"] for event in events if event["type"] == "agent" and "step" in event}

@@ -1,0 +1,114 @@
+"""The plugin in the real Claude Code: valid, installable from the repository, at work in a session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.claude_run.harness import BASH, PATIENT, Bench, Turn
+from tests.mcp import programs
+from tests.plugin.places import COMMANDS, PLUGIN, ROOT, with_unhang, without_unhang
+from unhang.store.sessionlog import SessionLog
+
+
+def claude(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(programs.CLAUDE), *words],
+        env=bench.env,
+        cwd=bench.workspace,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def session(bench: Bench, task: str, *words: str) -> tuple[Turn, dict[str, Any]]:
+    """A task in a headless session with the plugin; how it went, and what Claude said of itself at its start."""
+    record = bench.folder / "record.ndjson"
+    turn = bench.turn(task, *PATIENT, "--record", str(record), *words)
+    lines = [json.loads(line)["line"] for line in record.read_text().splitlines()]
+    return turn, next(line for line in lines if line.get("subtype") == "init")
+
+
+def recorded(bench: Bench, turn: Turn) -> list[dict[str, Any]]:
+    return SessionLog(turn.claude["sessionId"], str(bench.home)).read()
+
+
+@pytest.mark.parametrize("place", [ROOT, PLUGIN], ids=["marketplace", "plugin"])
+def test_it_is_valid_by_the_strictest_measure(bench: Bench, place: Path) -> None:
+    done = claude(bench, "plugin", "validate", "--strict", str(place))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_installed_from_the_repository_and_works(bench: Bench) -> None:
+    bench.env["PATH"] = with_unhang(bench.folder / "bin")
+    added = claude(bench, "plugin", "marketplace", "add", str(ROOT))
+    assert added.returncode == 0, added.stdout + added.stderr
+    installed = claude(bench, "plugin", "install", "unhang@unhang")
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    turn, init = session(bench, "fake: bash echo hi", *BASH)
+    assert turn.code == 0, turn.result
+    # its commands and its agent are known
+    assert {f"unhang:{file.stem}" for file in COMMANDS} <= set(init["slash_commands"])
+    assert "unhang:codex-rescue" in init["agents"]
+    # its server is connected
+    servers = {server["name"]: server["status"] for server in init["mcp_servers"]}
+    assert servers["plugin:unhang:unhang"] == "connected"
+    # its hooks have told of the session
+    told = [event["method"] for event in recorded(bench, turn)]
+    assert told[0] == "SessionStart"
+    assert told.index("UserPromptSubmit") < told.index("PreToolUse") < told.index("PostToolUse") < told.index("Stop")
+    assert told[-1] == "SessionEnd"
+    call = next(event for event in recorded(bench, turn) if event["method"] == "PreToolUse")
+    assert (call["toolName"], call["attended"]) == ("Bash", False)
+
+
+def test_a_command_expands_and_its_calls_need_no_further_permission(bench: Bench) -> None:
+    bench.env["PATH"] = with_unhang(bench.folder / "bin")
+    turn, _ = session(bench, "/unhang:status fake: bash unhang ps --all", "--", "--plugin-dir", str(PLUGIN))
+    assert turn.code == 0, turn.result
+    asked = bench.fake.requests[0]
+    assert "unhang status JOB --json" in asked.text
+    assert turn.claude["permissionDenials"] == []
+    assert turn.said("^Running: unhang ps --all")
+    assert turn.said("^Done: unhang ps --all")
+    assert turn.job.id in turn.result["stdout"], "the job that it runs in is listed"
+
+
+def test_its_server_answers_in_the_session(bench: Bench) -> None:
+    bench.env["PATH"] = with_unhang(bench.folder / "bin")
+    task = "fake: tool mcp__plugin_unhang_unhang__list {}"
+    turn, _ = session(bench, task, "--allowed-tools", "mcp__plugin_unhang_unhang", "--", "--plugin-dir", str(PLUGIN))
+    assert turn.code == 0, turn.result
+    assert turn.said("^Done: ")
+    assert turn.job.id in turn.result["stdout"]
+
+
+def test_a_session_without_unhang_is_not_disturbed(bench: Bench) -> None:
+    """unhang itself only drives this session; on Claude's own PATH there is none."""
+    bench.env["PATH"] = without_unhang(bench.folder / "bin")
+    turn, init = session(bench, "fake: bash echo hi", *BASH, "--", "--plugin-dir", str(PLUGIN))
+    assert turn.code == 0, turn.result
+    assert turn.result["stdout"] == "pong after tool: hi\n"
+    assert turn.claude["permissionDenials"] == []
+    assert "unhang:status" in init["slash_commands"]
+    assert recorded(bench, turn) == []
+
+
+def test_the_same_hooks_by_the_settings_and_gone_again(bench: Bench) -> None:
+    settings = bench.config / "settings.json"
+    settings.write_text('{"model": "claude-opus-5-5"}')
+    installed = bench.call("claude", "install", "--yes")
+    assert installed.code == 0, installed.err
+    turn, _ = session(bench, "fake: bash exit 3", *BASH)
+    told = [event["method"] for event in recorded(bench, turn)]
+    for name in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "Stop", "SessionEnd"):
+        assert told.count(name) == 1, told
+    assert bench.call("claude", "uninstall", "--yes").code == 0
+    assert settings.read_text() == '{"model": "claude-opus-5-5"}'

@@ -1,0 +1,155 @@
+"""What is in the plugin, without Claude: hooks, wrappers, and every command line in its texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.places import AGENTS, COMMANDS, HOOK, MCP, PLUGIN, ROOT, program, with_unhang, without_unhang
+from unhang.agents import claude_settings
+from unhang.faces.cli import main as cli
+from unhang.faces.cli.parsing import load, parser_of
+
+NAMES = {"run", "events", "status", "result", "cancel", "diagnose", "rescue", "compact"}
+
+
+def front(file: Path) -> dict[str, str]:
+    """The front matter; one line a key here."""
+    _, head, _ = file.read_text().split("---\n", 2)
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in head.splitlines())}
+
+
+def calls() -> list[tuple[str, str]]:
+    """Every call of unhang in a block of shell or between backticks."""
+    found: list[tuple[str, str]] = []
+    for file in (*COMMANDS, *AGENTS, PLUGIN / "README.md"):
+        text = file.read_text()
+        blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+        lines = [line.strip() for block in blocks for line in block.splitlines()]
+        spans = re.findall(r"`(unhang [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.S).replace("\n  ", " "))
+        found += [(file.name, " ".join(line.split())) for line in (*lines, *spans) if line.startswith("unhang ")]
+    return found
+
+
+def test_all_commands_are_there_and_described() -> None:
+    assert {file.stem for file in COMMANDS} == NAMES
+    for file in COMMANDS:
+        head = front(file)
+        assert head["description"]
+        assert head["allowed-tools"] == "Bash(unhang:*)", "what its calls need, and nothing else"
+        assert "$ARGUMENTS" in file.read_text()
+    (agent,) = AGENTS
+    assert front(agent)["name"] == "codex-rescue"
+
+
+@pytest.mark.parametrize(("file", "line"), calls())
+def test_every_call_in_the_texts_can_be_parsed(file: str, line: str) -> None:
+    words = shlex.split(line)[1:]
+    assert words[0] in cli.COMMANDS, file
+    if "--" in words:
+        words = words[: words.index("--")]
+    parser_of(words[0], load(cli.COMMANDS[words[0]]), "").parse(words[1:])
+
+
+def test_the_texts_hold_calls_of_every_kind() -> None:
+    """Or the test above would check nothing."""
+    kinds = {tuple(line.split()[1:3]) if line.split()[1] == "codex" else line.split()[1] for _, line in calls()}
+    assert kinds >= {"run", "start", "events", "status", "result", "cancel", "diagnose", "send", "extend", "wait", "ps"}
+    assert {kind[1] for kind in kinds if isinstance(kind, tuple)} >= {"run", "resume", "review", "compact", "recover"}
+
+
+def test_rescue_is_in_the_background_and_polls_from_a_cursor() -> None:
+    lines = [line for file, line in calls() if file == "rescue.md"]
+    (start,) = [line for line in lines if line.startswith("unhang codex run")]
+    assert "--wait" not in start
+    assert any(line.startswith("unhang events JOB --after-seq") for line in lines)
+
+
+def test_the_hooks_are_those_of_unhang_claude_install() -> None:
+    found = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    assert found == claude_settings.hooks('"${CLAUDE_PLUGIN_ROOT}"/hooks/unhang-hook')
+    asked = "PreToolUse PostToolUse PostToolUseFailure PermissionRequest UserPromptSubmit Stop StopFailure"
+    asked += " SubagentStart SubagentStop SessionStart SessionEnd Notification"
+    asked += " PostToolBatch"  # nothing else tells of the end of a call that was refused
+    assert set(found) == set(asked.split())
+
+
+def test_versions_are_the_package_s() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    market: dict[str, Any] = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
+    plugin = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
+    assert plugin["version"] == version
+    assert market["metadata"]["version"] == version
+    assert [entry["version"] for entry in market["plugins"]] == [version]
+
+
+# --- the wrappers -------------------------------------------------------------------------------------------
+
+
+def call(file: Path, path: str, home: Path) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": path, "HOME": str(home), "UNHANG_HOME": str(home / "state"), "UNHANG_WATCH": "off"}
+    return subprocess.run([str(file)], env=env, input="{}", capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_without_unhang_a_hook_is_silent_and_fine(tmp_path: Path) -> None:
+    done = call(HOOK, without_unhang(tmp_path / "bin"), tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_python_without_unhang_is_fine_too(tmp_path: Path) -> None:
+    path = without_unhang(tmp_path / "bin")
+    program(tmp_path / "bin", "python3", "#!/bin/sh\necho 'No module named unhang' >&2\nexit 1\n")
+    done = call(HOOK, path, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("code", [1, 2, 125])
+def test_an_unhang_that_fails_does_not_block_the_session(tmp_path: Path, code: int) -> None:
+    """Claude takes exit code 2 for a veto, and words on stdout for a decision."""
+    path = without_unhang(tmp_path / "bin")
+    program(tmp_path / "bin", "unhang", f"#!/bin/sh\necho 'no such command: hook'\nexit {code}\n")
+    done = call(HOOK, path, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_unhang_is_found_in_the_usual_place_beside_the_path(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    program(tmp_path / ".local" / "bin", "unhang", f'#!/bin/sh\necho "$@" >> {seen}\n')
+    path = without_unhang(tmp_path / "bin")
+    assert call(HOOK, path, tmp_path).returncode == 0
+    assert call(MCP, path, tmp_path).returncode == 0
+    assert seen.read_text() == "hook\nmcp\n"
+
+
+def test_python_is_the_last_resort(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    path = without_unhang(tmp_path / "bin")
+    program(tmp_path / "bin", "python3", f'#!/bin/sh\necho "$@" >> {seen}\n')
+    assert call(HOOK, path, tmp_path).returncode == 0
+    assert call(MCP, path, tmp_path).returncode == 0
+    assert seen.read_text() == "-P -m unhang hook\n-P -c import unhang\n-P -m unhang mcp\n"
+
+
+def test_a_missing_server_is_one_clear_line(tmp_path: Path) -> None:
+    done = call(MCP, without_unhang(tmp_path / "bin"), tmp_path)
+    assert done.returncode == 127
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "pip install 'unhang[mcp]'" in line
+
+
+def test_the_real_hook_is_reached(tmp_path: Path) -> None:
+    path = with_unhang(tmp_path / "bin")
+    env = {"PATH": path, "HOME": str(tmp_path), "UNHANG_HOME": str(tmp_path / "state"), "UNHANG_WATCH": "off"}
+    given = json.dumps({"session_id": "abc-1", "hook_event_name": "Stop"})
+    done = subprocess.run([str(HOOK)], env=env, input=given, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+    (event,) = (tmp_path / "state" / "sessions" / "abc-1" / "events.ndjson").read_text().splitlines()
+    assert json.loads(event)["method"] == "Stop"
