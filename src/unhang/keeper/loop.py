@@ -86,7 +86,7 @@ class Loop:
         self._life_at = clock.wall()
         self._settled: act.Settle | None = None
         self._tree_gone = self._pipes_closed = self._held = False
-        self._prompted = False
+        self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
         self._was_alive = True
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
 
@@ -195,7 +195,7 @@ class Loop:
         for said in agent.hear():
             now = clock.monotonic()
             if said.get("alive"):
-                self._life_at = clock.wall()
+                self._life_at, self._told = clock.wall(), False
                 self.dog.tell(fact.AgentMoved(), now)
             if "window" in said:
                 idle = said["window"]
@@ -203,6 +203,8 @@ class Loop:
                 self.dog.tell(fact.Window(float(idle) if usable else None), now)
             event = agentline.event_of(said)
             if event is not None:
+                if isinstance(event.get("diagnosis"), dict):  # the kernel only sees an event loop
+                    self.diagnosis, self._told = event["diagnosis"], True
                 self._record(event)
 
     def _tell_held(self) -> None:
@@ -233,6 +235,9 @@ class Loop:
                         self._drain(stream, rest=True)
                     if stream.store.total == before:
                         break
+            for _ in range(_LAST_READS):  # the last words of a driver say how it went
+                if self.agent is not None and self.agent.open:
+                    self._hear_agent(self.agent)
             self.dog.tell(fact.TreeGone(), clock.monotonic())
 
     # --- judging and acting ---------------------------------------------------------------------------------
@@ -274,7 +279,7 @@ class Loop:
             looked = self._looks.cheap()
         else:
             looked, diagnosis = self._looks.full(self._screen())
-            self.diagnosis = diagnosis or self.diagnosis
+            self.diagnosis = (None if self._told else diagnosis) or self.diagnosis
             if not looked.alive and self._looks.moving:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
             if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
@@ -383,6 +388,8 @@ class Loop:
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """What follows from the diagnosis, for the last event."""
+        if self.spec.kind == AGENT:
+            return {}  # its driver has said what can be done; the kernel only sees an event loop
         given: dict[str, Any] = {"suggestions": self._looks.suggestions(reason)}
         if self._looks.retryable is not None:
             given["retryable"] = self._looks.retryable
