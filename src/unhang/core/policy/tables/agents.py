@@ -98,8 +98,14 @@ AGENTS: dict[str, str] = {
     "jules": "agent-cloud: .",
     # this program's own faces
     "unhang": """
+        ~ --sandbox --permission-mode --model --effort --idle --hard --stall --warn --grace --cd --cwd --label
         quick: .
-        server: mcp, acp, web, worker, watch, events --follow, logs -f
+        server: mcp, acp, web, worker, watch, events --follow, events -f, logs -f, logs --follow
         default: run, wait
+        agent-write: codex run, codex resume, codex review, codex recover, claude run, claude resume, agent run
+        agent-read-only: codex run --sandbox=read-only, codex resume --sandbox=read-only, codex compact
+        agent-read-only: claude run --permission-mode=plan, claude resume --permission-mode=plan
+        agent-cloud: codex cloud
+        quick: mcp install, mcp config, watch install, watch uninstall, watch status
     """,
 }
