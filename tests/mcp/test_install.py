@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from unhang.core.jsonc import insert, parse
 from unhang.errors import UsageError
 from unhang.faces.mcp import clients, install
-from unhang.faces.mcp.jsonc import insert, parse
 
 NAMES = ["claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "zed"]
 COMMAND = ["/opt/unhang/bin/unhang", "mcp"]

@@ -78,11 +78,15 @@ def command_of(item: Message) -> str:
 def phase_of(item: Message) -> str:
     kind = kind_of(item)
     if kind == "commandExecution":
-        # `/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check` does not
-        first, *rest = command_of(item).split()[:6] or [""]
-        words = [first.rpartition("/")[2], *(part for word in rest if "/" not in word for part in word.split(":"))]
-        return "verifying" if any(word in _CHECKS for word in words) else "running"
+        return phase_of_command(command_of(item))
     return _PHASES.get(kind, "unknown")
+
+
+def phase_of_command(line: str) -> str:
+    """`/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check` does not."""
+    first, *rest = line.split()[:6] or [""]
+    words = [first.rpartition("/")[2], *(part for word in rest if "/" not in word for part in word.split(":"))]
+    return "verifying" if any(word in _CHECKS for word in words) else "running"
 
 
 def from_the_model(item: Message) -> bool:

@@ -6,27 +6,23 @@ import argparse
 import os
 import sys
 
-from unhang.core import outcome
 from unhang.core.policy.model import Asked
 from unhang.core.spec import INHERIT
 from unhang.drivers import codex_plan
 from unhang.drivers.codex_plan import Plan
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import UsageError
 from unhang.faces.cli import common
+from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
 from unhang.faces.cli.codex_watch import Foreground
-from unhang.jobs import codexing, maintenance
-from unhang.jobs.background import wait_until_started
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs import codexing
+from unhang.jobs.handle import attach, here
 from unhang.jobs.launching import ForkingLauncher, Streams
-from unhang.jobs.request import lead_or_grace, prepare, seconds, split_pairs
+from unhang.jobs.request import prepare, split_pairs
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from unhang.jobs.launching import Launched
-    from unhang.jobs.request import Prepared
 
 
 def main(args: argparse.Namespace) -> int:
@@ -39,29 +35,6 @@ def main(args: argparse.Namespace) -> int:
         "recover": _recover,
     }[args.codex_verb]
     return verb(args)
-
-
-def asked_of(args: argparse.Namespace) -> Asked:
-    return Asked(
-        idle=seconds("--idle", args.idle),
-        hard=seconds("--hard", args.hard),
-        stall=seconds("--stall", args.stall),
-        warn=lead_or_grace("--warn", args.warn),
-        grace=lead_or_grace("--grace", args.grace),
-        liveness=args.liveness,
-        on_hung=args.on_hung,
-        category=args.category,
-    )
-
-
-def _plain(name: str, given: str | None) -> float | None:
-    """One that may not be off."""
-    found = seconds(name, given)
-    if found is None:
-        return None
-    if isinstance(found, str) or found <= 0:
-        raise UsageError(f"{name}: must be a duration")
-    return found
 
 
 def _plan(args: argparse.Namespace, verb: str, **more: Any) -> Plan:
@@ -78,8 +51,8 @@ def _plan(args: argparse.Namespace, verb: str, **more: Any) -> Plan:
         sandbox=args.sandbox,
         ask_for_approval=args.ask_for_approval,
         approvals=args.approvals,
-        approval_wait=_plain("--approval-wait", args.approval_wait) or 300.0,
-        tool_limit=_plain("--tool-limit", args.tool_limit),
+        approval_wait=plain("--approval-wait", args.approval_wait) or 300.0,
+        tool_limit=plain("--tool-limit", args.tool_limit),
         record=None if args.record is None else os.path.abspath(args.record),
         config=tuple(args.config),
         **more,
@@ -128,33 +101,8 @@ def _start(args: argparse.Namespace, plan: Plan) -> int:
     )
     if args.wait:
         watched = Foreground(quiet=args.quiet)
-        return watched.finish(_launch(prepared, data, relay=not args.json), as_json=args.json)
-    launched = _launch(prepared, data, relay=False)
-    wait_until_started(launched)
-    maintenance.in_a_child(launched.place.home)
-    job = Job(launched.place)
-    _raise_if_not_started(launched, job)
-    if args.json:
-        common.print_json(codexing.shown(job, job.status()))
-    else:
-        print(job.id)
-    return 0
-
-
-def _launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
-    from unhang.jobs.foreground import input_descriptor
-
-    stdin = input_descriptor(prepared, data)
-    streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
-    return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
-
-
-def _raise_if_not_started(launched: Launched, job: Job) -> None:
-    if launched.owner.ended:
-        last = job.view().outcome or {}
-        error = last.get("error") or {}
-        if error.get("code") == "ESPAWN":
-            raise SpawnError(str(error.get("message")), outcome.exit_code(last))
+        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+    return in_the_background(prepared, data, as_json=args.json, shown=codexing.shown)
 
 
 def _compact(args: argparse.Namespace) -> int:
@@ -170,7 +118,7 @@ def _compact(args: argparse.Namespace) -> int:
         plan, asked_of(args), cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry
     )
     watched = Foreground(quiet=False)
-    return watched.finish(_launch(prepared, None, relay=not args.json), as_json=args.json)
+    return watched.finish(launch(prepared, None, relay=not args.json), as_json=args.json)
 
 
 def _cloud(args: argparse.Namespace) -> int:

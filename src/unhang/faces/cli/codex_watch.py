@@ -1,4 +1,4 @@
-"""`--wait`: a Codex job in the foreground. What Codex does is told on stderr, its reply is on stdout."""
+"""`--wait`: an agent's job in the foreground. What the agent does is told on stderr, its reply is on stdout."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from unhang.jobs.handle import Job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from unhang.jobs.launching import Launched
@@ -36,7 +37,8 @@ class AgentTalk(Talk):
 class Foreground:
     """Made before the job is started, so that no signal is lost in between."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, shown: Callable[[Job, dict[str, Any]], dict[str, Any]] = codexing.shown) -> None:
+        self._shown = shown
         self._talk = AgentTalk(quiet=quiet)
         self._signals = Signals(resizes=False)
 
@@ -55,8 +57,8 @@ class Foreground:
         if last is None:
             last = job.view().outcome
         if as_json:
-            print_json(codexing.shown(job, job.result().to_json()))
+            print_json(self._shown(job, job.result().to_json()))
         if last is None:
             return EXIT_FAILED
-        self._talk.ending(job.id, last)
+        self._talk.ending(job.id, last | {"suggestions": job.result().suggestions})
         return outcome.exit_code(last)

@@ -87,6 +87,19 @@ def _codex() -> tuple[bool, str]:
     return True, f"{version} ({program}): {abilities}"
 
 
+def _claude() -> tuple[bool, str]:
+    from unhang.jobs.clauding import find_claude, version_of
+
+    try:
+        program = find_claude()
+    except UnhangError:
+        return True, "not found: `unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)"
+    version, abilities = version_of(program)
+    if version is None:
+        return False, f"{program} does not say its version"
+    return True, f"{version} ({program}): {abilities}"
+
+
 def _records() -> tuple[bool, str]:
     before = len(find.all_ids(here()))
     rows = list_jobs(here())  # looking makes every record true
@@ -102,5 +115,6 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("following", _follow),
     ("diagnosis", _proc),
     ("codex", _codex),
+    ("claude", _claude),
     ("records", _records),
 )

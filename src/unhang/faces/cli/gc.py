@@ -1,4 +1,4 @@
-"""`unhang gc`: lets ended jobs go."""
+"""`unhang gc`: lets ended jobs go, and the streams of sessions that ended."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from unhang.core import durations
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, Keep
 from unhang.errors import UsageError
 from unhang.faces.cli import common
+from unhang.jobs import sessions
 from unhang.jobs.handle import here
 from unhang.jobs.listing import collect
 
@@ -36,10 +37,11 @@ def main(args: argparse.Namespace) -> int:
     if args.bytes is not None:
         keep = keep.replace(bytes=_size(args.bytes))
     removed = collect(here(), keep)
+    streams = sessions.collect(here(), keep)
     if args.json:
-        common.print_json({"removed": removed})
+        common.print_json({"removed": removed} | ({"sessions": streams} if streams else {}))
     else:
-        print(f"{len(removed)} jobs removed")
+        print(f"{len(removed)} jobs removed" + (f", {len(streams)} sessions" if streams else ""))
     return 0
 
 

@@ -31,13 +31,20 @@ COMMANDS = {
     "diagnose": "diagnose",
     "policy": "policy",
     "history": "history",
+    "agent": "agent",
     "codex": "codex",
+    "watch": "watch",
+    "claude": "claude",
+    "hook": "hook",
     "mcp": "mcp",
+    "acp": "acp",
     "gc": "gc",
     "doctor": "doctor",
     "completion": "completion",
 }
 _TAKES_A_COMMAND = frozenset({"run", "start"})
+# what stands behind -- is for the agent
+_PASSES_ON = frozenset({"acp", "claude"})
 
 EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
 128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""
@@ -85,15 +92,14 @@ def _dispatch(argv: list[str]) -> int:
         raise UsageError(f"no such command: {name!r} (see: unhang --help)")
     words, command = argv[1:], None
     launcher = None
-    if name in _TAKES_A_COMMAND:
-        if "--" in words:
-            at = words.index("--")
-            words, command = words[:at], words[at + 1 :]
-        if not {"-h", "--help"} & set(words):
-            # before the imports below: the keeper gets ready in the meantime, on another core
-            from unhang.jobs.launching import ForkingLauncher
+    if name in _TAKES_A_COMMAND | _PASSES_ON and "--" in words:
+        at = words.index("--")
+        words, command = words[:at], words[at + 1 :]
+    if name in _TAKES_A_COMMAND and not {"-h", "--help"} & set(words):
+        # before the imports below: the keeper gets ready in the meantime, on another core
+        from unhang.jobs.launching import ForkingLauncher
 
-            launcher = ForkingLauncher()
+        launcher = ForkingLauncher()
     try:
         return _run(name, words, command, launcher)
     finally:

@@ -70,6 +70,7 @@ def _config(args: argparse.Namespace) -> int:
 
 def _install(args: argparse.Namespace) -> int:
     from unhang.faces.mcp import clients, install
+    from unhang.store import userfile
 
     client = install.client_of(args.client, dict(os.environ))
     path = client.path
@@ -77,7 +78,7 @@ def _install(args: argparse.Namespace) -> int:
         if client.project is None:
             raise UsageError(f"{client.title} has no file for a project")
         path = os.path.join(os.getcwd(), client.project)
-    before = install.read(path)
+    before = userfile.read(path)
     try:
         after = install.planned(client, before or "", clients.command())
     except UsageError as error:
@@ -88,6 +89,6 @@ def _install(args: argparse.Namespace) -> int:
         print(f"would write {path}:")
         print(after, end="" if after.endswith("\n") else "\n")
     else:
-        backup = install.write(path, before, after)
+        backup = userfile.write(path, before, after)
         print(f"added to {client.title}: {path}" + (f" (before: {backup})" if backup else ""))
     return 0

@@ -7,6 +7,7 @@ import sys
 
 from unhang.faces.cli import common
 from unhang.faces.cli.talk import Talk
+from unhang.jobs import agenting
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
@@ -20,7 +21,7 @@ def main(args: argparse.Namespace) -> int:
     job = common.job_of(args)
     result = job.result()
     if args.json:
-        common.print_json(result.to_json())
+        common.print_json(agenting.shown(job, result.to_json()))
     else:
         sys.stdout.write(result.stdout)
         sys.stdout.flush()

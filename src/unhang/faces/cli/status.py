@@ -6,6 +6,7 @@ import argparse
 
 from unhang.core.durations import human
 from unhang.faces.cli import common
+from unhang.jobs import agenting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def main(args: argparse.Namespace) -> int:
     job = common.job_of(args)
     status = job.status()
     if args.json:
-        common.print_json(status)
+        common.print_json(agenting.shown(job, status))
         return 0
     spec = job.spec
     lines = [

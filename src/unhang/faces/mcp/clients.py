@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from dataclasses import dataclass
 from typing import Any
+
+from unhang.jobs import ourselves
 
 NAME = "unhang"
 
@@ -74,7 +74,4 @@ ALIASES = {"claude": "claude-code", "code": "vscode", "vs-code": "vscode", "gemi
 
 
 def command() -> list[str]:
-    """How to start us: by an absolute path, because a client's PATH is not the shell's."""
-    beside = os.path.join(os.path.dirname(sys.executable), "unhang")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("unhang")
-    return [os.path.abspath(found), "mcp"] if found else [sys.executable, "-m", "unhang", "mcp"]
+    return [*ourselves.command(), "mcp"]

@@ -7,14 +7,12 @@ place, and the outcome is parsed again before anything is written. Where that ca
 from __future__ import annotations
 
 import json
-import os
-import time
 import tomllib
 from typing import Any
 
+from unhang.core.jsonc import insert, parse, remove
 from unhang.errors import UsageError
 from unhang.faces.mcp.clients import ALIASES, NAME, Client, known
-from unhang.faces.mcp.jsonc import insert, parse
 
 
 def client_of(name: str, environ: dict[str, str]) -> Client:
@@ -64,6 +62,23 @@ def planned(client: Client, text: str, command: list[str]) -> str | None:
     return done
 
 
+def without(client: Client, text: str | None) -> str | None:
+    """The text without our entry, and without a table that is left empty by that."""
+    if client.form == "toml":
+        raise UsageError("is TOML: take the entry out by hand")
+    if text is None or not text.strip():
+        return text
+    try:
+        found = parse(text)
+    except ValueError as error:
+        raise UsageError(f"cannot be read as JSON: {error}") from None
+    there = _at(found, (*client.keys, NAME))
+    if not isinstance(there, dict) or "mcp" not in [*(there.get("args") or []), *str(there.get("command")).split()]:
+        return text
+    path = (*client.keys, NAME) if len(_at(found, client.keys)) > 1 else client.keys
+    return remove(text, path)
+
+
 def _planned_toml(client: Client, text: str, command: list[str]) -> str | None:
     entry = client.entry(command)
     try:
@@ -86,39 +101,6 @@ def _planned_toml(client: Client, text: str, command: list[str]) -> str | None:
         raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}") from None
     assert after == _with(before, (*client.keys, NAME), entry)
     return done
-
-
-def write(path: str, before: str | None, after: str) -> str | None:
-    """Atomically, with the mode it had; the name of the backup, if there was something to back up."""
-    real = os.path.realpath(path)  # a link into somebody's dotfiles stays one
-    os.makedirs(os.path.dirname(real), exist_ok=True)
-    backup = None
-    mode = 0o600
-    if before is not None:
-        mode = os.stat(real).st_mode & 0o777
-        backup = f"{path}.unhang-{time.strftime('%Y%m%d-%H%M%S')}.bak"
-        _put(backup, before, mode)
-    _put(f"{real}.unhang-new", after, mode)
-    os.replace(f"{real}.unhang-new", real)
-    return backup
-
-
-def _put(path: str, text: str, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    with open(fd, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
 
 
 def _at(value: Any, keys: tuple[str, ...]) -> Any:

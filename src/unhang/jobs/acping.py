@@ -1,0 +1,142 @@
+"""The task of an ACP agent as a job: which program, which limits, which words; and afterwards what became of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from unhang.agents import acp_recipes
+from unhang.agents.acp_turn_report import report
+from unhang.agents.acp_turn_requests import ASK
+from unhang.core.policy.model import Asked
+from unhang.core.policy.resolve import resolve
+from unhang.core.spec import AGENT, NULL, PIPE
+from unhang.drivers.acp_plan import FROM_STDIN, LONGEST_WORD, MODULE, Plan
+from unhang.errors import SpawnError, UsageError
+from unhang.jobs.codexing import WRITE, policy_for
+from unhang.jobs.handle import Job
+from unhang.jobs.request import Prepared, prepare
+from unhang.procs.spawn import find_program
+
+# Nothing tells of progress while an agent starts, and one that is not logged in may wait for ever.
+STARTUP = 90.0
+_STALL = 60.0
+# --idle off: the other budgets stand in the place of the idle limit, so there has to be one.
+_ENDLESS = 366 * 86400.0
+
+
+def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
+    """The words that start an agent: of its recipe, or as they were given. Raises with what to do."""
+    if command is not None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--command: {error}") from None
+        if not words:
+            raise UsageError("--command is empty")
+        return (_program(words[0], "give --command a program that there is"), *words[1:])
+    recipe = acp_recipes.find(name or "")
+    if recipe is None:
+        known = ", ".join(acp_recipes.NAMES)
+        raise UsageError(f"no recipe for the agent {name!r} (there are: {known}); --command starts any other")
+    hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
+    return (_program(recipe.argv[0], hint), *recipe.argv[1:])
+
+
+def _program(name: str, hint: str) -> str:
+    try:
+        return os.path.abspath(find_program(name, os.environ.get("PATH", os.defpath)))
+    except SpawnError as error:
+        raise SpawnError(f"{error}: {hint}", error.exit_code) from None
+
+
+def recipes() -> list[dict[str, Any]]:
+    """Every agent with a recipe, and where its program is."""
+    found: list[dict[str, Any]] = []
+    for recipe in acp_recipes.listed():
+        try:
+            where: str | None = os.path.abspath(find_program(recipe.argv[0], os.environ.get("PATH", os.defpath)))
+        except SpawnError:
+            where = None
+        entry = {"agent": recipe.name, "title": recipe.title, "command": " ".join(recipe.argv), "program": where}
+        found.append(entry | {"install": recipe.install, "login": recipe.login})
+    return found
+
+
+def check_mcp(entry: str) -> str:
+    """NAME=COMMAND or NAME=URL."""
+    name, _, rest = entry.partition("=")
+    try:
+        usable = bool(name and shlex.split(rest))
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"--mcp: {entry!r} is not NAME=COMMAND or NAME=URL")
+    return entry
+
+
+def prepared(
+    plan: Plan,
+    asked: Asked,
+    *,
+    cwd: str | None = None,
+    policy: str | None = None,
+    foreground: bool = False,
+    retry: int | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> tuple[Prepared, bytes | None]:
+    """And what is to be given to its stdin: a task too long for a word of a command line."""
+    if not plan.tasks or not all(task.strip() for task in plan.tasks):
+        raise UsageError("the task is empty")
+    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    rules = policy_for(asked.category or WRITE, folder, policy, bounded=False)
+    asked = asked.replace(category=asked.category or WRITE, liveness=asked.liveness or "agent")
+    if asked.idle == 0.0:
+        asked = asked.replace(idle=_ENDLESS)
+    data: bytes | None = None
+    first, *rest = plan.tasks
+    if any(len(task.encode("utf-8", "surrogatepass")) > LONGEST_WORD for task in rest):
+        raise UsageError("a task of more than 120 KB must be the first one: put it into a file")
+    if len(first.encode("utf-8", "surrogatepass")) > LONGEST_WORD or first == FROM_STDIN:
+        if plan.permissions == ASK:
+            raise UsageError("a task of more than 120 KB cannot be combined with --permissions ask: put it into a file")
+        data, first = first.encode("utf-8", "replace"), FROM_STDIN
+    words = [sys.executable, "-P", "-m", MODULE]
+    limits = resolve(words, rules, asked).limits
+    # a stall is explained before the shortest budget warns of it, and never later than a minute
+    shortest = min(one for one in (limits.idle, plan.startup, plan.first, plan.tool, 2 * _STALL) if one is not None)
+    stall = min(limits.stall or _STALL, shortest / 2)
+    plan = replace(plan, tasks=(first, *rest), grace=limits.grace, stall=stall, idle=limits.idle)
+    found = prepare(
+        [*words, *plan.words()],
+        cwd=folder,
+        stdin=PIPE if plan.permissions == ASK else NULL,
+        foreground=foreground,
+        labels={"agent": plan.agent or os.path.basename(plan.argv[0])} | dict(labels or {}),
+        policy=rules,
+        asked=asked,
+        retry=retry,
+        kind=AGENT,
+    )
+    return found, data
+
+
+def report_of(job: Job) -> dict[str, Any]:
+    return report(job.events())
+
+
+def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what is known of the agent beside it. What it wrote is on stdout, and whole there."""
+    found = report_of(job)
+    if result.get("stdout"):
+        found["text"] = result["stdout"].removesuffix("\n")
+    budget = found["budget"]
+    if budget is not None and budget["limitMs"] is None:
+        limits = result.get("limits") or {}
+        applied = limits.get("hardMs" if budget["name"] == "hard" else "idleMs") or {}
+        found["budget"] = budget | {"limitMs": applied.get("value")}
+    return result | {"agent": found}
