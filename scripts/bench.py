@@ -21,7 +21,7 @@ def table(rows: list[Row]) -> str:
     for row in rows:
         lines.append(
             f"{row.name:<34} {row.shown(row.measured):>16} {row.shown(row.reference):>16} "
-            f"{row.ratio_text():>8} {row.budget_text():>8}  {'met' if row.met else 'NOT MET'}"
+            f"{row.ratio_text():>8} {row.budget_text():>8}  {row.verdict()}"
         )
         if row.note:
             lines.append(f"    {row.note}")

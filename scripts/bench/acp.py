@@ -59,10 +59,9 @@ def acp_latency(_home: str) -> list[Row]:
             found[name].append(statistics.median(_there_and_back(between)))
     direct, proxy, cats = (statistics.median(found[name]) * 1e3 for name in ("direct", "proxy", "cats"))
     note = "a message there and its echo back, beyond what the agent itself takes"
-    # cat knows no lines and keeps no clocks; what counts for a person is the absolute figure
     return [
         Row("ACP proxy adds (p50)", max(0.0, proxy - direct), None, 1.0, "ms", note=note),
-        Row("ACP proxy vs cat both ways (p50)", proxy, cats, 30.0, "ms"),
+        Row("ACP proxy vs cat both ways (p50)", proxy, cats, None, "ms", note="cat knows no lines and no clocks"),
     ]
 
 
@@ -89,7 +88,7 @@ def acp_throughput(home: str) -> list[Row]:
     ours, cats = in_turns(3, lambda: through(_proxy()), lambda: through(["sh", "-c", '"$@" | cat', "sh"]))
     os.unlink(path)
     note = "every message is read for the clocks; a flood of updates is some thousand times faster than a model"
-    return [Row("ACP proxy throughput vs cat", size / ours / 1e6, size / cats / 1e6, 0.02, "MB/s", True, note)]
+    return [Row("ACP proxy throughput vs cat", size / ours / 1e6, size / cats / 1e6, None, "MB/s", True, note)]
 
 
 def acp_first_message(_home: str) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import engine, jobs, mcp
+from bench import acp, engine, hook, jobs, mcp, watch
 from bench.measure import Row
 
 ALL: list[Callable[[str], list[Row]]] = [
@@ -21,4 +21,9 @@ ALL: list[Callable[[str], list[Row]]] = [
     mcp.mcp_flood,
     mcp.mcp_first_answer,
     mcp.mcp_responsive,
+    acp.acp_latency,
+    acp.acp_throughput,
+    acp.acp_first_message,
+    watch.watch_200,
+    hook.hook,
 ]

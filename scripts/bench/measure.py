@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """One line of the table. `at_least`: the budget is a lower bound (throughput), else an upper one."""
+    """One line of the table. `at_least`: the budget is a lower bound (throughput), else an upper one. None: no budget,
+    only to be known."""
 
     name: str
     measured: float
     reference: float | None
-    budget: float
+    budget: float | None
     unit: str
     at_least: bool = False
     note: str = ""
@@ -25,6 +26,8 @@ class Row(NamedTuple):
 
     @property
     def met(self) -> bool:
+        if self.budget is None:
+            return True
         return self.ratio >= self.budget if self.at_least else self.ratio <= self.budget
 
     def shown(self, value: float | None) -> str:
@@ -34,8 +37,15 @@ class Row(NamedTuple):
         return "-" if self.reference is None else f"{self.ratio:.2f}x"
 
     def budget_text(self) -> str:
+        if self.budget is None:
+            return "-"
         sign = ">=" if self.at_least else "<="
         return f"{sign} {self.budget:g}" + ("x" if self.reference is not None else "")
+
+    def verdict(self) -> str:
+        if self.budget is None:
+            return ""
+        return "met" if self.met else "NOT MET"
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "ratio": round(self.ratio, 3), "met": self.met}

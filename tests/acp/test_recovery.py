@@ -10,13 +10,13 @@ import textwrap
 from tests.acp.harness import S, ask, created, pulse, run
 from tests.engine.harness import actor
 from tests.jobs.harness import Jobs
-from unhang.acp import Terminals
+from unhang.acp import Refused, Terminals
 from unhang.acp.orphans import identity, lives
 from unhang.testing.liveness import RollCall
 
 CLIENT = """
 import asyncio, os, sys
-from unhang.acp import Terminals
+from unhang.acp import Refused, Terminals
 
 async def main():
     terminals = Terminals(grace=0.2)
@@ -125,6 +125,36 @@ def test_twenty_at_once_with_waits_kills_and_reads_never_block_the_loop() -> Non
         async with Terminals(grace=0.2, max_running=20) as terminals, pulse() as loop:
             await asyncio.gather(*(one(terminals, number) for number in range(20)))
             assert loop.longest < 2
+
+    run(work())
+
+
+def test_a_session_has_only_so_many_commands_at_once() -> None:
+    async def work() -> None:
+        async with Terminals(grace=0.2, max_running=3) as terminals:
+            made = await asyncio.gather(
+                *(created(terminals, "exec sleep 60") for _ in range(5)), return_exceptions=True
+            )
+            refusals = [one for one in made if isinstance(one, Refused)]
+            assert [refusal.code for refusal in refusals] == [-32603] * 2
+            assert "commands run in this session already" in refusals[0].reason
+            await created(terminals, "true", session="another")
+            await ask(terminals, "kill", next(one for one in made if isinstance(one, str)))
+            await created(terminals, "exec sleep 60")
+
+    run(work())
+
+
+def test_an_end_that_is_shown_comes_with_the_whole_output() -> None:
+    """Asked for over and over while it ends: whoever sees an exit status sees the last line, too."""
+
+    async def work() -> None:
+        async with Terminals() as terminals:
+            for _ in range(5):
+                terminal = await created(terminals, "sleep 0.05; seq 1 20000")
+                while "exitStatus" not in (got := await ask(terminals, "output", terminal)):
+                    await asyncio.sleep(0)
+                assert got["output"].endswith("\n19999\n20000\n")
 
     run(work())
 

@@ -242,6 +242,8 @@ def test_error_scenarios_and_recovery(tmp_path: Path, roll: RollCall) -> None:
                 {"command": "ls\0"},
                 {"command": "ls", "_meta": {"unhang": {"hard": "soon"}}},
                 {"command": "ls", "_meta": {"unhang": {"category": "nonsense"}}},
+                {"command": "ls", "_meta": {"unhang": {"liveness": "nonsense"}}},
+                {"command": "ls", "_meta": {"unhang": {"hard": -1}}},
             ):
                 with pytest.raises(at.Refused) as error:
                     await terminals.handle("terminal/create", {"sessionId": S} | wrong)

@@ -93,11 +93,10 @@ class Host:
 
     async def output(self, session: str, terminal_id: str) -> dict[str, Any]:
         terminal = self._found(session, terminal_id)
+        exit, about = terminal.machine.exit, terminal.about()  # as of before the reading: an end comes with all of it
         shown = await terminal.output(note=terminal.note())
-        answer: dict[str, Any] = {"output": shown.text, "truncated": shown.truncated}
-        if terminal.machine.exit is not None:
-            answer["exitStatus"] = terminal.machine.exit.to_json()
-        return answer | {"_meta": {at.META: terminal.about()}}
+        answer: dict[str, Any] = {"output": shown.text, "truncated": shown.truncated, "_meta": {at.META: about}}
+        return answer if exit is None else answer | {"exitStatus": exit.to_json()}
 
     async def wait(self, session: str, terminal_id: str) -> dict[str, Any]:
         terminal = self._found(session, terminal_id)
@@ -134,9 +133,11 @@ class Host:
     async def _create(self, request: Request) -> Terminal:
         if self._closed:
             raise Refused(at.INTERNAL_ERROR, "this client is shutting down")
-        running = [t for t in self._terminals.values() if t.running and t.session == request.session]
-        if len(running) >= self._max_running:
-            raise Refused(at.INTERNAL_ERROR, f"{len(running)} commands run in this session already")
+        here_too = [t for t in self._terminals.values() if t.session == request.session]
+        running = sum(t.machine.state == at.RUNNING for t in here_too)
+        running += sum(session == request.session for session in self._starting.values())
+        if running >= self._max_running:
+            raise Refused(at.INTERNAL_ERROR, f"{running} commands run in this session already")
         starting = asyncio.ensure_future(self._start(request))
         self._starting[starting] = request.session
         starting.add_done_callback(self._starting.pop)
@@ -147,8 +148,10 @@ class Host:
             if not starting.cancelled():
                 await asyncio.wait([starting])
                 if starting.exception() is None:
-                    self._let_go(starting.result())
-                    await starting.result().end("cancellation of its task")
+                    terminal = starting.result()
+                    if terminal.id in self._terminals:  # its session may have ended meanwhile
+                        self._let_go(terminal)
+                    await terminal.end("cancellation of its task")
             raise
 
     async def _start(self, request: Request) -> Terminal:
@@ -156,8 +159,8 @@ class Host:
             launched, spec = await self._in_thread(lambda: self._launch(request))
         except (UsageError, SpawnError) as error:
             raise Refused(at.INVALID_PARAMS, str(error)) from None
-        except UnhangError as error:
-            raise Refused(at.INTERNAL_ERROR, str(error)) from None
+        except (UnhangError, OSError) as error:
+            raise Refused(at.INTERNAL_ERROR, f"cannot be started: {error}") from None
         terminal = Terminal(launched, spec, request.session, request.limit, self._in_thread)
         self._terminals[terminal.id] = terminal
         await asyncio.shield(terminal.up)
@@ -283,9 +286,6 @@ def _check(limits: Mapping[str, Any]) -> None:
 
 
 def _asked(wishes: Mapping[str, Any]) -> Asked:
-    for name in ("category", "liveness"):
-        if not isinstance(wishes.get(name), str | None):
-            raise UsageError(f"{name}: a text, not {wishes[name]!r}")
     return Asked(
         idle=seconds("idle", wishes.get("idle")),
         hard=seconds("hard", wishes.get("hard")),

@@ -143,13 +143,15 @@ class Proxy:
                 self._to_editor.forward(line)
 
     def _listen_to_agent(self, lines: list[bytes], now: float) -> None:
-        spoke: set[str] = set()
+        start = b"\0"
         for line in lines:
-            session = chunk_of(line)
-            if session is None:
+            if line.startswith(start):
+                continue  # a few words more, from the same session and at the same time
+            chunk = chunk_of(line)
+            if chunk is None:
                 self._conversation.agent_said(parsed(line), now)
-            elif session not in spoke:
-                spoke.add(session)
+            else:
+                session, start = chunk
                 self._conversation.agent_spoke(session, now)
 
     def _is_for_us(self, message: Any) -> bool:

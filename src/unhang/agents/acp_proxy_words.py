@@ -25,15 +25,20 @@ _CHUNK = re.compile(rb'"sessionUpdate":"agent_(?:message|thought)_chunk"')
 _SESSION = re.compile(rb'"sessionId":"([^"\\\\]*)"')
 
 
-def chunk_of(line: bytes) -> str | None:
+def chunk_of(line: bytes) -> tuple[str, bytes] | None:
     """The session, if this is plainly a few words of the agent's: most lines are, and need not be read whole.
 
-    A quotation mark inside a text is written with a backslash, so what is looked for cannot stand in one.
+    And how the line begins: one that begins just so is another of the kind. A quotation mark inside a text is written
+    with a backslash, so what is looked for cannot stand in one.
     """
-    if b'"method":"session/update"' not in line or _CHUNK.search(line) is None:
+    kind = _CHUNK.search(line)
+    if kind is None:
         return None
-    found = _SESSION.search(line)
-    return None if found is None else found[1].decode("utf-8", "replace")
+    start = line[: kind.end()]
+    found = _SESSION.search(start)
+    if found is None or b'"method":"session/update"' not in start:
+        return None
+    return found[1].decode("utf-8", "replace"), start
 
 
 def key_of(id: Any) -> str:

@@ -157,7 +157,7 @@ class Request(Record):
     wishes: dict[str, Any]  # limits for this one terminal, from `_meta`
 
 
-_WISHES = ("idle", "hard", "stall", "warn", "grace", "category", "liveness")
+_DURATIONS, _WORDS = ("idle", "hard", "stall", "warn", "grace"), ("category", "liveness")
 
 
 def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> Request:
@@ -221,9 +221,11 @@ def wishes_of(meta: Any) -> dict[str, Any]:
     said = meta.get(META) if isinstance(meta, dict) else None
     if said is None:
         return {}
-    unknown = set(_table(said, f"_meta.{META}")) - set(_WISHES)
-    if unknown:
-        raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {', '.join(sorted(map(str, unknown)))}")
+    for name, value in _table(said, f"_meta.{META}").items():
+        if name not in _DURATIONS + _WORDS:
+            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {name}")
+        if isinstance(value, bool) or not isinstance(value, str if name in _WORDS else str | int | float):
+            raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: {'a text' if name in _WORDS else 'a duration'}")
     return dict(said)
 
 

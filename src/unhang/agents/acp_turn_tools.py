@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}
 _DAY = 86400.0
+_RENAMED = 4
 _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no new call
 
 
@@ -35,6 +36,7 @@ class Tool:
         self.command = ""
         self.since = now
         self.limit = DEFAULT_IDLE
+        self.renamed = 0
         self.parallel = False  # the model has spoken since: it does not wait for this one alone
 
     @property
@@ -90,7 +92,9 @@ class Tools:
         if tool.status == "in_progress" and dig(call, "status"):
             tool.parallel = False  # it says itself that it works
         self.running[identity] = tool
-        return tool, begun or tool.name != called, begun or tool.status != before or not tool.parallel
+        tool.renamed += tool.name != called
+        named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
+        return tool, begun or named, begun or tool.status != before or not tool.parallel
 
     def granted(self, identity: str, now: float) -> None:
         """It may run from now on."""

@@ -53,12 +53,8 @@ def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list
     mode = known.mode()
     if mode not in (modes.BUSY, modes.BACKGROUND):
         return []
-    found = [
-        clock
-        for call in known.calls.of_agents()
-        # only a command of an agent's can be ended by itself
-        if call.tool == BASH and (clock := _of_call(AGENT_TOOL, call, limits, extended)) is not None
-    ]
+    agents = known.calls.of_agents()
+    found = [clock for call in agents if (clock := _of_call(AGENT_TOOL, call, limits, extended)) is not None]
     if mode == modes.BACKGROUND:
         return found
     main = known.calls.main()

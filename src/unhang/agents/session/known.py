@@ -12,6 +12,7 @@ from unhang.agents.session.calls import Call, Calls
 IDLE, BUSY, WAITING, BACKGROUND, UNKNOWN, GONE = "idle", "busy", "waiting", "background", "unknown", "gone"
 
 _ENDS = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
+_AGENTS = ("Agent", "Task")
 # Hooks that say nothing about the main loop: they come on their own time.
 _ASIDE = frozenset({"Notification", "UserPromptExpansion", "ConfigChange", "FileChanged", "TeammateIdle"})
 
@@ -77,7 +78,10 @@ class Known:
             return
         if hook.agent:
             self._of_agent(hook)
-            self.finished = max(self.finished, hook.at)
+            if any(
+                call.tool in _AGENTS for call in self.calls.main()
+            ):  # the turn waits for it: its steps are the turn's
+                self.finished = max(self.finished, hook.at)
             return
         self.sign = max(self.sign, hook.at)
         if hook.method == "SubagentStart":  # without a name of its own

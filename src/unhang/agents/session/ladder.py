@@ -26,6 +26,7 @@ PATIENCE = 30.0
 SAMPLE = 2.0
 REDRAW = 0.5
 MOST_SMALL_STEPS = 3
+MOST_COOLDOWNS = 8
 
 
 class Scene(Record):
@@ -57,6 +58,8 @@ class Ladder:
         self._step = ""
         self._small_step = False
         self._reason = ""
+        self._reasons: set[str] = set()
+        self._wait = limits.cooldown
         self._stable = ""  # the draft of the last look
         self._tokens = tokens  # the counter of an earlier look
 
@@ -83,6 +86,8 @@ class Ladder:
             return self._on_done(done, now)
         if now < self.until:
             return []
+        if self._phase == _LOOK and self._rung == PANE and self.clock.kind == clocks.AGENT_TOOL:
+            return self._give_up("a call of a subagent's cannot be ended without touching its session; see /tasks", now)
         if self._phase == _LOOK:
             self._phase, self.until = _ASKED, now + PATIENCE
             call = self.clock.call
@@ -128,6 +133,8 @@ class Ladder:
         if shown.kind != screen.PROMPT:
             what = "a dialog is open" if shown.kind == screen.DIALOG else "the screen shows no prompt"
             return self._hold(what, now)
+        if shown.shell:
+            return self._hold("a command that a person started with ! is running", now)
         if not shown.busy and (scene.agents or not scene.status_known):
             return self._hold("it is not certain that the turn is busy", now)
         if shown.tokens and shown.tokens != self._tokens and self.clock.kind in (clocks.API, clocks.TURN):
@@ -211,10 +218,13 @@ class Ladder:
         return [Say("effect", f"{self._step}: no effect", {"step": self._step, "ok": False})]
 
     def _hold(self, reason: str, now: float, pause: float = 0.0, *, aloud: bool = False) -> list[Action]:
-        self._phase, self.until = _HELD, now + max(pause, self._limits.cooldown)
-        if reason == self._reason:
-            return []  # said already
-        self._reason = reason
+        """Each reason is said once. What stays so is looked at more and more rarely, unless `pause` says when."""
+        same, self._reason = reason == self._reason, reason
+        self._wait = min(2 * self._wait, MOST_COOLDOWNS * self._limits.cooldown) if same else self._limits.cooldown
+        self._phase, self.until = _HELD, now + (max(pause, self._limits.cooldown) if pause else self._wait)
+        if reason in self._reasons:
+            return []
+        self._reasons.add(reason)
         return [Say("held", f"nothing is done: {reason}", {"reason": reason, "limit": self.clock.kind}, aloud)]
 
     def _give_up(self, reason: str, now: float) -> list[Action]:

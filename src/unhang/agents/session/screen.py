@@ -25,6 +25,8 @@ _MARK = re.compile(r"^\s*[❯>!#][\s\u00a0]?")
 _BACKGROUND = re.compile(r"Waiting for \d+ background agent")
 _DIALOG = re.compile(r"(?m)^\s*(?:│\s*)?❯\s*\d+\.\s|Enter to confirm|Esc to cancel|Enter to select")
 _TOKENS = re.compile(r"↓\s*([\d.,]+[kKmM]?) tokens")
+_SPINNER = re.compile(r"^\s*[·✢✳✶✻✽*] \S.*… ?\(")
+_BLOCK = re.compile(r"^[!●✻] ?\S")
 _QUEUED = "Press up to edit queued messages"
 
 
@@ -35,6 +37,7 @@ class Screen(Record):
     insert: bool = False  # vim mode, INSERT
     queued: bool = False
     draft: str = ""
+    shell: bool = False  # a command that a person started with ! runs: busy, and no hook tells of it
     tokens: str = ""  # the counter beside the spinner: it grows while an answer is written
 
 
@@ -60,8 +63,19 @@ def read(text: str) -> Screen:
         insert="-- INSERT --" in footer,
         queued=queued,
         draft=_draft(box),
+        shell=_is_shell([line for line, _ in lines[:top]]),
         tokens=(_TOKENS.findall(above) or [""])[-1],
     )
+
+
+def _is_shell(above: list[str]) -> bool:
+    """The last thing before the box is `! command`, and nothing spins. (Queued messages look like the box itself.)"""
+    for line in reversed(above):
+        if _SPINNER.match(line):
+            return False
+        if _BLOCK.match(line):
+            return line.startswith("!")
+    return False
 
 
 def _is_choice(line: str) -> bool:

@@ -64,6 +64,11 @@ class Session:
         elif self._after is not None:
             self._after.tell(fact)
 
+    def spent(self, at: float) -> None:
+        """A step that a watcher before us took: the budget is the session's, not the watcher's."""
+        for budget in self._budgets:
+            budget.spend(at)
+
     # --- judgement --------------------------------------------------------------------------------------------
 
     def wake(self, now: float) -> list[Action]:
