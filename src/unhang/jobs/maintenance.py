@@ -57,9 +57,11 @@ def in_a_thread(home: str) -> None:
 
 def _collect(home: str) -> None:
     from unhang.core.retention import Keep
+    from unhang.jobs import sessions
     from unhang.jobs.listing import collect
 
     try:
         collect(home, Keep())
+        sessions.collect(home, Keep())
     except Exception:  # housekeeping may fail; the next hour comes
         pass
