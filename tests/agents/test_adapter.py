@@ -127,6 +127,10 @@ def test_a_tool_that_gets_its_name_later_is_shown_by_it_at_once() -> None:
     (said,) = session.hear(named, 3.01)
     assert (said.message, said.phase, said.fields["command"]) == ("make check", "verifying", "make check")
     assert [one.phase for one in session.hear(named, 3.02)] == [""]
+    renamed = [update("tool_call_update", toolCallId="u", title=f"{number} %") for number in range(100)]
+    told = [one for number, again in enumerate(renamed) for one in session.hear(again, 4 + number / 100)]
+    assert len([one for one in told if one.phase]) <= 6
+    assert all(one.alive for one in told)
 
 
 # --- signs of life --------------------------------------------------------------------------------------------

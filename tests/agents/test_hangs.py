@@ -21,7 +21,7 @@ WAITING = ("--idle", "90", "--hard", "100", "--startup", "80", "--stall", "2", "
 FOUR = ("claude", "codex", "gemini", "kimi")
 
 
-def ended_by(turn: Turn, budget: str, limit: float) -> None:
+def ended_by(turn: Turn, budget: str, limit: int) -> None:
     """In time, with the truth in the result: which budget, and its figures."""
     result = turn.result
     assert turn.code == 124
@@ -29,6 +29,7 @@ def ended_by(turn: Turn, budget: str, limit: float) -> None:
     assert (result["error"]["code"], result["error"]["survivors"]) == ("EIDLE", [])
     found = turn.agent["budget"]
     assert (found["name"], found["limitMs"]) == (budget, limit * 1000), [event["message"] for event in turn.events]
+    assert turn.said(rf"\({budget} budget: {limit}s\)", "stopping")["budget"] == found
     assert limit * 1000 - 500 <= found["elapsedMs"] <= limit * 1000 + 30_000
 
 

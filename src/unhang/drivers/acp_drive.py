@@ -13,6 +13,7 @@ from unhang.agents.acp_turn import Budgets, Ended, Session
 from unhang.agents.acp_turn_machine import Turns
 from unhang.agents.acp_turn_requests import request_of
 from unhang.agents.said import Said, one_line
+from unhang.core.durations import human
 from unhang.drivers.acp_files import Files
 from unhang.drivers.acp_ladder import Ladder
 from unhang.drivers.acp_opening import Refused, open_session
@@ -22,6 +23,7 @@ from unhang.drivers.acp_wire import Agent, AgentError, RawRecorder
 from unhang.drivers.rpc import Gone, Message, RpcError
 from unhang.drivers.voice import Voice, complain
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE
+from unhang.procs import stat
 
 # Most agents end in milliseconds at the end of their input; some first save what they know.
 _CLOSING = 5.0
@@ -34,7 +36,8 @@ class AcpDriver:
         self._plan = plan
         self._voice = voice
         budgets = Budgets(plan.startup, plan.first, plan.idle, plan.tool)
-        self._session = Session(budgets, now=time.monotonic())
+        self._began = time.monotonic() - _age()
+        self._session = Session(budgets, now=self._began)
         self._turns = Turns()
         self._recorder = RawRecorder(plan.record)
         self._agent: Agent | None = None
@@ -51,7 +54,7 @@ class AcpDriver:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop.set)
-        self._say(self._session.begin(time.monotonic()))
+        self._say(self._session.begin(self._began))
         work = asyncio.ensure_future(self._work())
         stop = asyncio.ensure_future(self._stop.wait())
         watch = asyncio.ensure_future(self._watch())
@@ -91,7 +94,8 @@ class AcpDriver:
         why, budget = self._session.standing(now), self._session.budget(now)
         fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis(), "budget": budget.to_json()}
         fields |= {"sessionId": self._session.id or None, "suggestions": why.suggestions or None}
-        self._voice.tell("stopping", f"Asked to stop: {why.reason}.", **fields)
+        limit = "none" if budget.limit is None else human(budget.limit)
+        self._voice.tell("stopping", f"Asked to stop: {why.reason} ({budget.name} budget: {limit}).", **fields)
         complain(why.reason)
         if self._agent is not None:
             await Ladder(self._agent, self._voice, self._plan.grace).climb(self._cancel, self._turn_over)
@@ -135,7 +139,9 @@ class AcpDriver:
             await agent.done()
 
     async def _how_it_went(self, text: str) -> str:
-        if self._agent is None or not await self._agent.wait_exit(_LAST_WORDS):
+        if self._agent is None or self._agent.failure:
+            return self._agent.failure if self._agent else text
+        if not await self._agent.wait_exit(_LAST_WORDS):
             return text
         return f"{self._session.name} ended while {_doing(self._session)} ({self._agent.how})"
 
@@ -256,6 +262,14 @@ class AcpDriver:
         if not self._stop.is_set():  # else it is our own doing, and said already
             complain(f"the turn failed: {ended.error['message']}" if ended.error else f"the turn ended: {ended.reason}")
         return 1
+
+
+def _age() -> float:
+    """Seconds since our process was started: the keeper's clock has run from there on."""
+    start = stat.start_time(os.getpid())
+    if start is None:
+        return 0.0
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(start) / os.sysconf("SC_CLK_TCK"))
 
 
 def _doing(session: Session) -> str:

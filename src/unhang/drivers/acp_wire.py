@@ -187,12 +187,12 @@ class Agent:
         self.peer.leave()
 
     async def _exit(self) -> None:
-        if not hasattr(os, "pidfd_open"):
+        fd = _pidfd(self.process.pid)
+        if fd < 0:
             while self.process.poll() is None:  # nothing else tells
                 await asyncio.sleep(_BETWEEN_POLLS)
             return
         loop, exited = asyncio.get_running_loop(), asyncio.Event()
-        fd = os.pidfd_open(self.process.pid)
         try:
             loop.add_reader(fd, exited.set)
             await exited.wait()
@@ -200,6 +200,14 @@ class Agent:
             loop.remove_reader(fd)
             os.close(fd)
         self.process.wait()
+
+    @property
+    def failure(self) -> str:
+        """Not of the agent's, but of ours in reading it; "": none."""
+        if not self._listening.done() or self._listening.cancelled():
+            return ""
+        error = self._listening.exception()
+        return "" if error is None else f"unhang failed to read the agent: {error!r}"
 
     async def wait_exit(self, seconds: float) -> bool:
         try:
@@ -235,6 +243,13 @@ class Agent:
         self._watching.cancel()
         await asyncio.gather(self._listening, self._watching, return_exceptions=True)
         self.peer.close_input()
+
+
+def _pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not Linux, or an old one
+        return -1
 
 
 def own_version() -> str:
