@@ -345,6 +345,12 @@ class Session:
         self.type(text)
         wait_until(lambda: (self.status() or {}).get("statusUpdatedAt") != before, f"{text!r} is taken", PATIENCE)
 
+    def warm_up(self) -> None:
+        """The first command of a session takes a picture of the shell first, for seconds on a busy machine."""
+        self.ask("fake: bash echo warm")
+        self.wait_screen("pong after tool: warm")
+        self.wait_status("idle")
+
     def queue(self, *texts: str) -> None:
         """Messages while it is busy: each is there when the pane says so."""
         for text in texts:

@@ -27,7 +27,9 @@ def _calls(count: int, tool: str | None = None) -> Callable[[Session], object]:
 
     def ready(session: Session) -> object:
         def there() -> bool:
-            made = [e for e in session.events("hook") if e["method"] == "PreToolUse"]
+            events = session.events("hook")
+            over = {e.get("toolUseId") for e in events if e["method"] in ("PostToolUse", "PostToolUseFailure")}
+            made = [e for e in events if e["method"] == "PreToolUse" and e["toolUseId"] not in over]
             return len([e for e in made if tool in (None, e["toolName"])]) >= count
 
         return wait_until(there, f"{count} calls of {tool}", PATIENCE)

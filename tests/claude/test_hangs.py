@@ -32,6 +32,8 @@ def noticed_at_its_limit(session: Session, watcher: Watcher) -> None:
 def test_a_hang_is_ended_and_the_queued_messages_are_answered(scenario: Scenario, desk: Desk) -> None:
     desk.configure(**scenario.setup)
     session = desk.claude()
+    if STEPS[scenario.name][0] == "end_tree":
+        session.warm_up()
     watcher = desk.watch()
     prompt = scenario.prompt(desk)
     session.ask(prompt)
@@ -44,7 +46,7 @@ def test_a_hang_is_ended_and_the_queued_messages_are_answered(scenario: Scenario
     session.wait_screen("● answer-two")
     session.wait_status("idle")
     noticed_at_its_limit(session, watcher)
-    assert watcher.steps() == STEPS[scenario.name]
+    assert watcher.steps() == STEPS[scenario.name], watcher.story()
     assert session.box() == ""
     assert session.process().is_alive()
 
@@ -105,13 +107,13 @@ def test_copy_mode_is_left_first(desk: Desk) -> None:
 def test_a_command_of_a_subagent_is_ended_and_nothing_else(desk: Desk) -> None:
     """Escape would not reach it, and the prompt is free: nothing is typed."""
     session = desk.claude()
+    session.warm_up()
     watcher = desk.watch()
     session.ask(scenarios.subagent(f"fake: bash {scenarios.HANGS}"))
-    session.wait_hook("PreToolUse", toolName="Bash")
     watcher.wait("recovered")
     session.wait_hook("SubagentStop")
     session.wait_status("idle")
-    assert watcher.steps() == ["end_tree"]
+    assert watcher.steps() == ["end_tree"], watcher.story()
 
 
 @pytest.mark.parametrize("by", ["settings", "plugin"])

@@ -49,7 +49,7 @@ def test_whoever_waits_for_a_person_or_works_is_left_alone(desk: Desk) -> None:
     # what hangs is the agent's model, which no step could reach without touching the session
     agents.ask(scenarios.subagent("fake: hang"))
     asks.wait_status("waiting")
-    talks.wait_screen("tick")
+    talks.wait_screen(" lines)")
     agents.wait_hook("SubagentStart")
     agents.wait_hook("Stop")
     control = desk.claude()

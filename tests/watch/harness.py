@@ -17,6 +17,7 @@ import pytest
 
 from tests.engine.harness import wait_until
 from unhang.store.sessionlog import SessionLog
+from unhang.testing.liveness import Process
 
 STANDIN = Path(__file__).with_name("standin.py")
 PATIENCE = 60.0
@@ -45,7 +46,7 @@ class Place:
         (folder / "user").mkdir()
         self._servers: dict[str, Path] = {}
         self._watchers: list[Watcher] = []
-        self._pids: list[int] = []
+        self._left: list[Process] = []  # whoever must be gone at the end
         self._count = 0
 
     # --- tmux -------------------------------------------------------------------------------------------------
@@ -61,7 +62,9 @@ class Place:
         """Its id."""
         words = ["-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "24"]
         if not self.socket(server).exists():
-            return self.tmux("new-session", *words, command, server=server)
+            pane = self.tmux("new-session", *words, command, server=server)
+            self._left.append(Process(self.server_pid(server), "tmux"))
+            return pane
         return self.tmux("new-window", *words[:4], command, server=server)
 
     def server_pid(self, server: str = "a") -> int:
@@ -99,16 +102,18 @@ class Place:
     def end(self) -> None:
         for watcher in self._watchers:
             watcher.end()
-        for pid in self._pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        for process in self._left:
+            if process.name != "tmux" and process.is_alive():
+                process.send(signal.SIGKILL)
         for server, path in self._servers.items():
             if path.exists():
                 command = ["tmux", "-S", str(self.socket(server)), "kill-server"]
                 subprocess.run(command, check=False, capture_output=True, env=self.env)
+        left = [process for process in self._left if not process.wait_gone()]
+        for process in self._left:
+            process.close()
         self._sockets.cleanup()
+        assert not left, f"still running: {left}"
 
 
 class Standin:
@@ -121,7 +126,7 @@ class Standin:
         found = wait_until(self.status, "the stand-in has a status file")
         self.pid = int(found["pid"])
         self.start = str(found["procStart"])
-        place._pids.append(self.pid)
+        place._left.append(Process(self.pid, "stand-in"))
 
     def status(self) -> dict[str, Any] | None:
         for path in (self.place.config / "sessions").glob("*.json"):

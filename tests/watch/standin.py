@@ -1,9 +1,9 @@
 """Stands in for Claude Code in a pane, where the real one cannot be made to do it: draws its prompt, notes every key.
 
-    python standin.py CONFIG SESSION KEYS [--stubborn]
+    python standin.py CONFIG SESSION KEYS
 
-It keeps its own status file in CONFIG, busy from the start; Escape makes it idle (not if it is stubborn). SIGHUP does
-not end it: a terminal that is gone is one of the cases.
+It keeps its own status file in CONFIG, busy from the start; Escape makes it idle. SIGHUP does not end it: a terminal
+that is gone is one of the cases. Five minutes do, whatever became of its test.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ SCREEN = (
 
 def main() -> None:
     config, session, keys = sys.argv[1:4]
-    stubborn = "--stubborn" in sys.argv
     with open("/proc/self/stat", "rb") as file:
         start = file.read().rpartition(b")")[2].split()[19].decode()
     born = round(time.time() * 1000)
@@ -39,6 +38,7 @@ def main() -> None:
             json.dump(value, file)
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.alarm(300)
     tty.setraw(0)
     os.write(1, SCREEN.encode())
     status("busy")
@@ -51,7 +51,7 @@ def main() -> None:
             signal.pause()  # no terminal any more
         with open(keys, "ab") as log:
             log.write(data)
-        if data == b"\x1b" and not stubborn:
+        if data == b"\x1b":
             status("idle")
 
 

@@ -220,6 +220,14 @@ def test_what_a_screen_shows() -> None:
     assert screen.read("").kind == screen.UNKNOWN
 
 
+def test_a_command_of_a_persons_own_is_told_from_a_turn() -> None:
+    assert shown("❯ ", above="! make\n  ⎿  Running…").shell
+    assert shown("❯ ", above="● text\n! make\n  ⎿  line 4\n     line 5\n     +3 lines (7s)").shell
+    assert not shown("❯ ", above="! make\n  ⎿  done\n\n✻ Brewing… (3s · ↓ 1 tokens)").shell
+    assert not shown("❯ ", above="! make\n  ⎿  done\n● pong\n✻ Crunched for 16s · done 11:44 PM").shell
+    assert not shown("❯ ", above="● Fetch(http://x)\n· Shimmying… (5s)").shell
+
+
 def test_facts_are_values() -> None:
     assert facts.Pane() == facts.Pane(screen=screen.Screen())
     assert json.dumps(Limits().to_dict())

@@ -151,6 +151,17 @@ def test_a_command_of_a_subagent_is_ended_without_touching_the_pane() -> None:
     seen.tool("WebFetch", agent=seen.agents[0])
     seen.advance(10_000)
     assert seen.steps() == [actions.END_TREE]
+    assert "subagent" in seen.last("gave_up").message  # its WebFetch: a person is told
+
+
+def test_a_turn_that_hangs_is_not_kept_alive_by_agents_in_the_background() -> None:
+    seen = busy()
+    seen.agent_starts()
+    seen.tool("Edit")
+    for _ in range(20):
+        seen.advance(95)
+        seen.tool_ends(seen.tool("Read", agent=seen.agents[0]))
+    assert seen.steps() == [actions.ESCAPE]
 
 
 def test_agents_in_the_background_are_never_escaped_even_if_no_hook_tells_of_the_end_of_the_turn() -> None:
@@ -392,3 +403,12 @@ def test_a_call_does_not_wait_for_a_command_that_has_its_time() -> None:
     seen.tool("Bash", timeout=600_000)
     seen.advance(190)
     assert seen.steps() == [actions.ESCAPE]
+
+
+def test_a_command_that_a_person_started_is_left_alone() -> None:
+    """`!` in Claude Code: the status says busy, and no hook tells why."""
+    seen = busy()
+    seen.shell = True
+    seen.advance(10_000)
+    assert not seen.taken
+    assert "a person started" in seen.last("held").message

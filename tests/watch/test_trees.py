@@ -27,11 +27,12 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
     def start(command: str) -> subprocess.Popen[bytes]:
         line = f"shopt -u extglob 2>/dev/null || true && eval {shlex.quote(command)} < /dev/null && pwd -P"
-        with (tmp_path / f"output-{len(begun)}").open("wb") as out:
+        printed = tmp_path / f"output-{len(begun)}"
+        with printed.open("wb") as out:
             words = ["/bin/bash", "-c", line]
             process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
         begun.append(process)
-        wait_until(lambda: linux.descendants(process.pid), "the command runs")
+        wait_until(lambda: linux.descendants(process.pid) or printed.stat().st_size, "the command runs")
         return process
 
     yield start
@@ -78,7 +79,7 @@ def test_a_short_command_is_not_taken_for_a_longer_one(shell: Shell) -> None:
 def test_what_is_older_than_the_call_is_not_its_own(shell: Shell) -> None:
     """A command in the background with the same text."""
     shell("tail -f /dev/null")
-    assert roots(call("tail -f /dev/null", ago=-60.0)) == []
+    assert roots(call("tail -f /dev/null", ago=-600.0)) == []
 
 
 @pytest.mark.parametrize("command", ["tail -f /dev/other", "", None, 7])
@@ -102,7 +103,11 @@ def tree_of(process: subprocess.Popen[bytes]) -> Process:
 
 
 def test_a_command_that_prints_works_and_one_that_waits_does_not(shell: Shell, tmp_path: Path) -> None:
-    quiet, loud = shell("tail -f /dev/null"), shell("while read -t 0.05 x <> <(:) || true; do echo tick; done")
+    pipe = shlex.quote(str(tmp_path / "pipe"))
+    # the first waits in the shell itself: what a program reads while it starts would be work
+    quiet = shell(f"mkfifo {pipe}; exec 3<> {pipe}; echo ready; read x <&3")
+    wait_until(lambda: (tmp_path / "output-0").stat().st_size, "it waits")
+    loud = shell("while read -t 0.05 x <> <(:) || true; do echo tick; done")
     before = [trees.sample(tree_of(each)) for each in (quiet, loud)]
     size = (tmp_path / "output-1").stat().st_size
     wait_until(lambda: (tmp_path / "output-1").stat().st_size > size, "it has printed")

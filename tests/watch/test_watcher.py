@@ -195,6 +195,17 @@ def test_a_warning_is_shown_in_tmux_and_told_to_the_users_command(place: Place) 
         wait_until(lambda: "unhang: WebFetch" in place.tmux("show-messages"), "tmux has shown it")
 
 
+def test_the_budget_outlives_its_watcher(place: Place) -> None:
+    """A watcher that is started again and again has no more steps an hour than one that is not."""
+    seen = place.standin()
+    for _ in range(3):
+        place.log(seen.session).append({"type": "watch", "phase": "step", "step": "escape", "message": "Escape"})
+    seen.hangs()
+    watcher = place.watch("--budget", "3", *QUICK)
+    assert "budget" in watcher.until("held")["reason"]
+    assert seen.typed() == b""
+
+
 # --- one watcher ----------------------------------------------------------------------------------------------
 
 

@@ -31,6 +31,7 @@ class World:
         self.insert = False
         self.dialog = False
         self.draft = ""
+        self.shell = False
         self.shows_background = True  # Claude says so where only agents in the background run
         # what steps do
         self.escape_works = True
@@ -188,6 +189,7 @@ class World:
             background=free and self.shows_background,
             insert=self.insert,
             draft=self.draft,
+            shell=self.shell,
         )
         return facts.Pane(in_mode=self.in_mode, human=self.human, screen=shown)
 

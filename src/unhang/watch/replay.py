@@ -9,6 +9,7 @@ everything counts from now on: a hang is then noticed later, and nothing that is
 from __future__ import annotations
 
 from unhang.agents.session import facts
+from unhang.agents.session.budget import HOUR
 from unhang.procs import clock
 from unhang.watch import identity
 from unhang.watch.finding import StatusFile
@@ -82,3 +83,14 @@ def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -
     if pending is not None:
         told.append(pending)
     return told
+
+
+def steps(events: list[dict[str, Any]]) -> list[float]:
+    """When a watcher before us took a step, within the last hour. A time that cannot be is taken as just now."""
+    now, wall = clock.monotonic(), clock.wall()
+    found: list[float] = []
+    for event in events:
+        age = wall - wall_of(event)
+        if event.get("phase") == "step" and age < HOUR:
+            found.append(now - max(0.0, age))
+    return found

@@ -99,22 +99,34 @@ def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str,
         files.write_json(path, planned.to_dict())
     except OSError as error:
         raise Refused(f"what it was started with cannot be kept: {error.strerror}") from None
-    line = f"{shlex.quote(sys.executable)} -P -m unhang.watch.resume {shlex.quote(path)}"
-    if pane_pid == pid:
+    try:
+        return _start_again(tmux, address, planned, shell, pid, start, path)
+    except BaseException:
+        os.unlink(path)  # it holds an environment, which nobody will read any more
+        raise
+
+
+def _start_again(
+    tmux: Tmux, address: Address, planned: Plan, shell: identity.Identity, pid: int, start: str, path: str
+) -> str:
+    from unhang.watch.steps import Refused
+
+    line = f"{shlex.quote(sys.executable)} -m unhang.watch.resume {shlex.quote(path)}"
+    if shell.pid == pid:
         tmux.call(address.socket, "set-option", "-p", "-t", address.pane, "remain-on-exit", "on")
     if not _end(pid, start):
         raise Refused("it outlived SIGKILL")
-    if pane_pid == pid:
+    if shell.pid == pid:
         tmux.call(address.socket, "respawn-pane", "-t", address.pane, "-c", planned.cwd, line)
         tmux.call(address.socket, "set-option", "-p", "-u", "-t", address.pane, "remain-on-exit")
         return "the pane was started again"
     deadline = clock.monotonic() + _PROMPT
     while clock.monotonic() < deadline:  # a shell tells nobody when it is back
-        found = identity.alive(pane_pid, shell.start)
+        found = identity.alive(shell.pid, shell.start)
         if found is None:
             raise Refused("the pane's shell has ended")
-        if found.foreground == found.group and tmux.send(address, pane_pid, "-l", f" {line}"):
-            tmux.send(address, pane_pid, "Enter")
+        if found.foreground == found.group and tmux.send(address, shell.pid, "-l", f" {line}"):
+            tmux.send(address, shell.pid, "Enter")
             return "typed into the pane's shell"
         time.sleep(0.05)
     raise Refused("the pane's shell did not come back")

@@ -52,6 +52,8 @@ def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, roo
             detail = _on_pane(tmux, action, target, hands_off)
     except (Refused, TmuxError) as refused:
         return facts.Done(step, sent=False, detail=str(refused))
+    except OSError as error:  # a full disk: what cannot be saved first is not done
+        return facts.Done(step, sent=False, detail=f"its state cannot be kept: {error.strerror or error}")
     return facts.Done(step, sent=True, detail=detail)
 
 
@@ -78,7 +80,7 @@ def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float)
         return "left"
     if seen.in_mode:
         raise Refused("the pane is in copy mode")
-    if shown.kind != screen.PROMPT or shown.background:
+    if shown.kind != screen.PROMPT or shown.background or (shown.shell and step != actions.CLEAR):
         raise Refused("the screen shows no busy prompt")
     if step == actions.ESCAPE:
         _send(tmux, address, seen, "Escape")

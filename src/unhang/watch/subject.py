@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 20
 # A wall clock is taken as set anew when it and the monotonic one disagree by more than this since the last look.
 _JUMP = 2.0
+# A hook that seems older than this when it arrives has the stamp of another clock.
+_LATE = 10.0
 
 
 class Subject:
@@ -75,9 +77,11 @@ class Subject:
             self._take_over(status)
         else:
             status = None
-        events = self._new_hooks()
-        for fact in replay.past(events, status, self._born):
+        events = self._new_events()
+        for fact in replay.past([each for each in events if each["type"] == HOOK], status, self._born):
             self.machine.tell(fact)
+        for at in replay.steps([each for each in events if each["type"] == WATCH]):
+            self.machine.spent(at)
         self._transcript.follow(self._transcript.path or transcript.locate(self.config, self.session_id))
         self._transcript.grew()
 
@@ -106,15 +110,20 @@ class Subject:
         self.machine.tell(facts.Renamed())
 
     def read_hooks(self) -> None:
-        now = clock.monotonic()
-        for event in self._new_hooks():
-            self.machine.tell(replay.hook(event, now))
+        now, wall = clock.monotonic(), clock.wall()
+        for event in self._new_events():
+            if event["type"] == HOOK:
+                late = wall - replay.wall_of(event)  # on a busy machine we get to it after the command has begun
+                self.machine.tell(replay.hook(event, now - late if 0 < late < _LATE else now))
 
-    def _new_hooks(self) -> list[dict[str, Any]]:
+    def _new_events(self) -> list[dict[str, Any]]:
+        """The hooks of this process, and whatever a watcher wrote."""
         found: list[dict[str, Any]] = []
         for event in self.log.read(self._seq):
             self._seq = event["seq"]
-            if event.get("type") != HOOK or not self._is_mine(event):
+            if event["type"] == WATCH:
+                found.append(event)
+            if event["type"] != HOOK or not self._is_mine(event):
                 continue
             found.append(event)
             path = event.get("transcriptPath")
@@ -236,7 +245,7 @@ class Subject:
             event["seq"] = self.log.append(event)
         except OSError:
             pass  # a full disk, or a writer that was stopped: what is done must not depend on it
-        self._tell(event | {"aloud": said.aloud})
+        self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             telling.show(self._tmux, self.address, said.message)
 
