@@ -126,13 +126,14 @@ def test_a_tree_that_runs_now_and_then_is_never_still() -> None:
 
 
 def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps() -> None:
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdin.write(b"x\n")
-        child.stdin.flush()
-        child.stdout.readline()
-        eye = Eye(os.getpid())
+    """Below a shell, so that nothing else that this process has started is looked at."""
+    with subprocess.Popen(["sh", "-c", "cat; read go"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        shell.stdin.write(b"x\n")
+        shell.stdin.flush()
+        shell.stdout.readline()
+        eye = Eye(shell.pid)
         first = eye.look()
         while eye.still_since is None:  # no event tells that a process has begun to wait
             last, first = first, eye.look()
@@ -140,9 +141,9 @@ def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps()
         samples = [eye.look() for _ in range(5)]
         assert eye.still_since == last.at
         assert all(sample.processes is last.processes for sample in samples)
-        child.stdin.close()
-        child.wait()
-        assert child.pid not in eye.look().processes
+        shell.stdin.close()
+        shell.wait()
+        assert not eye.look().processes
         assert eye.still_since is None
 
 
