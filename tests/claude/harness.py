@@ -183,7 +183,7 @@ class Watcher:
                 desk.command("watch", "--json", *words), env=desk.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
         desk._started.append(self.process)
-        wait_until(lambda: lock.holder(str(desk.home)), f"the watcher has its lock: {self._path.read_text()}")
+        wait_until(lambda: lock.holder(str(desk.home)), f"the watcher has its lock: {self._path.read_text()}", PATIENCE)
 
     def said(self, phase: str | None = None) -> list[dict[str, Any]]:
         lines = self._path.read_text().splitlines()

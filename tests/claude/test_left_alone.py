@@ -104,7 +104,8 @@ def test_a_call_that_was_refused_is_over(by: str, ours: tuple[str, ...], desk: D
 
 def test_nothing_is_done_while_somebody_types_and_what_they_typed_stays(desk: Desk) -> None:
     session = desk.claude()
-    watcher = desk.watch("--hands-off", "3")
+    # on a machine that stands still for a while a second Escape would be right: wait for the effect of the first
+    watcher = desk.watch("--hands-off", "3", "--verify", "30")
     with Person(desk) as person:
         session.ask("fake: hang-mid")
         scenarios.API_MID.ready(session)
