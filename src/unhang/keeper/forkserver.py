@@ -17,6 +17,9 @@ from _socket import socket
 
 from unhang.keeper import spare
 
+# Python calls code hot after some eight rounds.
+_TIMES = 12
+
 
 def main(line_fd: int) -> None:
     line = socket(fileno=line_fd)
@@ -52,10 +55,28 @@ def _preload() -> None:
 
 
 def _preload_the_rest() -> None:
-    """What a keeper needs whose job goes quiet, so that all of them share it. The first job does not wait for it."""
+    """What a keeper needs whose job goes quiet, so that all of them share it. The first job does not wait for it.
+
+    Used some times, not only imported: Python rewrites code that is used often, and each keeper would do so for itself,
+    in memory of its own. What it is tried on is the first job.
+    """
+    from unhang.core import actions as act
+    from unhang.core import events as ev
     from unhang.core.diagnosis import progress, prompt, rules, still, suggest
     from unhang.core.policy import key, learn
+    from unhang.keeper import words
     from unhang.procs.sampler import cheap, full
     from unhang.store import profiles
 
-    del progress, prompt, rules, still, suggest, key, learn, cheap, full, profiles
+    del prompt, suggest, key, learn, profiles
+    try:
+        eye = cheap.Eye(os.getpid())
+        for _ in range(_TIMES):
+            before = eye.look()
+            progress.progressed(before, eye.look())
+            sample = full.full(os.getpid(), network=False)
+            was, now = still.as_it_was(sample, sample.at - 60) or sample, still.as_it_is(sample, sample.at + 60)
+            found = rules.diagnose(was, now).to_json()
+            ev.to_line(words.event_of(act.Stuck(60.0), since="", diagnosis=found, job_id="") | {"seq": 0, "ts": ""})
+    except Exception:  # it only warms up
+        pass
