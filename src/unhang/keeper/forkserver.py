@@ -28,6 +28,7 @@ def main(line_fd: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _preload()
     ready = spare.make(line.close)
+    warm = False
     while True:
         received = spare.receive_raw(line)
         if received is None:
@@ -41,7 +42,9 @@ def main(line_fd: int) -> None:
             ready.give(message, fds)
         for fd in fds:
             os.close(fd)
-        _preload_the_rest()
+        if not warm:  # once: what it is tried on grows with every job
+            _preload_the_rest()
+            warm = True
         ready = spare.make(line.close)
 
 
