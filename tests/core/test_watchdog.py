@@ -252,5 +252,24 @@ def test_a_still_tree_needs_no_look_to_compare_with() -> None:
     assert looks_until_stuck(lambda _: True) == ([12.0, 36.0, 60.0], 60.0)
 
 
+def test_jobs_that_are_quiet_for_long_are_looked_at_on_the_same_seconds() -> None:
+    begun = 1000.3
+    dog = Watchdog(PLAIN, begun)
+    woken: list[float] = []
+    while dog.phase != ENDED:
+        now = dog.wake_at() or 0.0
+        woken.append(now)
+        for action in dog.wake(now):
+            if isinstance(action, act.Look):
+                dog.tell(fact.Looked(False, "", True), now)
+            elif isinstance(action, act.Terminate):
+                for end in (fact.LeaderExited(), fact.TreeGone(), fact.PipesClosed()):
+                    dog.tell(end, now)
+    late = sorted({at for at in woken if at > begun + 20})
+    # two looks (the second with the stall notice), one more; then what the idle limit rests on, exactly
+    exact = [begun + after for after in (268, 270, 298, 300)]
+    assert late[:7] == pytest.approx([1037, 1061, 1183, *exact], abs=1e-6)
+
+
 def test_a_tree_that_stirs_at_the_notice_is_looked_at_twice_all_the_same() -> None:
     assert looks_until_stuck(lambda now: now < 50) == ([12.0, 36.0, 60.0, 62.0], 62.0)

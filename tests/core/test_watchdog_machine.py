@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from unhang.core import actions as act
 from unhang.core import facts as fact
 from unhang.core.actions import Action
-from unhang.core.clocks import SETTLE
+from unhang.core.clocks import PATIENT, SETTLE
 from unhang.core.limits import Limits, lead
 from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
@@ -146,9 +146,9 @@ class Timeline(RuleBasedStateMachine):
         self.wake()
 
     @precondition(lambda self: self.running())
-    @rule(late=st.just(0.0) | seconds)
-    def wakes_when_due(self, late: float) -> None:
-        due = self.dog.deadline()
+    @rule(late=st.just(0.0) | seconds, together=st.booleans())
+    def wakes_when_due(self, late: float, together: bool) -> None:
+        due = self.dog.wake_at() if together else self.dog.deadline()
         self.now = (self.now if due is None else max(self.now, due)) + late
         self.wake()
 
@@ -245,6 +245,27 @@ class Timeline(RuleBasedStateMachine):
             assert due is None or due > self.now
 
     @invariant()
+    def what_is_put_off_is_put_off_a_little_and_no_promise(self) -> None:
+        if not hasattr(self, "dog"):
+            return
+        due, at = self.dog.deadline(), self.dog.wake_at()
+        assert (due is None) == (at is None)
+        if due is None or at is None or at == due or not self.quiesced:
+            return
+        assert due < at < due + 1
+        assert at == int(at)
+        assert due - self.spoke >= PATIENT
+        assert self.dog.phase == RUNNING
+        probe = copy.deepcopy(self.dog)
+        for _ in range(5):  # nobody is warned or ended in the time by which it is put off, nor soon after
+            for action in probe.wake(at):
+                assert isinstance(action, act.Look | act.Stuck | act.Quiet | act.Resumed | act.Extended)
+                if isinstance(action, act.Look):
+                    probe.tell(fact.Looked(False), at)
+        ahead = probe.deadline()
+        assert ahead is None or ahead > at
+
+    @invariant()
     def an_illegal_call_changes_nothing(self) -> None:
         if not hasattr(self, "dog"):
             return
@@ -280,7 +301,7 @@ class Timeline(RuleBasedStateMachine):
         for _ in range(20_000):  # a heartbeat may ask for much silence, looked at twice a second
             if not self.running():
                 break
-            due = self.dog.deadline()
+            due = self.dog.wake_at()
             if due is None and self.quiesced:
                 break
             self.now = max(self.now, due or self.now)

@@ -32,6 +32,8 @@ BASELINE = 2.0
 AHEAD_OF_HARD = 0.1
 SHORTEST_LOOK = 0.5
 LONGEST_LOOK = 300.0
+# Whoever has been quiet for this long may as well be looked at with the others of the machine.
+PATIENT = 30.0
 
 
 class Clocks:
@@ -179,6 +181,19 @@ class Clocks:
     def next_due(self) -> float:
         return min([self.look_due(), *self._dues()])
 
+    def wake_at(self) -> float:
+        """The best moment for what is due next, which is never much later.
+
+        A look at a job that is quiet for long, and a stall notice of it, wait for the next whole second. All keepers of
+        a machine have the same clock and so wake together: the first pays for a cold cache, the others do not. What is
+        a promise (a limit, its warning, and the looks that these rest on) is never put off.
+        """
+        due = self.next_due()
+        if not PATIENT <= due - self.spoke < NEVER:
+            return due
+        second = -(-due // 1.0)
+        return second if second <= min(self._promised()) - BASELINE else due
+
     def _stall_notice(self, now: float) -> list[Action]:
         stall = self.limits.stall
         if stall is None:
@@ -213,9 +228,12 @@ class Clocks:
 
     def _dues(self) -> list[float]:
         """Every moment at which a notice or an end may be due."""
+        return [*self._promised(), NEVER if self.held_since is not None else self._stall_due()]
+
+    def _promised(self) -> list[float]:
+        """Every moment at which an end or the warning before it may be due."""
         dues = [self._hard_warn_due() if self._hard_warned is None else self._hard_due()]
         if self.held_since is None:
-            dues.append(self._stall_due())
             dues.append(self._idle_warn_due() if self._idle_warned is None else self._idle_due())
         return dues
 

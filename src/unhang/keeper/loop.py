@@ -105,7 +105,7 @@ class Loop:
         return self._facts(self._settled)
 
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.deadline(), self.journal.flush_due(), self.desk.due()]
+        dues = [self.dog.wake_at(), self.journal.flush_due(), self.desk.due()]
         if self.dog.phase == RUNNING:
             dues.append(self.slowness.due())
         if self.dog.phase == KILLING:
