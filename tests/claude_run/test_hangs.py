@@ -164,7 +164,7 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
     assert Process(claude).send(9)
     result = job.wait(60)
     assert (result.status, result.exit_code) == ("error", 1)
-    assert "ended without a result (ended by SIGKILL)" in result.stderr
+    assert "ended without a result (killed by SIGKILL)" in result.stderr
     assert result.to_json()["leaked"] is True, "the command outlives its Claude; it is ended and named"
     session = next(e["sessionId"] for e in job.events() if e.get("sessionId"))
     again = bench.turn("go on", *PATIENT, "--resume", session, record="resume-after-kill")

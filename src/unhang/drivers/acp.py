@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 
-from unhang.drivers.acp_plan import FROM_STDIN, parsed
+from unhang.drivers.acp_plan import parsed
+from unhang.drivers.driver import Driver, main
+from unhang.drivers.task import taken
 from unhang.drivers.voice import Voice
 
 
-def main(words: list[str]) -> int:
-    voice = Voice()
-    plan = parsed(words)
-    if plan.tasks[0] == FROM_STDIN:
-        plan = replace(plan, tasks=(sys.stdin.read(), *plan.tasks[1:]))
+def make(voice: Voice) -> Driver:
     from unhang.drivers.acp_drive import AcpDriver
 
-    async def drive() -> int:
-        return await AcpDriver(plan, voice).run()
-
-    return asyncio.run(drive())
+    plan = parsed(sys.argv[1:])
+    plan = replace(plan, tasks=(taken(plan.tasks[0]), *plan.tasks[1:]))
+    return AcpDriver(plan, voice)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(make)

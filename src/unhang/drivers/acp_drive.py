@@ -15,14 +15,15 @@ from unhang.agents.acp_turn_requests import request_of
 from unhang.agents.said import Said, one_line
 from unhang.core.durations import human
 from unhang.drivers.acp_files import Files
-from unhang.drivers.acp_ladder import Ladder
+from unhang.drivers.acp_ladder import AcpLadder
 from unhang.drivers.acp_opening import Refused, open_session
 from unhang.drivers.acp_permissions import Permissions
 from unhang.drivers.acp_plan import Plan
-from unhang.drivers.acp_wire import Agent, AgentError, RawRecorder
+from unhang.drivers.acp_wire import Agent, RawRecorder
+from unhang.drivers.driver import Driver
 from unhang.drivers.rpc import Gone, Message, RpcError
 from unhang.drivers.voice import Voice, complain
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE
+from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs import stat
 
 # Most agents end in milliseconds at the end of their input; some first save what they know.
@@ -31,10 +32,10 @@ _LAST_WORDS = 1.0
 _NOISE = 5  # lines that are worth an event
 
 
-class AcpDriver:
+class AcpDriver(Driver):
     def __init__(self, plan: Plan, voice: Voice) -> None:
+        super().__init__(voice, plan.stall)
         self._plan = plan
-        self._voice = voice
         budgets = Budgets(plan.startup, plan.first, plan.idle, plan.tool)
         self._began = time.monotonic() - _age()
         self._session = Session(budgets, now=self._began)
@@ -42,7 +43,6 @@ class AcpDriver:
         self._recorder = RawRecorder(plan.record)
         self._agent: Agent | None = None
         self._turn_over = asyncio.Event()
-        self._stop = asyncio.Event()
         self._files = Files(os.getcwd(), plan.fs)
         self._permissions = Permissions(plan, voice, self._reply, self._session, self._say)
         self._noises = 0
@@ -50,27 +50,7 @@ class AcpDriver:
 
     # --- the whole ------------------------------------------------------------------------------------------
 
-    async def run(self) -> int:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop.set)
-        self._say(self._session.begin(self._began))
-        work = asyncio.ensure_future(self._work())
-        stop = asyncio.ensure_future(self._stop.wait())
-        watch = asyncio.ensure_future(self._watch())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                return await self._stopped(work)
-            return await self._finish(work)
-        finally:
-            stop.cancel()
-            watch.cancel()
-            self._end_line()
-            self._permissions.close()
-            self._recorder.close()
-
-    async def _finish(self, work: asyncio.Future[int]) -> int:
+    async def _finished(self, work: asyncio.Future[int]) -> int:
         try:
             code = work.result()
         except RpcError as error:
@@ -89,7 +69,7 @@ class AcpDriver:
             await self._leave(self._agent)
         return code
 
-    async def _stopped(self, work: asyncio.Future[int]) -> int:
+    async def _stopped(self) -> None:
         now = time.monotonic()
         why, budget = self._session.standing(now), self._session.budget(now)
         fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis(), "budget": budget.to_json()}
@@ -98,10 +78,7 @@ class AcpDriver:
         self._voice.tell("stopping", f"Asked to stop: {why.reason} ({budget.name} budget: {limit}).", **fields)
         complain(why.reason)
         if self._agent is not None:
-            await Ladder(self._agent, self._voice, self._plan.grace).climb(self._cancel, self._turn_over)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        return EXIT_SIGNAL_BASE + signal.SIGTERM
+            await AcpLadder(self._agent, self._voice, self._plan.grace).climb(self._cancel, self._turn_over)
 
     def _cancel(self) -> bool:
         """Open questions are answered first: an agent may wait for one before it looks at anything else."""
@@ -111,29 +88,27 @@ class AcpDriver:
         self._reply({"method": "session/cancel", "params": {"sessionId": self._session.id}})
         return True
 
-    async def _watch(self) -> None:
-        """Says why nothing moves: once after `stall`, then at growing distances. Ends nothing."""
-        due = self._plan.stall
-        while True:
-            await asyncio.sleep(min(1.0, self._plan.stall / 4))
-            now = time.monotonic()
-            silent = self._session.silent(now)
-            if silent < self._plan.stall:
-                due = self._plan.stall
-            elif silent >= due:
-                due *= 2
-                why = self._session.standing(now)
-                fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis()}
-                fields |= {"budget": self._session.budget(now).to_json(), "sessionId": self._session.id or None}
-                self._voice.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
+    def _silent(self, now: float) -> float:
+        return self._session.silent(now)
+
+    def _stuck(self, now: float) -> None:
+        why = self._session.standing(now)
+        fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis()}
+        fields |= {"budget": self._session.budget(now).to_json(), "sessionId": self._session.id or None}
+        self._voice.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
+
+    def _close(self) -> None:
+        self._end_line()
+        self._permissions.close()
+        self._recorder.close()
 
     async def _leave(self, agent: Agent) -> None:
         """At the end of the last turn: what it left running ends with the job."""
         if not agent.exited:
-            agent.peer.close_input()
+            agent.close_input()
         if not await agent.wait_exit(_CLOSING):
             self._voice.tell("warning", f"The agent did not end at the end of its input in {_CLOSING:g} s.")
-            agent.terminate()
+            agent.signal(signal.SIGTERM)
             await agent.wait_exit(_CLOSING)
         if agent.exited:
             await agent.done()
@@ -212,6 +187,7 @@ class AcpDriver:
 
     async def _work(self) -> int:
         plan = self._plan
+        self._say(self._session.begin(self._began))
         self._agent = agent = await Agent.start(plan.argv, self._hear, self._recorder, self._noise)
         await open_session(agent.peer, plan, self._session, self._voice)
         self._session.adopt(self._session.id, time.monotonic())
@@ -238,7 +214,7 @@ class AcpDriver:
                 await self._ended_by_an_update(agent)
             elif self._session.in_turn:
                 self._say(self._session.answered(result, time.monotonic()))
-        except AgentError as error:
+        except RpcError as error:
             self._say(self._session.failed(error.to_json(), time.monotonic()))
         self._turns.ended(number)
         self._turn_over.set()

@@ -10,8 +10,8 @@ from unhang.agents import acp_recipes
 from unhang.agents.acp_turn import Session
 from unhang.agents.said import dig, one_line, text_of
 from unhang.drivers.acp_plan import FS_NONE, FS_WRITE, Plan
-from unhang.drivers.acp_wire import AcpPeer, own_version
-from unhang.drivers.rpc import Message, RpcError
+from unhang.drivers.ourselves import version
+from unhang.drivers.rpc import Message, Peer, RpcError
 from unhang.drivers.voice import Voice
 
 VERSION = 1
@@ -22,7 +22,7 @@ class Refused(Exception):
     """It cannot be done with this agent; the reason is for people."""
 
 
-async def open_session(peer: AcpPeer, plan: Plan, session: Session, voice: Voice) -> None:
+async def open_session(peer: Peer, plan: Plan, session: Session, voice: Voice) -> None:
     """Raises Refused, RpcError or Gone. One budget holds for all of it."""
     session.doing = "initialize"
     hello = await peer.request("initialize", initialize(plan))
@@ -51,7 +51,7 @@ async def open_session(peer: AcpPeer, plan: Plan, session: Session, voice: Voice
 
 def initialize(plan: Plan) -> Message:
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
-    client = {"name": "unhang", "title": "unhang", "version": own_version()}
+    client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}
     return {"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client}
 
@@ -66,7 +66,7 @@ def _version(said: Any) -> int:
     return said
 
 
-async def _session(peer: AcpPeer, plan: Plan, session: Session, hello: Message) -> Message:
+async def _session(peer: Peer, plan: Plan, session: Session, hello: Message) -> Message:
     where: Message = {"cwd": os.getcwd(), "mcpServers": [server(entry) for entry in plan.mcp]}
     if plan.session is None:
         session.doing = "session/new"
@@ -110,7 +110,7 @@ def server(entry: str) -> Message:
 # --- model and mode -------------------------------------------------------------------------------------------
 
 
-async def _set(peer: AcpPeer, session: Session, found: Message, what: str, wanted: str) -> None:
+async def _set(peer: Peer, session: Session, found: Message, what: str, wanted: str) -> None:
     """By a configuration option, or by the older way that an agent offers."""
     options = found.get("configOptions")
     for option in options if isinstance(options, list) else []:

@@ -17,6 +17,7 @@ from unhang.agents.said import Said
 from unhang.core.durations import human
 from unhang.drivers.acp_plan import Plan
 from unhang.drivers.rpc import Message
+from unhang.drivers.typed import Typed
 from unhang.drivers.voice import Voice
 
 _YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
@@ -40,20 +41,17 @@ class Permissions:
         self._session = session
         self._say = say
         self._open: dict[asyncio.Task[None], Request] = {}
-        self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._rest = b""
+        self._typed = Typed() if plan.permissions == ASK else None
         self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
         self._closed = False
-        if plan.permissions == ASK:
-            asyncio.get_running_loop().add_reader(0, self._typed)
 
     def take(self, request: Request) -> None:
         if self._closed:
             self._reply(request.cancelled())
-        elif self._plan.permissions != ASK:
+        elif self._typed is None:
             self._answer(request, self._plan.permissions, "policy")
         else:
-            task = asyncio.ensure_future(self._ask(request))
+            task = asyncio.ensure_future(self._ask(request, self._typed))
             self._open[task] = request
             task.add_done_callback(lambda done: self._open.pop(done, None))
 
@@ -69,7 +67,7 @@ class Permissions:
         fields: Message = {"method": request.method, "request": request.text, "decision": how, "by": by}
         self._voice.tell(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
 
-    async def _ask(self, request: Request) -> None:
+    async def _ask(self, request: Request, typed: Typed) -> None:
         wait = self._plan.permission_wait
         tool = request.params.get("toolCall")
         async with self._turnstile:
@@ -79,11 +77,8 @@ class Permissions:
             self._say(self._session.asks(tool, wait + _SLACK, time.monotonic()))
             fields = {"method": request.method, "request": request.text, "options": [o.id for o in request.options]}
             self._voice.tell("needs_approval", f"{request.text}. {hint}", alive=True, **fields)
-            while not self._lines.empty():  # typed before anything was asked
-                self._lines.get_nowait()
             try:
-                async with asyncio.timeout(wait):
-                    word = (await self._lines.get()).strip()
+                word = await typed.answer(wait)
             except TimeoutError:
                 self._answer(request, DENY, f"nobody answered in {human(wait)}")
                 return
@@ -99,20 +94,8 @@ class Permissions:
             self._tell(request, "cancelled", "the turn is cancelled")
         self._open.clear()
 
-    def _typed(self) -> None:
-        try:
-            data = os.read(0, 4096)
-        except OSError:
-            data = b""
-        if not data:
-            asyncio.get_running_loop().remove_reader(0)
-            return
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._lines.put_nowait(line.decode("utf-8", "replace"))
-
     def close(self) -> None:
         for task in self._open:
             task.cancel()
-        if self._plan.permissions == ASK:
-            asyncio.get_running_loop().remove_reader(0)
+        if self._typed is not None:
+            self._typed.close()

@@ -9,9 +9,6 @@ from unhang.agents.acp_turn_requests import ASK, DENY, POLICIES
 
 MODULE = "unhang.drivers.acp"
 FS_NONE, FS_READ, FS_WRITE = FS = ("none", "read", "write")
-# The kernel takes 128 KiB in one word.
-LONGEST_WORD = 120_000
-FROM_STDIN = "-"
 _SECONDS = ("startup", "first", "idle", "tool", "stall", "grace", "permission_wait")
 _WORDS = ("agent", "session", "model", "mode", "permissions", "fs", "record")
 

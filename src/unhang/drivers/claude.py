@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 
-from unhang.drivers.claude_plan import FROM_STDIN, Plan, parsed
+from unhang.drivers.claude_plan import parsed
+from unhang.drivers.driver import Driver, main
+from unhang.drivers.task import taken
 from unhang.drivers.voice import Voice
 
 
-async def _drive(plan: Plan, voice: Voice) -> int:
-    from unhang.drivers.claude_run import Driver
+def make(voice: Voice) -> Driver:
+    from unhang.drivers.claude_run import ClaudeDriver
 
-    return await Driver(plan, voice).run()
-
-
-def main(words: list[str]) -> int:
-    voice = Voice()
-    plan = parsed(words)
-    if plan.task == FROM_STDIN:
-        plan = replace(plan, task=sys.stdin.read())
-    return asyncio.run(_drive(plan, voice))
+    plan = parsed(sys.argv[1:])
+    plan = replace(plan, task=taken(plan.task))
+    return ClaudeDriver(plan, voice)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(make)

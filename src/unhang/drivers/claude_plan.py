@@ -5,10 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, field
 
-from unhang.drivers.codex_plan import FROM_STDIN, LONGEST_WORD
-
-__all__ = ["FROM_STDIN", "LONGEST_WORD", "MODULE", "RUN", "Plan", "parsed"]
-
 MODULE = "unhang.drivers.claude"
 RUN = "run"
 READ_ONLY_MODE = "plan"

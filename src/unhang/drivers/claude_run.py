@@ -18,12 +18,13 @@ from unhang.agents.claude import Claude, Ending
 from unhang.agents.claude_tools import BASH_DEFAULT, BASH_MOST, Flight
 from unhang.agents.claude_words import suggestions
 from unhang.agents.said import Standing
-from unhang.drivers.claude_child import Child
-from unhang.drivers.claude_ladder import Ladder
+from unhang.drivers.claude_child import ClaudeChild
+from unhang.drivers.claude_ladder import ClaudeLadder
 from unhang.drivers.claude_plan import Plan
+from unhang.drivers.driver import Driver
 from unhang.drivers.rpc import Gone, Message, Recorder
 from unhang.drivers.voice import Voice, complain
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE
+from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # One that has nothing to do ends in milliseconds.
 _CLOSING = 5.0
@@ -31,61 +32,47 @@ _CLOSING = 5.0
 _SETTLING = 1.0
 
 
-class Driver:
+class ClaudeDriver(Driver):
     def __init__(self, plan: Plan, voice: Voice) -> None:
+        super().__init__(voice, plan.stall)
         self._plan = plan
-        self._voice = voice
         limits = (
             _milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
             _milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
         )
         self._claude = Claude(flight=Flight(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
         self._recorder = Recorder(plan.record)
-        self._child: Child | None = None
+        self._child: ClaudeChild | None = None
         self._turn_over = asyncio.Event()
         self._news = asyncio.Event()  # a line has come
-        self._stop = asyncio.Event()
 
     # --- the whole ------------------------------------------------------------------------------------------
 
-    async def run(self) -> int:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop.set)
-        work = asyncio.ensure_future(self._work())
-        stop = asyncio.ensure_future(self._stop.wait())
-        watch = asyncio.ensure_future(self._watch())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            return await self._finish(work) if work.done() else await self._stopped(work)
-        finally:
-            for task in (work, stop, watch):
-                task.cancel()
-            await asyncio.gather(work, stop, watch, return_exceptions=True)
-            self._recorder.close()
-
-    async def _finish(self, work: asyncio.Future[int]) -> int:
+    async def _finished(self, work: asyncio.Future[int]) -> int:
         try:
             return work.result()
         except Gone:
-            how = self._child.how_it_ended() if self._child is not None else ""
-            return self._failed(f"Claude ended without a result ({how})")
+            return self._failed(f"Claude ended without a result ({await self._how_it_went()})")
         except FileNotFoundError:
             hint = "install it (npm install -g @anthropic-ai/claude-code) or give --claude"
             return self._failed(f"there is no {self._plan.claude!r}: {hint}", EXIT_NOT_FOUND)
         except OSError as error:
             return self._failed(f"cannot start {self._plan.claude!r}: {error.strerror}", EXIT_NOT_EXECUTABLE)
 
-    async def _stopped(self, work: asyncio.Future[int]) -> int:
+    async def _how_it_went(self) -> str:
+        if self._child is None:
+            return "it was not started"
+        await self._child.wait_exit(_CLOSING)  # its output ends a moment before it does
+        return self._child.how
+
+    async def _stopped(self) -> None:
         now = time.monotonic()
         why = self._standing(now)
         self._tell_why("stopping", f"Asked to stop: {why.reason}.", why, now, suggestions=why.suggestions or None)
         complain(why.reason)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+        await self._give_up()  # it would leave in its own way at the end of the turn
         if self._child is not None:
-            await Ladder(self._child, self._claude, self._voice, self._turn_over, self._plan.grace).climb()
-        return EXIT_SIGNAL_BASE + signal.SIGTERM
+            await ClaudeLadder(self._child, self._claude, self._voice, self._turn_over, self._plan.grace).climb()
 
     def _standing(self, now: float) -> Standing:
         if self._claude.phase == "starting":
@@ -97,19 +84,15 @@ class Driver:
         fields |= {"cause": why.reason, "diagnosis": why.diagnosis(), "sessionId": self._claude.session or None}
         self._voice.tell(phase, text, tools=tools, **fields)
 
-    async def _watch(self) -> None:
-        """Says why nothing moves: once after `stall`, then at growing distances. Ends nothing."""
-        due = self._plan.stall
-        while True:
-            await asyncio.sleep(min(1.0, self._plan.stall / 4))
-            now = time.monotonic()
-            silent = self._claude.silent(now)
-            if silent < self._plan.stall:
-                due = self._plan.stall
-            elif silent >= due and self._claude.flight.window is None:
-                due *= 2
-                why = self._standing(now)
-                self._tell_why("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", why, now)
+    def _silent(self, now: float) -> float:
+        return self._claude.silent(now) if self._claude.flight.window is None else 0.0
+
+    def _stuck(self, now: float) -> None:
+        why = self._standing(now)
+        self._tell_why("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", why, now)
+
+    def _close(self) -> None:
+        self._recorder.close()
 
     def _failed(self, text: str, code: int = 1) -> int:
         session = self._claude.session or self._plan.session
@@ -134,7 +117,7 @@ class Driver:
 
     async def _work(self) -> int:
         self._claude.begin(time.monotonic())
-        self._child = child = await Child.start(self._plan.command(), self._hear, self._recorder)
+        self._child = child = await ClaudeChild.start(self._plan.command(), self._hear, self._recorder)
         child.task(self._plan.task)
         await self._until(lambda: self._claude.ended is not None and not self._claude.turn)
         await self._until_at_rest()
@@ -180,7 +163,7 @@ class Driver:
             else:
                 return
 
-    async def _leave(self, child: Child) -> None:
+    async def _leave(self, child: ClaudeChild) -> None:
         """After the last turn: what it left running in the background ends with it."""
         names = list(self._claude.background.values())
         if names:
@@ -193,7 +176,7 @@ class Driver:
         if child.exited:
             await child.done()
 
-    async def _exits(self, child: Child) -> bool:
+    async def _exits(self, child: ClaudeChild) -> bool:
         """By itself; another turn that begins even now is waited for."""
         while not await child.wait_exit(_CLOSING):
             if not self._claude.turn:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 
-from unhang.drivers.codex_plan import EXEC, FROM_STDIN, Plan, parsed
+from unhang.drivers.codex_plan import EXEC, parsed
+from unhang.drivers.driver import Runs, main
+from unhang.drivers.task import taken
 from unhang.drivers.voice import Voice
 
 
-async def _drive(plan: Plan, voice: Voice) -> int:
+def make(voice: Voice) -> Runs:
+    plan = parsed(sys.argv[1:])
+    plan = replace(plan, task=taken(plan.task))
     if plan.verb == EXEC:
         from unhang.drivers.codex_exec import ExecDriver
 
-        return await ExecDriver(plan, voice).run()
+        return ExecDriver(plan, voice)
     from unhang.drivers.codex_app import AppDriver
 
-    return await AppDriver(plan, voice).run()
-
-
-def main(words: list[str]) -> int:
-    voice = Voice()
-    plan = parsed(words)
-    if plan.task == FROM_STDIN:
-        plan = replace(plan, task=sys.stdin.read())
-    return asyncio.run(_drive(plan, voice))
+    return AppDriver(plan, voice)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(make)

@@ -14,52 +14,34 @@ from unhang.agents.codex import Codex, Turn
 from unhang.agents.codex_requests import request_of
 from unhang.agents.said import Standing
 from unhang.drivers.codex_approvals import Approvals
-from unhang.drivers.codex_ladder import Ladder
+from unhang.drivers.codex_ladder import CodexLadder
 from unhang.drivers.codex_plan import COMPACT, REVIEW, Plan
 from unhang.drivers.codex_server import Server
+from unhang.drivers.driver import Driver
 from unhang.drivers.rpc import Gone, Message, Recorder, RpcError
 from unhang.drivers.voice import Voice, complain
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE
+from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # A server that has nothing to do ends in milliseconds.
 _CLOSING = 5.0
 
 
-class AppDriver:
+class AppDriver(Driver):
     def __init__(self, plan: Plan, voice: Voice) -> None:
+        super().__init__(voice, plan.stall)
         self._plan = plan
-        self._voice = voice
         self._job = os.environ.get("UNHANG_JOB", "")
         self._codex = Codex(tool_limit=plan.tool_limit, job=self._job)
         self._recorder = Recorder(plan.record)
         self._server: Server | None = None
         self._turn_over = asyncio.Event()
-        self._stop = asyncio.Event()
         self._before: int | None = None  # tokens in the context when the newest turn began
         self._doing = "starting Codex"
         self._approvals = Approvals(plan, voice, self._reply, self._codex.flight, self._job)
 
     # --- the whole ------------------------------------------------------------------------------------------
 
-    async def run(self) -> int:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop.set)
-        work = asyncio.ensure_future(self._work())
-        stop = asyncio.ensure_future(self._stop.wait())
-        watch = asyncio.ensure_future(self._watch())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                return await self._stopped(work)
-            return await self._finish(work)
-        finally:
-            stop.cancel()
-            watch.cancel()
-            self._approvals.close()
-            self._recorder.close()
-
-    async def _finish(self, work: asyncio.Future[int]) -> int:
+    async def _finished(self, work: asyncio.Future[int]) -> int:
         try:
             code = work.result()
         except RpcError as error:
@@ -76,39 +58,34 @@ class AppDriver:
             await self._leave(self._server)
         return code
 
-    async def _stopped(self, work: asyncio.Future[int]) -> int:
-        self._voice.stopping(self._standing(), self._codex.thread)
+    async def _stopped(self) -> None:
+        self._voice.stopping(self._standing(time.monotonic()), self._codex.thread)
         if self._server is not None:
-            await Ladder(self._server, self._codex, self._voice, self._turn_over, self._plan.grace).climb()
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        return EXIT_SIGNAL_BASE + signal.SIGTERM
+            await CodexLadder(self._server, self._codex, self._voice, self._turn_over, self._plan.grace).climb()
 
-    def _standing(self) -> Standing:
+    def _standing(self, now: float) -> Standing:
         if self._codex.turn:
-            return self._codex.standing(time.monotonic())
+            return self._codex.standing(now)
         return Standing("unknown", f"Codex has not answered; it was {self._doing}", [])
 
-    async def _watch(self) -> None:
-        """Says why nothing moves: once after `stall`, then at growing distances. Ends nothing."""
-        due = self._plan.stall
-        while True:
-            await asyncio.sleep(min(1.0, self._plan.stall / 4))
-            silent = self._codex.silent(time.monotonic())
-            if silent < self._plan.stall:
-                due = self._plan.stall
-            elif silent >= due and self._codex.flight.window is None:
-                due *= 2
-                self._voice.stuck(self._standing(), self._codex.thread)
+    def _silent(self, now: float) -> float:
+        return self._codex.silent(now) if self._codex.flight.window is None else 0.0
+
+    def _stuck(self, now: float) -> None:
+        self._voice.stuck(self._standing(now), self._codex.thread)
+
+    def _close(self) -> None:
+        self._approvals.close()
+        self._recorder.close()
 
     async def _leave(self, server: Server) -> None:
         """At the end of a turn: what it left running in the background ends with the server."""
         names = list(self._codex.flight.names.values())
         if names:
             self._voice.tell("warning", f"Ended with the turn: {', '.join(names)[:500]}", leftovers=names[:10])
-        server.peer.close_input()
+        server.close_input()
         if not await server.wait_exit(_CLOSING):
-            server.terminate()
+            server.signal(signal.SIGTERM)
             await server.wait_exit(_CLOSING)
         if server.exited:
             await server.done()
@@ -116,7 +93,7 @@ class AppDriver:
     async def _how_it_went(self, text: str) -> str:
         if self._server is None or not await self._server.wait_exit(_CLOSING):
             return text
-        return f"Codex's app server ended while {self._doing} (exit code {self._server.process.returncode})"
+        return f"Codex's app server ended while {self._doing} ({self._server.how})"
 
     def _failed(self, text: str, **fields: Any) -> int:
         error = {"message": text}

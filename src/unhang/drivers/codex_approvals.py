@@ -6,7 +6,6 @@ None is ever left hanging: whoever is asked has so long, and silence is a no. Ev
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from unhang.agents.codex_requests import Request
 from unhang.core.durations import human
 from unhang.drivers.codex_plan import ACCEPT, ASK, Plan
 from unhang.drivers.rpc import Message
+from unhang.drivers.typed import Typed
 from unhang.drivers.voice import Voice
 
 _YES = frozenset({"y", "yes", "accept", "approve", "ok"})
@@ -30,19 +30,16 @@ class Approvals:
         self._tools = tools
         self._job = job
         self._tasks: set[asyncio.Task[None]] = set()
-        self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._rest = b""
+        self._typed = Typed() if plan.approvals == ASK else None
         self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
-        if plan.approvals == ASK:
-            asyncio.get_running_loop().add_reader(0, self._typed)
 
     def take(self, request: Request) -> None:
         if request.method == "currentTime/read":
             self._reply({"id": request.id, "result": {"currentTimeAt": int(time.time())}})
-        elif not request.approval or self._plan.approvals != ASK:
+        elif not request.approval or self._typed is None:
             self._answer(request, request.approval and self._plan.approvals == ACCEPT, "policy")
         else:
-            task = asyncio.ensure_future(self._ask(request))
+            task = asyncio.ensure_future(self._ask(request, self._typed))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -53,39 +50,24 @@ class Approvals:
         text = f"{request.text}: {decision} ({by})"
         self._voice.tell(phase, text, method=request.method, request=request.text, decision=decision, by=by)
 
-    async def _ask(self, request: Request) -> None:
+    async def _ask(self, request: Request, typed: Typed) -> None:
         wait = self._plan.approval_wait
         async with self._turnstile:
             hint = f"Answer it: unhang send {self._job or 'JOB'} yes|no (denied in {human(wait)})"
             text = f"{request.text}. {hint}"
             self._voice.tell("needs_approval", text, alive=True, method=request.method, request=request.text)
             self._voice.window(wait + _SLACK)
-            while not self._lines.empty():  # typed before anything was asked
-                self._lines.get_nowait()
             try:
-                async with asyncio.timeout(wait):
-                    word = await self._lines.get()
+                word = await typed.answer(wait)
             except TimeoutError:
                 self._answer(request, False, f"nobody answered in {human(wait)}")
             else:
-                self._answer(request, word.strip().lower() in _YES, "answer")
+                self._answer(request, word.lower() in _YES, "answer")
             finally:
                 self._voice.window(self._tools.window)  # what was asked for may run now, by its own limit
-
-    def _typed(self) -> None:
-        try:
-            data = os.read(0, 4096)
-        except OSError:
-            data = b""
-        if not data:
-            asyncio.get_running_loop().remove_reader(0)
-            return
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._lines.put_nowait(line.decode("utf-8", "replace"))
 
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        if self._plan.approvals == ASK:
-            asyncio.get_running_loop().remove_reader(0)
+        if self._typed is not None:
+            self._typed.close()

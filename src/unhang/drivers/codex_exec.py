@@ -74,10 +74,10 @@ class ExecDriver:
             except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict):
+                self._recorder.message("agent", message)
                 self._hear(message)
 
     def _hear(self, message: Message) -> None:
-        self._recorder.note("agent", message)
         for said in self._exec.hear(message, time.monotonic()):
             self._voice.say(said)
 

@@ -10,9 +10,6 @@ RUN, REVIEW, COMPACT, EXEC = "run", "review", "compact", "exec"
 DENY, ACCEPT, ASK = "deny", "accept", "ask"
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = (DENY, ACCEPT, ASK)
-# The kernel takes 128 KiB in one word.
-LONGEST_WORD = 120_000
-FROM_STDIN = "-"
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,21 @@ Message = dict[str, Any]
 
 
 class RpcError(Exception):
-    """The other side said no, in its own words."""
+    """The other side said no, in its own words; with what it knows beyond its message."""
 
     def __init__(self, method: str, error: Any) -> None:
         found = error if isinstance(error, dict) else {}
         self.method = method
         self.code = found.get("code")
         self.message = str(found.get("message") or error)
+        data = found.get("data")
+        more = data if isinstance(data, str) else (data or {}).get("details") if isinstance(data, dict) else None
+        if isinstance(more, str) and more and more not in self.message:
+            self.message = f"{self.message}: {more}"[:1000]
         super().__init__(self.message)
+
+    def to_json(self) -> Message:
+        return {"code": self.code, "message": self.message[:1000]}
 
 
 class Gone(Exception):
@@ -27,15 +34,21 @@ class Gone(Exception):
 
 
 class Recorder:
-    """Every line of the conversation, for a bug report or a test that replays it."""
+    """Every message of the conversation, for a bug report or a test that replays it."""
 
     def __init__(self, path: str | None) -> None:
         self._file: IO[str] | None = open(path, "w", encoding="utf-8") if path else None  # noqa: SIM115
         self._began = time.monotonic()
 
-    def note(self, who: str, line: Message) -> None:
+    def message(self, who: str, message: Message) -> None:
+        self._write(who, {"line": message})
+
+    def line(self, who: str, line: bytes) -> None:
+        """The same as it was on the wire; and what was no message."""
+
+    def _write(self, who: str, what: Message) -> None:
         if self._file is not None:
-            entry = {"t": round(time.monotonic() - self._began, 3), "from": who, "line": line}
+            entry = {"t": round(time.monotonic() - self._began, 3), "from": who} | what
             self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
             self._file.flush()
 
@@ -45,78 +58,86 @@ class Recorder:
             self._file = None
 
 
-class Peer:
-    """`heard` gets every message that is no answer to a request of ours: notifications and their requests."""
+class Speaker:
+    """Writes one object a line, after what stands in each of them."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-    ) -> None:
-        self._reader = reader
+    def __init__(self, writer: asyncio.StreamWriter, recorder: Recorder, opening: Message | None = None) -> None:
         self._writer = writer
-        self._heard = heard
         self._recorder = recorder
-        self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
-        self._last = 0
-        self.gone = asyncio.Event()
-
-    async def listen(self) -> None:
-        """Until the other side closes. Lines that are no JSON objects are passed over."""
-        try:
-            while line := await self._reader.readline():
-                try:
-                    message = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(message, dict):
-                    self._recorder.note("agent", message)
-                    self._take(message)
-        except (OSError, ValueError):  # the pipe broke, or a line beyond every measure
-            pass
-        finally:
-            self.gone.set()
-            for method, future in self._pending.values():
-                if not future.done():
-                    future.set_exception(Gone(f"the agent closed the line before it answered {method}"))
-            self._pending.clear()
-
-    def _take(self, message: Message) -> None:
-        if "method" in message:
-            self._heard(message)
-            return
-        method, future = self._pending.pop(message.get("id", 0), ("", None))
-        if future is None or future.done():
-            return
-        if "error" in message:
-            future.set_exception(RpcError(method, message["error"]))
-        else:
-            future.set_result(message.get("result"))
-
-    async def request(self, method: str, params: Message, timeout: float | None = None) -> Message:
-        """Raises RpcError, Gone, or TimeoutError."""
-        if self.gone.is_set():
-            raise Gone(f"the agent has closed the line; it cannot be asked for {method}")
-        self._last += 1
-        number = self._last
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._pending[number] = (method, future)
-        self.send({"id": number, "method": method, "params": params})
-        try:
-            async with asyncio.timeout(timeout):
-                answer = await future
-        finally:
-            self._pending.pop(number, None)
-        return answer if isinstance(answer, dict) else {}
+        self._opening = opening or {}
 
     def send(self, message: Message) -> None:
-        self._recorder.note("unhang", message)
+        whole = self._opening | message
+        data = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        self._recorder.message("unhang", whole)
+        self._recorder.line("unhang", data)
         try:
-            self._writer.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._writer.write(data)
         except (OSError, RuntimeError):
             pass  # it is gone; whoever waits for an answer is told so
 
     def close_input(self) -> None:
         self._writer.close()
+
+
+class Peer(Speaker):
+    """`heard` gets every message that is no answer to a request of ours: notifications and their requests."""
+
+    def __init__(
+        self,
+        writer: asyncio.StreamWriter,
+        recorder: Recorder,
+        heard: Callable[[Message], None],
+        opening: Message | None = None,
+    ) -> None:
+        super().__init__(writer, recorder, opening)
+        self._heard = heard
+        self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
+        self._last = 0
+        self._why = ""
+        self.gone = asyncio.Event()
+
+    def take(self, message: Message) -> None:
+        if "method" in message:
+            self._heard(message)
+            return
+        number = message.get("id")
+        if type(number) is not int:  # not even true, which is equal to 1
+            return
+        method, future = self._pending.pop(number, ("", None))
+        if future is None or future.done():
+            return
+        if message.get("error") is not None:
+            future.set_exception(RpcError(method, message["error"]))
+        else:
+            future.set_result(message.get("result"))
+
+    def leave(self, why: str) -> None:
+        """Nothing more comes: whoever waits for an answer is told so."""
+        self._why = self._why or why
+        self.gone.set()
+        for method, future in self._pending.values():
+            if not future.done():
+                future.set_exception(Gone(f"{self._why} before it answered {method}"))
+        self._pending.clear()
+
+    def reserve(self) -> int:
+        """The number of a request that is about to be sent."""
+        self._last += 1
+        return self._last
+
+    def ask(self, number: int, method: str, params: Message) -> asyncio.Future[Any]:
+        """Whoever gets the future waits for it, or cancels it."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self.gone.is_set():
+            future.set_exception(Gone(f"{self._why} before it was asked for {method}"))
+            return future
+        self._pending[number] = (method, future)
+        self.send({"id": number, "method": method, "params": params})
+        return future
+
+    async def request(self, method: str, params: Message, timeout: float | None = None) -> Message:
+        """Raises RpcError, Gone, or TimeoutError."""
+        async with asyncio.timeout(timeout):
+            answer = await self.ask(self.reserve(), method, params)
+        return answer if isinstance(answer, dict) else {}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +11,17 @@ from unhang.agents import acp_recipes
 from unhang.agents.acp_turn_report import report
 from unhang.agents.acp_turn_requests import ASK
 from unhang.core.policy.model import Asked
-from unhang.core.policy.resolve import resolve
-from unhang.core.spec import AGENT, NULL, PIPE
-from unhang.drivers.acp_plan import FROM_STDIN, LONGEST_WORD, MODULE, Plan
+from unhang.drivers.acp_plan import MODULE, Plan
+from unhang.drivers.task import handed_over, is_long
 from unhang.errors import SpawnError, UsageError
-from unhang.jobs.codexing import WRITE, policy_for
+from unhang.jobs import agent_terms
+from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.handle import Job
-from unhang.jobs.request import Prepared, prepare
+from unhang.jobs.request import Prepared
 from unhang.procs.spawn import find_program
 
 # Nothing tells of progress while an agent starts, and one that is not logged in may wait for ever.
 STARTUP = 90.0
-_STALL = 60.0
 # --idle off: the other budgets stand in the place of the idle limit, so there has to be one.
 _ENDLESS = 366 * 86400.0
 
@@ -38,20 +35,13 @@ def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
             raise UsageError(f"--command: {error}") from None
         if not words:
             raise UsageError("--command is empty")
-        return (_program(words[0], "give --command a program that there is"), *words[1:])
+        return (agent_terms.find(words[0], "give --command a program that there is"), *words[1:])
     recipe = acp_recipes.find(name or "")
     if recipe is None:
         known = ", ".join(acp_recipes.NAMES)
         raise UsageError(f"no recipe for the agent {name!r} (there are: {known}); --command starts any other")
     hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
-    return (_program(recipe.argv[0], hint), *recipe.argv[1:])
-
-
-def _program(name: str, hint: str) -> str:
-    try:
-        return os.path.abspath(find_program(name, os.environ.get("PATH", os.defpath)))
-    except SpawnError as error:
-        raise SpawnError(f"{error}: {hint}", error.exit_code) from None
+    return (agent_terms.find(recipe.argv[0], hint), *recipe.argv[1:])
 
 
 def recipes() -> list[dict[str, Any]]:
@@ -79,50 +69,22 @@ def check_mcp(entry: str) -> str:
     return entry
 
 
-def prepared(
-    plan: Plan,
-    asked: Asked,
-    *,
-    cwd: str | None = None,
-    policy: str | None = None,
-    foreground: bool = False,
-    retry: int | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> tuple[Prepared, bytes | None]:
+def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
-    if not plan.tasks or not all(task.strip() for task in plan.tasks):
-        raise UsageError("the task is empty")
-    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-    rules = policy_for(asked.category or WRITE, folder, policy, bounded=False)
-    asked = asked.replace(category=asked.category or WRITE, liveness=asked.liveness or "agent")
+    agent_terms.check_task(*plan.tasks)
     if asked.idle == 0.0:
         asked = asked.replace(idle=_ENDLESS)
-    data: bytes | None = None
+    terms = agent_terms.terms(MODULE, asked, agent_terms.WRITE, wanted)
     first, *rest = plan.tasks
-    if any(len(task.encode("utf-8", "surrogatepass")) > LONGEST_WORD for task in rest):
+    if any(is_long(task) for task in rest):
         raise UsageError("a task of more than 120 KB must be the first one: put it into a file")
-    if len(first.encode("utf-8", "surrogatepass")) > LONGEST_WORD or first == FROM_STDIN:
-        if plan.permissions == ASK:
-            raise UsageError("a task of more than 120 KB cannot be combined with --permissions ask: put it into a file")
-        data, first = first.encode("utf-8", "replace"), FROM_STDIN
-    words = [sys.executable, "-P", "-m", MODULE]
-    limits = resolve(words, rules, asked).limits
-    # a stall is explained before the shortest budget warns of it, and never later than a minute
-    shortest = min(one for one in (limits.idle, plan.startup, plan.first, plan.tool, 2 * _STALL) if one is not None)
-    stall = min(limits.stall or _STALL, shortest / 2)
-    plan = replace(plan, tasks=(first, *rest), grace=limits.grace, stall=stall, idle=limits.idle)
-    found = prepare(
-        [*words, *plan.words()],
-        cwd=folder,
-        stdin=PIPE if plan.permissions == ASK else NULL,
-        foreground=foreground,
-        labels={"agent": plan.agent or os.path.basename(plan.argv[0])} | dict(labels or {}),
-        policy=rules,
-        asked=asked,
-        retry=retry,
-        kind=AGENT,
-    )
-    return found, data
+    first, data = handed_over(first)
+    if data is not None and plan.permissions == ASK:
+        raise agent_terms.refuse_long("--permissions")
+    stall = terms.stall(plan.startup, plan.first, plan.tool)
+    plan = replace(plan, tasks=(first, *rest), grace=terms.limits.grace, stall=stall, idle=terms.limits.idle)
+    name = plan.agent or os.path.basename(plan.argv[0])
+    return terms.job(name, plan.words(), asks=plan.permissions == ASK), data
 
 
 def report_of(job: Job) -> dict[str, Any]:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from unhang.agents.claude_report import report
 from unhang.core.policy.model import Asked
-from unhang.core.policy.resolve import resolve
-from unhang.core.spec import AGENT, NULL
-from unhang.drivers.claude_plan import FROM_STDIN, LONGEST_WORD, MODULE, READ_ONLY_MODE, Plan
-from unhang.errors import SpawnError, UsageError
-from unhang.jobs.codexing import READ_ONLY, WRITE, policy_for
+from unhang.drivers.claude_plan import MODULE, READ_ONLY_MODE, Plan
+from unhang.drivers.task import handed_over
+from unhang.errors import UsageError
+from unhang.jobs import agent_terms
+from unhang.jobs.agent_terms import Known, Wanted
 from unhang.jobs.handle import Job, attach, here
-from unhang.jobs.request import Prepared, prepare
-from unhang.procs.spawn import find_program
+from unhang.jobs.request import Prepared
 
 VARIABLE = "UNHANG_CLAUDE"
-OLDEST_KNOWN = (2, 1, 325)
-_STALL = 60.0
+_INSTALL = "install it (npm install -g @anthropic-ai/claude-code), or say where it is with --claude"
+_KNOWN = Known(
+    word=0,  # "2.1.325 (Claude Code)"
+    oldest=(2, 1, 325),
+    works="run and resume, interrupted by its own protocol; hooks and plugin",
+    attempt="unhang claude run",
+)
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # an event holds this much of a result; stdout holds all of it
 _CUT = 1500
@@ -30,77 +32,22 @@ _CUT = 1500
 
 def find_claude(asked: str | None = None) -> str:
     """The program: as asked for, $UNHANG_CLAUDE, or the one on the PATH. Raises SpawnError with what to do."""
-    name = asked or os.environ.get(VARIABLE) or "claude"
-    try:
-        return os.path.abspath(find_program(name, os.environ.get("PATH", os.defpath)))
-    except SpawnError as error:
-        hint = "install it (npm install -g @anthropic-ai/claude-code), or say where it is with --claude"
-        raise SpawnError(f"{error}: {hint}", error.exit_code) from None
+    return agent_terms.find(asked or os.environ.get(VARIABLE) or "claude", _INSTALL)
 
 
 def version_of(program: str) -> tuple[str | None, str]:
-    """What it says of itself ("2.1.325 (Claude Code)"), and what of this works with it."""
-    import subprocess
-
-    try:
-        words = [program, "--version"]
-        said = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return None, ""
-    version = said.stdout.decode("utf-8", "replace").split()[:1]
-    if said.returncode != 0 or not version:
-        return None, ""
-    try:
-        number = tuple(int(part) for part in version[0].split("-")[0].split("."))
-    except ValueError:
-        return version[0], "an unknown version; try `unhang claude run`"
-    if number < OLDEST_KNOWN:
-        return version[0], f"older than {'.'.join(map(str, OLDEST_KNOWN))}, with which nobody has tried this"
-    return version[0], "run and resume, interrupted by its own protocol; hooks and plugin"
+    return agent_terms.version_of(program, _KNOWN)
 
 
-def category_of(plan: Plan) -> str:
-    return READ_ONLY if plan.permission_mode == READ_ONLY_MODE else WRITE
-
-
-def prepared(
-    plan: Plan,
-    asked: Asked,
-    *,
-    cwd: str | None = None,
-    policy: str | None = None,
-    bounded: bool = False,
-    foreground: bool = False,
-    retry: int | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> tuple[Prepared, bytes | None]:
+def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
-    if not plan.task.strip():
-        raise UsageError("the task is empty")
-    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-    category = asked.category or category_of(plan)
-    rules = policy_for(category, folder, policy, bounded=bounded)
-    asked = asked.replace(category=category, liveness=asked.liveness or "agent")
-    data: bytes | None = None
-    if len(plan.task.encode("utf-8", "surrogatepass")) > LONGEST_WORD:
-        data = plan.task.encode("utf-8", "replace")
-    words = [sys.executable, "-P", "-m", MODULE]
-    limits = resolve(words, rules, asked).limits
-    # a stall is explained a moment before the keeper notices it, and before the idle limit warns of it
-    stall = 0.9 * min(limits.stall or _STALL, (limits.idle or 2 * _STALL) / 2)
-    plan = replace(plan, task=FROM_STDIN if data is not None else plan.task, grace=limits.grace, stall=stall)
-    found = prepare(
-        [*words, *plan.words()],
-        cwd=folder,
-        stdin=NULL,
-        foreground=foreground,
-        labels={"agent": "claude"} | dict(labels or {}),
-        policy=rules,
-        asked=asked,
-        retry=retry,
-        kind=AGENT,
-    )
-    return found, data
+    agent_terms.check_task(plan.task)
+    category = agent_terms.READ_ONLY if plan.permission_mode == READ_ONLY_MODE else agent_terms.WRITE
+    terms = agent_terms.terms(MODULE, asked, category, wanted)
+    task, data = handed_over(plan.task)
+    # a stall is explained a moment before the keeper notices it
+    plan = replace(plan, task=task, grace=terms.limits.grace, stall=0.9 * terms.stall())
+    return terms.job("claude", plan.words(), asks=False), data
 
 
 def report_of(job: Job) -> dict[str, Any]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
-from unhang.drivers.acp_plan import FROM_STDIN, Plan
+from unhang.drivers.acp_plan import Plan
+from unhang.drivers.task import taken
 from unhang.errors import UsageError
 from unhang.faces.cli import common
-from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
-from unhang.faces.cli.codex_watch import Foreground
+from unhang.faces.cli.agent_start import asked_of, begin, plain, wanted_of
 from unhang.jobs import acping
-from unhang.jobs.request import split_pairs
 
 
 def main(args: argparse.Namespace) -> int:
@@ -43,7 +41,7 @@ def _writable(given: str | None) -> str | None:
 
 
 def _plan(args: argparse.Namespace) -> Plan:
-    task = sys.stdin.read() if args.task == FROM_STDIN else args.task
+    task = taken(args.task)
     return Plan(
         argv=acping.find_agent(args.agent, args.command),
         tasks=(task, *args.then),
@@ -63,16 +61,5 @@ def _plan(args: argparse.Namespace) -> Plan:
 
 
 def _run(args: argparse.Namespace) -> int:
-    prepared, data = acping.prepared(
-        _plan(args),
-        asked_of(args),
-        cwd=args.cwd,
-        policy=args.policy,
-        foreground=args.wait,
-        retry=args.retry,
-        labels=split_pairs("--label", args.label),
-    )
-    if args.wait:
-        watched = Foreground(quiet=args.quiet, shown=acping.shown)
-        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
-    return in_the_background(prepared, data, as_json=args.json, shown=acping.shown)
+    prepared, data = acping.prepared(_plan(args), asked_of(args), wanted_of(args, args.cwd))
+    return begin(args, prepared, data, acping.shown)

@@ -9,18 +9,18 @@ from unhang.core import outcome
 from unhang.core.policy.model import Asked
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.cli import common
+from unhang.faces.cli.agent_watch import Foreground
 from unhang.jobs import maintenance
+from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import ForkingLauncher, Streams
-from unhang.jobs.request import lead_or_grace, seconds
+from unhang.jobs.request import lead_or_grace, seconds, split_pairs
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
+    from unhang.faces.cli.agent_watch import Shown
     from unhang.jobs.launching import Launched
     from unhang.jobs.request import Prepared
 
@@ -48,6 +48,16 @@ def plain(name: str, given: str | None) -> float | None:
     return found
 
 
+def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
+    return Wanted(
+        cwd=cwd,
+        policy=args.policy,
+        foreground=args.wait,
+        retry=args.retry,
+        labels=split_pairs("--label", args.label),
+    )
+
+
 def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
     from unhang.jobs.foreground import input_descriptor
 
@@ -56,12 +66,20 @@ def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
     return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
 
 
+def begin(args: argparse.Namespace, prepared: Prepared, data: bytes | None, shown: Shown) -> int:
+    """With `--wait` to its end, else in the background."""
+    if not args.wait:
+        return in_the_background(prepared, data, as_json=args.json, shown=shown)
+    watched = Foreground(quiet=args.quiet, shown=shown)
+    return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+
+
 def in_the_background(
     prepared: Prepared,
     data: bytes | None,
     *,
     as_json: bool,
-    shown: Callable[[Job, dict[str, Any]], dict[str, Any]],
+    shown: Shown,
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
     launched = launch(prepared, data, relay=False)

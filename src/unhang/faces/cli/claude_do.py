@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
-from unhang.drivers.claude_plan import FROM_STDIN, Plan
+from unhang.drivers.claude_plan import Plan
+from unhang.drivers.task import taken
 from unhang.errors import UsageError
-from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
-from unhang.faces.cli.codex_watch import Foreground
+from unhang.faces.cli.agent_start import asked_of, begin, plain, wanted_of
 from unhang.jobs import clauding
-from unhang.jobs.request import split_pairs
 
 # they are the driver's own: Claude would answer in another way, or without a way to interrupt it
 _OURS = frozenset({"-p", "--print", "--output-format", "--input-format", "--resume", "-r", "--continue", "-c", "--bg"})
@@ -22,28 +20,17 @@ def main(args: argparse.Namespace) -> int:
         from unhang.faces.cli import claude_status
 
         return claude_status.main(args)
-    prepared, data = clauding.prepared(
-        _plan(args),
-        asked_of(args),
-        cwd=args.cd,
-        policy=args.policy,
-        foreground=args.wait,
-        retry=args.retry,
-        labels=split_pairs("--label", args.label),
-    )
-    if args.wait:
-        watched = Foreground(quiet=args.quiet, shown=clauding.shown)
-        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
-    return in_the_background(prepared, data, as_json=args.json, shown=clauding.shown)
+    prepared, data = clauding.prepared(_plan(args), asked_of(args), wanted_of(args, args.cd))
+    return begin(args, prepared, data, clauding.shown)
 
 
 def _plan(args: argparse.Namespace) -> Plan:
     more = tuple(getattr(args, "command", None) or ())
-    taken = [name for word in more if (name := word.partition("=")[0]) in _OURS]
-    if taken:
-        raise UsageError(f"{taken[0]} cannot be passed on to claude: unhang sets it itself")
+    refused = [name for word in more if (name := word.partition("=")[0]) in _OURS]
+    if refused:
+        raise UsageError(f"{refused[0]} cannot be passed on to claude: unhang sets it itself")
     return Plan(
-        task=sys.stdin.read() if args.task == FROM_STDIN else args.task,
+        task=taken(args.task),
         claude=clauding.find_claude(args.claude),
         session=clauding.session_of(args.resume) if args.resume else None,
         model=args.model,

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from unhang.core.policy.model import Asked
 from unhang.core.spec import INHERIT
 from unhang.drivers import codex_plan
 from unhang.drivers.codex_plan import Plan
+from unhang.drivers.task import taken
 from unhang.errors import UsageError
 from unhang.faces.cli import common
-from unhang.faces.cli.agent_start import asked_of, in_the_background, launch, plain
-from unhang.faces.cli.codex_watch import Foreground
-from unhang.jobs import codexing
+from unhang.faces.cli.agent_start import asked_of, begin, launch, plain, wanted_of
+from unhang.faces.cli.agent_watch import Foreground
+from unhang.jobs import agent_terms, codexing
+from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.handle import attach, here
 from unhang.jobs.launching import ForkingLauncher, Streams
-from unhang.jobs.request import prepare, split_pairs
+from unhang.jobs.request import prepare
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace, verb: str, **more: Any) -> Plan:
-    task = sys.stdin.read() if args.task == codex_plan.FROM_STDIN else args.task
+    task = taken(args.task)
     via = codex_plan.EXEC if getattr(args, "via", "") == "exec" else verb
     if via == codex_plan.EXEC and args.approvals == codex_plan.ASK:
         raise UsageError("--via exec cannot ask for approvals: codex exec never asks")
@@ -90,19 +91,8 @@ def _recover(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace, plan: Plan) -> int:
-    prepared, data = codexing.prepared(
-        plan,
-        asked_of(args),
-        cwd=args.cd,
-        policy=args.policy,
-        foreground=args.wait,
-        retry=args.retry,
-        labels=split_pairs("--label", args.label),
-    )
-    if args.wait:
-        watched = Foreground(quiet=args.quiet)
-        return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
-    return in_the_background(prepared, data, as_json=args.json, shown=codexing.shown)
+    prepared, data = codexing.prepared(plan, asked_of(args), wanted_of(args, args.cd))
+    return begin(args, prepared, data, codexing.shown)
 
 
 def _compact(args: argparse.Namespace) -> int:
@@ -114,19 +104,18 @@ def _compact(args: argparse.Namespace) -> int:
         record=None if args.record is None else os.path.abspath(args.record),
         config=tuple(args.config),
     )
-    prepared, _ = codexing.prepared(
-        plan, asked_of(args), cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry
-    )
-    watched = Foreground(quiet=False)
+    wanted = Wanted(cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry)
+    prepared, _ = codexing.prepared(plan, asked_of(args), wanted)
+    watched = Foreground(quiet=False, shown=codexing.shown)
     return watched.finish(launch(prepared, None, relay=not args.json), as_json=args.json)
 
 
 def _cloud(args: argparse.Namespace) -> int:
     """It has its own limits, and its own screen: everything is passed on as it is."""
     words = [codexing.find_codex(), "cloud", *args.words]
-    rules = codexing.policy_for(codexing.CLOUD, os.getcwd(), bounded=False)
-    asked = Asked(category=codexing.CLOUD, liveness="output")
+    rules = agent_terms.policy_for(agent_terms.CLOUD, os.getcwd(), bounded=False)
+    asked = Asked(category=agent_terms.CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
-    watched = Foreground(quiet=True)
+    watched = Foreground(quiet=True, shown=codexing.shown)
     launched = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
     return watched.finish(launched, as_json=False)

@@ -74,26 +74,25 @@ def _proc() -> tuple[bool, str]:
 
 
 def _codex() -> tuple[bool, str]:
-    """Not having it is no illness."""
     from unhang.jobs.codexing import find_codex, version_of
 
-    try:
-        program = find_codex()
-    except UnhangError:
-        return True, "not found: `unhang codex` and the codex tools need it (npm install -g @openai/codex)"
-    version, abilities = version_of(program)
-    if version is None:
-        return False, f"{program} does not say its version"
-    return True, f"{version} ({program}): {abilities}"
+    return _program(find_codex, version_of, "`unhang codex` and the codex tools need it (npm install -g @openai/codex)")
 
 
 def _claude() -> tuple[bool, str]:
     from unhang.jobs.clauding import find_claude, version_of
 
+    return _program(find_claude, version_of, "`unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)")
+
+
+def _program(
+    find: Callable[[], str], version_of: Callable[[str], tuple[str | None, str]], without: str
+) -> tuple[bool, str]:
+    """Not having it is no illness."""
     try:
-        program = find_claude()
+        program = find()
     except UnhangError:
-        return True, "not found: `unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)"
+        return True, f"not found: {without}"
     version, abilities = version_of(program)
     if version is None:
         return False, f"{program} does not say its version"

@@ -19,6 +19,7 @@ from unhang.faces.mcp.model import JobResult
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
 from unhang.jobs import codexing
+from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import Launched
 
@@ -144,11 +145,13 @@ def _launch(service: Service, plan: Plan, cwd: str, asked: Asked, labels: dict[s
     prepared, data = codexing.prepared(
         plan,
         asked,
-        cwd=folder,
-        policy=service.settings.policy,
-        bounded=True,
-        retry=1 if plan.verb == RUN else 0,
-        labels={"via": "mcp"} | labels,
+        Wanted(
+            cwd=folder,
+            policy=service.settings.policy,
+            bounded=True,
+            retry=1 if plan.verb == RUN else 0,
+            labels={"via": "mcp"} | labels,
+        ),
     )
     return service.launch(prepared, data, hold=True)
 

@@ -9,7 +9,7 @@ from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.faces.cli.common import print_json
 from unhang.faces.cli.talk import Talk
 from unhang.faces.cli.watching import Signals, Watching
-from unhang.jobs import codexing, maintenance
+from unhang.jobs import maintenance
 from unhang.jobs.handle import Job
 
 TYPE_CHECKING = False
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.jobs.launching import Launched
+
+    Shown = Callable[[Job, dict[str, Any]], dict[str, Any]]  # a result with what is known of the agent beside it
 
 _SAID = frozenset({"running", "editing", "verifying", "compacting", "warning", "needs_approval", "stuck"})
 
@@ -37,7 +39,7 @@ class AgentTalk(Talk):
 class Foreground:
     """Made before the job is started, so that no signal is lost in between."""
 
-    def __init__(self, *, quiet: bool, shown: Callable[[Job, dict[str, Any]], dict[str, Any]] = codexing.shown) -> None:
+    def __init__(self, *, quiet: bool, shown: Shown) -> None:
         self._shown = shown
         self._talk = AgentTalk(quiet=quiet)
         self._signals = Signals(resizes=False)

@@ -1,0 +1,184 @@
+"""An agent's program as a child of its driver: lines of JSON both ways, its end, and signals.
+
+Not asyncio's own subprocess: that one has exited only when its pipes are closed, and a child of the agent's that lives
+on holds them open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from unhang.drivers.rpc import Message, Recorder
+
+# One line may hold an image, a tool's whole result, or a thread that is resumed.
+_LONGEST_LINE = 256 << 20
+# For what it said last: it is in the pipe already.
+_AFTER_EXIT = 1.0
+_BETWEEN_POLLS = 0.05
+
+
+class Line(NamedTuple):
+    """A process that was started, and the two ends of what joins us."""
+
+    process: subprocess.Popen[bytes]
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    longest: int
+
+
+async def started(argv: Sequence[str], longest: int = _LONGEST_LINE) -> Line:
+    """Its stderr is ours, and so the job's: read, bounded and kept. Raises OSError if it cannot be started."""
+    loop = asyncio.get_running_loop()
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    reader = asyncio.StreamReader(limit=longest)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    return Line(process, reader, asyncio.StreamWriter(transport, protocol, None, loop), longest)
+
+
+class _TooLong(Exception):
+    pass
+
+
+class Child(ABC):
+    def __init__(self, line: Line, recorder: Recorder) -> None:
+        self.process, self._reader, self._writer, self._longest = line
+        self._recorder = recorder
+        self._exited = asyncio.Event()
+        self._listening = asyncio.ensure_future(self._listen())
+        self._watching = asyncio.ensure_future(self._watch())
+
+    # --- what it says ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _take(self, message: Message) -> None:
+        """An object that it sent."""
+
+    @abstractmethod
+    def _print(self, text: str) -> None:
+        """A line that is none: some agents print to their stdout."""
+
+    @abstractmethod
+    def _leave(self, why: str) -> None:
+        """Nothing more comes: whoever waits for an answer is told so. May be called twice."""
+
+    async def _listen(self) -> None:
+        """Until it closes its end."""
+        why = "the agent closed the line"
+        try:
+            while line := await self._line():
+                self._hear(line)
+        except _TooLong:
+            why = f"the agent sent a line of more than {self._longest >> 20} MiB"
+        finally:
+            self._leave(why)
+
+    async def _line(self) -> bytes:
+        try:
+            return await self._reader.readline()
+        except OSError:
+            return b""
+        except ValueError:  # that is how asyncio says it
+            raise _TooLong from None
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        self._recorder.line("agent", line)
+        if isinstance(message, dict):
+            self._recorder.message("agent", message)
+            self._take(message)
+        elif text := line[:500].decode("utf-8", "replace").strip():
+            self._print(text)
+
+    @property
+    def failure(self) -> str:
+        """Not of the agent's, but of ours in reading it; "": none."""
+        if not self._listening.done() or self._listening.cancelled():
+            return ""
+        error = self._listening.exception()
+        return "" if error is None else f"unhang failed to read the agent: {error!r}"
+
+    # --- its input ------------------------------------------------------------------------------------------
+
+    @property
+    def input_closed(self) -> bool:
+        return self._writer.is_closing()
+
+    def close_input(self) -> None:
+        self._writer.close()
+
+    # --- its end --------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        await self._exit()
+        self._exited.set()
+        await asyncio.wait({self._listening}, timeout=_AFTER_EXIT)
+        self._leave("the agent ended")
+
+    async def _exit(self) -> None:
+        fd = _pidfd(self.process.pid)
+        if fd < 0:
+            while self.process.poll() is None:  # nothing else tells
+                await asyncio.sleep(_BETWEEN_POLLS)
+            return
+        loop, exited = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            loop.add_reader(fd, exited.set)
+            await exited.wait()
+        finally:
+            loop.remove_reader(fd)
+            os.close(fd)
+        self.process.wait()
+
+    @property
+    def exited(self) -> bool:
+        return self._exited.is_set()
+
+    async def wait_exit(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._exited.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)  # does nothing once its status has been taken
+
+    @property
+    def how(self) -> str:
+        """How it has ended, in words."""
+        code = self.process.returncode
+        if code is None:
+            return "still running"
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            return f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"killed by signal {-code}"
+
+    async def done(self) -> None:
+        """It has exited: what it still said is heard, and nothing of ours is left open."""
+        await asyncio.wait({self._listening}, timeout=_AFTER_EXIT)
+        self._listening.cancel()
+        self._watching.cancel()
+        await asyncio.gather(self._listening, self._watching, return_exceptions=True)
+        self._writer.close()
+
+
+def _pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not Linux, or an old one
+        return -1

@@ -1,0 +1,37 @@
+"""What a person types to a driver, by `unhang send`: one line at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+
+class Typed:
+    """Reads our stdin from now on."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
+        self._rest = b""
+        asyncio.get_running_loop().add_reader(0, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(0, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._lines.put_nowait(line.decode("utf-8", "replace"))
+
+    async def answer(self, seconds: float) -> str:
+        """The next line; raises TimeoutError. What was typed before anything was asked is no answer."""
+        while not self._lines.empty():
+            self._lines.get_nowait()
+        async with asyncio.timeout(seconds):
+            return (await self._lines.get()).strip()
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(0)
