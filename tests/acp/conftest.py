@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.acp.editor import Editor, Open
 from tests.engine.conftest import end_fork_server
 from tests.engine.harness import MARK
 from tests.jobs.harness import Jobs
 from unhang.jobs import foreground
 from unhang.testing.liveness import RollCall
+
+PUPPET = Path(__file__).with_name("puppet_agent.py")
 
 
 @pytest.fixture
@@ -41,3 +46,28 @@ def nothing_is_left(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 def roll(jobs: Jobs) -> Iterator[RollCall]:
     with jobs.roll() as roll:
         yield roll
+
+
+@pytest.fixture
+def editors(jobs: Jobs, tmp_path: Path) -> Iterator[Open]:
+    found: list[Editor] = []
+
+    def begun(*options: str, agent: tuple[str, ...] = (), begin: bool = True, **more: Any) -> Editor:
+        words = [sys.executable, str(PUPPET), str(tmp_path / "heard"), *agent]
+        argv = jobs.command("acp", "proxy", *options, "--", *words)
+        editor = Editor(argv, jobs.env, tmp_path, **more)
+        found.append(editor)
+        if begin:
+            editor.begin()
+        return editor
+
+    yield begun
+    for editor in found:
+        editor.drop()
+        try:
+            editor.process.wait(30)
+        finally:
+            editor.process.kill()
+            editor.process.wait()
+            if editor.process.stderr is not None:
+                editor.process.stderr.close()

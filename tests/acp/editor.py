@@ -164,3 +164,6 @@ class Editor:
         for end in (self.process.stdin, self.process.stdout):
             if end is not None:
                 end.close()
+
+
+Open = Callable[..., Editor]

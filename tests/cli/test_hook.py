@@ -5,69 +5,17 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.harness import Done, Engine, wait_until
-from unhang.faces.cli import hook
+from tests.cli.hooks import ID, PAYLOAD, Hooks
 from unhang.store.sessionlog import SessionLog
 from unhang.testing.liveness import Process
-
-ID = "a54c2f00-0000-4000-8000-000000000001"
-PAYLOAD = {
-    "session_id": ID,
-    "transcript_path": "/test/projects/x.jsonl",
-    "cwd": "/test/work",
-    "permission_mode": "default",
-    "hook_event_name": "PreToolUse",
-    "tool_name": "Bash",
-    "tool_input": {"command": "npm test", "timeout": 90000, "run_in_background": False},
-    "tool_use_id": "toolu_01",
-}
-
-
-class Hooks(Engine):
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        for name in [name for name in self.env if name.startswith(("CLAUDE", "TMUX"))]:
-            del self.env[name]
-
-    def call(self, data: bytes | dict[str, Any], **more: str) -> Done:
-        given = data if isinstance(data, bytes) else json.dumps(data).encode()
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "unhang", "hook"],
-            input=given,
-            env=self.env | more,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    def quiet(self, data: bytes | dict[str, Any], **more: str) -> Done:
-        """Whatever happens: 0, and nothing that Claude could read as a decision or as context."""
-        done = self.call(data, **more)
-        assert (done.code, done.out) == (0, b"")
-        return done
-
-    def recorded(self, session: str = ID) -> list[dict[str, Any]]:
-        return SessionLog(session, str(self.home)).read()
-
-
-@pytest.fixture
-def hooks(tmp_path: Path) -> Iterator[Hooks]:
-    hooks = Hooks(tmp_path)
-    yield hooks
-    hooks.close()
-    left = hooks.left_over()
-    assert not left, f"still running after the test: {left}"
 
 
 def test_a_hook_is_recorded_with_everything_that_tells_where_it_came_from(hooks: Hooks) -> None:
@@ -315,94 +263,3 @@ def test_it_takes_less_than_50_ms_with_its_start(hooks: Hooks) -> None:
     pairs = [(timed("-P", "-m", "unhang", "hook"), timed("-c", "pass")) for _ in range(25)]
     ours, bare = (min(times) for times in zip(*pairs, strict=True))
     assert ours <= max(0.050, 3 * bare), (ours, bare)
-
-
-# --- the watcher --------------------------------------------------------------------------------------------
-
-
-def fake_unhang(folder: Path) -> Path:
-    """Stands for the interpreter: says how it was called, once."""
-    said = folder / "called"
-    script = folder / "python"
-    script.write_text(
-        f'#!/bin/sh\n{{ echo "$@"; pwd; env; ls -l /proc/self/fd; }} > {said}.new\nmv {said}.new {said}\n'
-    )
-    script.chmod(0o755)
-    return said
-
-
-def in_process(hooks: Hooks, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
-    """`serve` in a child that takes our script for the interpreter."""
-    monkeypatch.setattr(hook, "read", lambda _: (json.dumps(PAYLOAD).encode(), b""))
-    pid = os.fork()
-    if not pid:
-        try:
-            os.environ.clear()
-            os.environ.update(hooks.env | {"TMUX_PANE": "%1"} | more)
-            sys.executable = str(folder / "python")
-            leaked = os.open("/dev/zero", os.O_RDONLY)
-            os.set_inheritable(leaked, True)
-            os._exit(hook.serve())
-        finally:
-            os._exit(99)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
-def test_it_starts_a_watcher_that_takes_over_nothing_of_the_session(
-    hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = fake_unhang(tmp_path)
-    keys = {"ANTHROPIC_API_KEY": "sk", "CLAUDE_CONFIG_DIR": "/c", "TMUX": "t", "CLAUDECODE": "1"}
-    in_process(hooks, tmp_path, monkeypatch, **keys)
-    wait_until(said.exists, "the watcher is started")
-    words, cwd, *rest = said.read_text().splitlines()
-    assert words == "-P -m unhang watch --background"
-    assert cwd == "/"
-    names = {line.partition("=")[0] for line in rest}
-    assert "UNHANG_HOME" in names
-    assert not [name for name in names if name.startswith(("ANTHROPIC", "CLAUDE", "TMUX"))]
-    assert "/dev/zero" not in "\n".join(rest)
-
-
-def test_it_does_not_try_again_at_every_hook(hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = fake_unhang(tmp_path)
-    in_process(hooks, tmp_path, monkeypatch)
-    wait_until(said.exists, "the watcher is started")
-    said.unlink()
-    stamp = hooks.home / "watch" / "asked"
-    asked = stamp.stat().st_mtime_ns
-    in_process(hooks, tmp_path, monkeypatch)
-    assert stamp.stat().st_mtime_ns == asked
-    os.utime(stamp, (0, 0))
-    in_process(hooks, tmp_path, monkeypatch)
-    wait_until(said.exists, "a later try")
-
-
-NOT_WANTED = {
-    "switched-off": {"UNHANG_WATCH": "off"},
-    "no-pane": {"TMUX_PANE": ""},
-    "headless": {"CLAUDE_CODE_SESSION_ATTENDED": "0"},
-}
-
-
-@pytest.mark.parametrize("more", NOT_WANTED.values(), ids=NOT_WANTED)
-def test_it_starts_none_where_none_is_wanted(
-    more: dict[str, str], hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_unhang(tmp_path)
-    in_process(hooks, tmp_path, monkeypatch, **more)
-    assert not (hooks.home / "watch").exists()
-
-
-def test_it_starts_none_where_one_runs(hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fcntl
-
-    fake_unhang(tmp_path)
-    folder = hooks.home / "watch"
-    folder.mkdir(parents=True, mode=0o700)
-    hooks.home.chmod(0o700)
-    with open(folder / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        in_process(hooks, tmp_path, monkeypatch)
-    assert not (folder / "asked").exists()
-    shutil.rmtree(folder)

@@ -220,3 +220,13 @@ class World:
 
     def last(self, phase: str) -> actions.Say:
         return next(said for _, said in reversed(self.said) if said.phase == phase)
+
+
+def world(**changes: Any) -> World:
+    return World(Limits(**changes))
+
+
+def busy(**changes: Any) -> World:
+    found = world(**changes)
+    found.prompt()
+    return found
