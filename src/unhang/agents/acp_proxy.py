@@ -104,9 +104,7 @@ class Conversation:
     def editor_said(self, message: Any, now: float) -> None:
         if not isinstance(message, dict):
             return
-        method = message.get("method")
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        method, params = message.get("method"), _params(message)
         if method is None:
             self._answered_by_editor(key_of(message.get("id")), now)
         elif "id" in message:
@@ -127,9 +125,7 @@ class Conversation:
     def agent_said(self, message: Any, now: float) -> None:
         if not isinstance(message, dict):
             return
-        method = message.get("method")
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        method, params = message.get("method"), _params(message)
         if method is None:
             self._answered_by_agent(message)
         elif "id" in message:
@@ -316,3 +312,8 @@ class Conversation:
         lines = [error(request.id, how) for request in self._open.values()]
         self._open.clear()
         return lines
+
+
+def _params(message: dict[str, Any]) -> dict[str, Any]:
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}

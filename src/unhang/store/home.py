@@ -13,7 +13,7 @@ from unhang.errors import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 JOBS = "jobs"
 INDEX = "index.db"
@@ -27,6 +27,16 @@ def locate(environ: Mapping[str, str]) -> str:
     if state and os.path.isabs(state):
         return os.path.join(state, "unhang")
     return os.path.join(os.path.expanduser("~"), ".local", "state", "unhang")
+
+
+def settings(environ: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Where a person may keep their own settings for us under one of these names; none, if they have no home."""
+    config, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
+    if not config or not os.path.isabs(config):
+        if not home:
+            return []
+        config = os.path.join(home, ".config")
+    return [os.path.join(config, "unhang", name) for name in names]
 
 
 def ensure(home: str) -> str:

@@ -19,6 +19,7 @@ import stat as modes
 
 from unhang.core.policy import builtin
 from unhang.errors import UsageError
+from unhang.store import home as homes
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
@@ -83,14 +84,7 @@ def _upward(cwd: str, environ: Mapping[str, str]) -> str | None:
 
 
 def _of_user(environ: Mapping[str, str]) -> str | None:
-    config = environ.get("XDG_CONFIG_HOME")
-    if not config or not os.path.isabs(config):
-        home = environ.get("HOME")
-        if not home:
-            return None
-        config = os.path.join(home, ".config")
-    for name in _USERS:
-        path = os.path.join(config, "unhang", name)
+    for path in homes.settings(environ, _USERS):
         if _is_ours(path):
             return path
     return None

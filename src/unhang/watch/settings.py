@@ -15,6 +15,7 @@ import tomllib
 from unhang.agents.session.limits import Limits, duration
 from unhang.core.record import Record
 from unhang.errors import UsageError
+from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,14 +93,7 @@ def _seconds(given: object, where: str) -> float | None:
 
 
 def _of_user(environ: Mapping[str, str]) -> str | None:
-    config = environ.get("XDG_CONFIG_HOME")
-    if not config or not os.path.isabs(config):
-        home = environ.get("HOME")
-        if not home:
-            return None
-        config = os.path.join(home, ".config")
-    for name in _NAMES:
-        path = os.path.join(config, "unhang", name)
+    for path in homes.settings(environ, _NAMES):
         try:
             found = os.stat(path)
         except OSError:

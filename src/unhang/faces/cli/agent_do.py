@@ -9,7 +9,8 @@ from unhang.drivers.acp_plan import Plan
 from unhang.drivers.task import taken
 from unhang.errors import UsageError
 from unhang.faces.cli import common
-from unhang.faces.cli.agent_start import asked_of, begin, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, plain, wanted_of
+from unhang.faces.cli.options import asked_of
 from unhang.jobs import acping
 
 

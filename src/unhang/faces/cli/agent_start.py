@@ -6,7 +6,6 @@ import argparse
 import os
 
 from unhang.core import outcome
-from unhang.core.policy.model import Asked
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.cli import common
 from unhang.faces.cli.agent_watch import Foreground
@@ -15,7 +14,7 @@ from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import ForkingLauncher, Streams
-from unhang.jobs.request import lead_or_grace, seconds, split_pairs
+from unhang.jobs.request import seconds, split_pairs
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -23,19 +22,6 @@ if TYPE_CHECKING:
     from unhang.faces.cli.agent_watch import Shown
     from unhang.jobs.launching import Launched
     from unhang.jobs.request import Prepared
-
-
-def asked_of(args: argparse.Namespace) -> Asked:
-    return Asked(
-        idle=seconds("--idle", args.idle),
-        hard=seconds("--hard", args.hard),
-        stall=seconds("--stall", args.stall),
-        warn=lead_or_grace("--warn", args.warn),
-        grace=lead_or_grace("--grace", args.grace),
-        liveness=args.liveness,
-        on_hung=args.on_hung,
-        category=args.category,
-    )
 
 
 def plain(name: str, given: str | None) -> float | None:

@@ -8,7 +8,8 @@ import os
 from unhang.drivers.claude_plan import Plan
 from unhang.drivers.task import taken
 from unhang.errors import UsageError
-from unhang.faces.cli.agent_start import asked_of, begin, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, plain, wanted_of
+from unhang.faces.cli.options import asked_of
 from unhang.jobs import clauding
 
 # they are the driver's own: Claude would answer in another way, or without a way to interrupt it

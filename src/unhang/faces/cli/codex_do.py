@@ -12,8 +12,9 @@ from unhang.drivers.codex_plan import Plan
 from unhang.drivers.task import taken
 from unhang.errors import UsageError
 from unhang.faces.cli import common
-from unhang.faces.cli.agent_start import asked_of, begin, launch, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, launch, plain, wanted_of
 from unhang.faces.cli.agent_watch import Foreground
+from unhang.faces.cli.options import asked_of
 from unhang.jobs import agent_terms, codexing
 from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.handle import attach, here

@@ -46,15 +46,8 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
 
 
-def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
-    words: list[str] = args.command
-    if args.shell is not None and words:
-        raise UsageError("give either --shell LINE or a command, not both")
-    if args.shell is None and not words:
-        raise UsageError("no command given (unhang run -- COMMAND …)")
-    if args.shell is None and words[0].startswith("-"):
-        raise UsageError(f"unknown option: {words[0]} (put -- before a command that starts with a dash)")
-    asked = Asked(
+def asked_of(args: argparse.Namespace) -> Asked:
+    return Asked(
         idle=seconds("--idle", args.idle),
         hard=seconds("--hard", args.hard),
         stall=seconds("--stall", args.stall),
@@ -64,6 +57,16 @@ def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tu
         on_hung=args.on_hung,
         category=args.category,
     )
+
+
+def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
+    words: list[str] = args.command
+    if args.shell is not None and words:
+        raise UsageError("give either --shell LINE or a command, not both")
+    if args.shell is None and not words:
+        raise UsageError("no command given (unhang run -- COMMAND …)")
+    if args.shell is None and words[0].startswith("-"):
+        raise UsageError(f"unknown option: {words[0]} (put -- before a command that starts with a dash)")
     return prepare(
         words if args.shell is None else args.shell,
         shell=args.shell is not None,
@@ -76,7 +79,7 @@ def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tu
         labels=split_pairs("--label", args.label),
         policy=args.policy,
         retry=args.retry,
-        asked=asked,
+        asked=asked_of(args),
         foreground=foreground,
     )
 
