@@ -2,6 +2,7 @@
 
 Machines are shared and noisy: a reference and its subject are measured in turns, the median of each is taken, and only
 the ratio is judged. `--only NAME` runs some of them, `--json FILE` writes what was measured.
+The exit code is 1 if a budget is not met.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main() -> int:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump({"rows": [row.to_json() for row in rows]}, file, indent=2)
             file.write("\n")
-    return 0
+    return 0 if all(row.met for row in rows) else 1
 
 
 if __name__ == "__main__":
