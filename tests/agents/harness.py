@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 from tests.agents import programs, recordings
 from tests.engine.harness import Done
 from tests.fakes.acp_models import FakeModels
 from tests.jobs.harness import Jobs
+from tests.jobs.turn import Turn
 from unhang.jobs.handle import Job
 
 # Generous: a loaded machine may need many seconds to start an agent.
@@ -47,41 +45,10 @@ class Bench(Jobs):
 
     def turn(self, name: str, task: str, *words: object, record: str = "") -> Turn:
         """`unhang agent run --wait --json`."""
-        return Turn(self, self.agent(name, task, "--wait", "--json", *words, record=record))
+        return Turn(self, self.agent(name, task, "--wait", "--json", *words, record=record), "agent")
 
     def begun(self, name: str, task: str, *words: object) -> Job:
         """`unhang agent run` in the background."""
         done = self.agent(name, task, *words)
         assert done.code == 0, done.err
         return self.handle(done.out.decode().strip())
-
-
-class Turn:
-    """How it went: the exit code, the result, the events."""
-
-    def __init__(self, bench: Bench, done: Done) -> None:
-        self.code = done.code
-        self.err = done.err.decode()
-        assert done.out, done.err
-        self.result: dict[str, Any] = json.loads(done.out)
-        self.agent: dict[str, Any] = self.result["agent"]
-        self.job = bench.handle(self.result["jobId"])
-        self.events = self.job.events()
-
-    @property
-    def told(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["type"] == "agent"]
-
-    @property
-    def phases(self) -> list[str]:
-        return [str(event["phase"]) for event in self.told]
-
-    def said(self, pattern: str, phase: str | None = None) -> dict[str, Any]:
-        for event in self.told:
-            if re.search(pattern, event["message"]) and phase in (None, event["phase"]):
-                return event
-        raise AssertionError(f"nothing like {pattern!r} ({phase}) among {[e['message'] for e in self.told]}")
-
-    def steps(self) -> dict[str, bool]:
-        """The ladder: which steps were taken, and which had an effect."""
-        return {step["step"]: step["done"] for step in self.agent["ladder"]}

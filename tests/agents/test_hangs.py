@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.agents import programs
-from tests.agents.harness import PATIENT, Bench, Turn
+from tests.agents.harness import PATIENT, Bench
 from tests.engine.harness import wait_until
+from tests.jobs.turn import Turn
 from unhang.agents import acp_recipes
 from unhang.jobs import acping
 from unhang.procs import linux, stat
@@ -27,7 +28,7 @@ def ended_by(turn: Turn, budget: str, limit: int) -> None:
     assert turn.code == 124
     assert (result["status"], result["timeoutReason"]) == ("timeout", "no_output_timeout")
     assert (result["error"]["code"], result["error"]["survivors"]) == ("EIDLE", [])
-    found = turn.agent["budget"]
+    found = turn.about["budget"]
     assert (found["name"], found["limitMs"]) == (budget, limit * 1000), [event["message"] for event in turn.events]
     assert turn.said(rf"\({budget} budget: {limit}s\)", "stopping")["budget"] == found
     assert limit * 1000 - 500 <= found["elapsedMs"] <= limit * 1000 + 30_000
@@ -42,7 +43,7 @@ def test_a_model_that_never_answers_uses_up_the_first_response(bench: Bench, nam
     assert "nothing from its model" in turn.result["diagnosis"]["reason"]
     assert turn.result["diagnosis"]["cause"] == "network"
     assert turn.steps()["cancel"] is True
-    assert turn.agent["stopReason"] == "cancelled"
+    assert turn.about["stopReason"] == "cancelled"
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
@@ -51,7 +52,7 @@ def test_a_model_that_stops_in_the_middle_uses_up_the_idle_limit(bench: Bench, n
     turn = bench.turn(name, "[[hang_mid]]", "--idle", "8", "--hard", "100", "--first", "60", "--grace", "30")
     ended_by(turn, "idle", 8)
     assert turn.steps()["cancel"] is True
-    assert turn.agent["text"].startswith("pong")  # what it had written is kept
+    assert turn.about["text"].startswith("pong")  # what it had written is kept
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
@@ -70,7 +71,7 @@ def test_a_silent_tool_uses_up_its_own_limit_and_is_ended_with_its_children(benc
     )
     ended_by(turn, "tool", 4)
     assert "bash silent.sh" in turn.said("a tool of .* has been silent", "stopping")["cause"]
-    (tool,) = turn.agent["toolCalls"]
+    (tool,) = turn.about["toolCalls"]
     assert "bash silent.sh" in (tool["command"] or tool["title"])
     assert turn.steps()["cancel"] is True
 
@@ -110,7 +111,7 @@ def test_an_agent_that_floods_stderr_is_drained_and_works(bench: Bench, name: st
     flood = "yes 'a line that nobody reads' | head -c 8000000 >&2; (yes more | head -c 4000000 >&2) & exec \"$@\""
     turn = bench.turn(name, "[[text:still there]]", *PATIENT, *wrapped(bench, name, flood))
     assert turn.code == 0, turn.err
-    assert turn.agent["text"] == "still there"
+    assert turn.about["text"] == "still there"
     assert (turn.result["truncated"], "a line that nobody reads" in turn.result["stderr"]) == (True, True)
 
 
@@ -126,7 +127,7 @@ def test_an_agent_that_never_answers_initialize_uses_up_its_start(bench: Bench, 
     assert "(initialize)" in turn.said("has not answered", "stopping")["cause"]
     assert "cancel" not in turn.steps()  # there was no turn to be cancelled
     assert turn.steps()["close"] is False
-    assert turn.agent["sessionId"] is None
+    assert turn.about["sessionId"] is None
 
 
 def test_the_whole_has_a_limit_too(bench: Bench) -> None:
@@ -134,7 +135,7 @@ def test_the_whole_has_a_limit_too(bench: Bench) -> None:
     turn = bench.turn("gemini", "[[slow:60]]", "--idle", "30", "--hard", "15", "--warn", "1", "--grace", "30")
     assert turn.code == 124
     assert (turn.result["timeoutReason"], turn.result["error"]["code"]) == ("exec_timeout", "ETIMEDOUT")
-    assert (turn.agent["budget"]["name"], turn.agent["budget"]["limitMs"]) == ("hard", 15_000)
+    assert (turn.about["budget"]["name"], turn.about["budget"]["limitMs"]) == ("hard", 15_000)
     assert turn.steps()["cancel"] is True
 
 

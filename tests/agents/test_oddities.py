@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.harness import PATIENT, Bench, Turn
+from tests.agents.harness import PATIENT, Bench
 from tests.engine.harness import wait_until
+from tests.jobs.turn import Turn
 
 STANDIN = Path(__file__).with_name("standin.py")
 
@@ -22,20 +23,20 @@ def run(bench: Bench, behaviour: str, *words: object, task: str = "do it") -> Tu
 
 def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> None:
     turn = run(bench, "", *PATIENT, "--then", "and this")
-    assert (turn.code, turn.agent["name"], turn.agent["text"]) == (0, "stand-in", "turn 3\nturn 4")
+    assert (turn.code, turn.about["name"], turn.about["text"]) == (0, "stand-in", "turn 3\nturn 4")
 
 
 def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
     turn = run(bench, "deaf stubborn", "--idle", "90", "--hard", "60", "--first", "1", "--grace", "2")
     assert turn.code == 124
-    assert turn.agent["budget"]["name"] == "first"
+    assert turn.about["budget"]["name"] == "first"
     assert turn.steps() == {"cancel": False, "close": False, "terminate": False}
     assert (turn.result["terminationMode"], turn.result["error"]["survivors"]) == ("hard", [])
 
 
 def test_noise_on_its_stdout_is_passed_over_and_said(bench: Bench) -> None:
     turn = run(bench, "noisy")
-    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
+    assert (turn.code, turn.about["text"]) == (0, "turn 3")
     noises = [event["message"] for event in turn.told if "No message of the protocol" in event["message"]]
     assert len(noises) == 4
     assert "Welcome!" in noises[0]
@@ -43,7 +44,7 @@ def test_noise_on_its_stdout_is_passed_over_and_said(bench: Bench) -> None:
 
 def test_what_is_new_is_kept_as_it_came_and_breaks_nothing(bench: Bench) -> None:
     turn = run(bench, "new")
-    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
+    assert (turn.code, turn.about["text"]) == (0, "turn 3")
     assert '"deep":[1,2,null]' in turn.said("telepathy_update", "unknown")["raw"]
     assert turn.said("future/notice", "unknown")
     assert turn.said("_vendor/thing")["phase"] != "unknown"
@@ -54,33 +55,33 @@ def test_every_question_gets_an_answer(bench: Bench) -> None:
     refused = [{"outcome": {"outcome": "selected", "optionId": "c"}}, {"outcome": {"outcome": "cancelled"}}]
     rest = [{"action": "decline"}, -32601, -32601, -32601]
     turn = run(bench, "asks")
-    assert json.loads(turn.agent["text"]) == refused + rest
-    assert [one["decision"] for one in turn.agent["permissions"]] == ["denied", "cancelled"]
+    assert json.loads(turn.about["text"]) == refused + rest
+    assert [one["decision"] for one in turn.about["permissions"]] == ["denied", "cancelled"]
     once = [{"outcome": {"outcome": "selected", "optionId": "b"}}, {"outcome": {"outcome": "cancelled"}}]
     strict = run(bench, "asks", *PATIENT, "--permissions", "allow-once")
-    assert json.loads(strict.agent["text"]) == once + rest
+    assert json.loads(strict.about["text"]) == once + rest
     always = [once[0], {"outcome": {"outcome": "selected", "optionId": "a"}}]
-    assert json.loads(run(bench, "asks", *PATIENT, "--permissions", "allow").agent["text"]) == always + rest
+    assert json.loads(run(bench, "asks", *PATIENT, "--permissions", "allow").about["text"]) == always + rest
     outside = run(bench, "asks", *PATIENT, "--fs", "write")
-    assert json.loads(outside.agent["text"])[4] == -32602
+    assert json.loads(outside.about["text"])[4] == -32602
 
 
 def test_a_question_that_nobody_answers_is_denied(bench: Bench) -> None:
     turn = run(bench, "asks", *PATIENT, "--permissions", "ask", "--permission-wait", "1")
     assert turn.code == 0
-    assert [one["by"] for one in turn.agent["permissions"]] == ["nobody answered in 1s"] * 2
-    assert json.loads(turn.agent["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
+    assert [one["by"] for one in turn.about["permissions"]] == ["nobody answered in 1s"] * 2
+    assert json.loads(turn.about["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
 
 
 def test_version_two_ends_a_turn_by_an_update(bench: Bench) -> None:
     turn = run(bench, "v2", *PATIENT, "--then", "again")
-    assert (turn.code, turn.agent["text"], turn.agent["protocolVersion"]) == (0, "version two\nversion two", 2)
-    assert turn.agent["stopReason"] == "end_turn"
+    assert (turn.code, turn.about["text"], turn.about["protocolVersion"]) == (0, "version two\nversion two", 2)
+    assert turn.about["stopReason"] == "end_turn"
 
 
 def test_a_session_is_loaded_where_it_cannot_be_resumed(bench: Bench) -> None:
     turn = run(bench, "loads", *PATIENT, "--session", "stand-in-1")
-    assert (turn.code, turn.agent["text"], turn.agent["toolCalls"]) == (0, "turn 3", [])
+    assert (turn.code, turn.about["text"], turn.about["toolCalls"]) == (0, "turn 3", [])
 
 
 @pytest.mark.parametrize(
@@ -101,8 +102,8 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert turn.code == 1
     assert turn.result["stderr"].startswith(f"unhang: {message}")
     assert len(turn.result["stderr"].splitlines()) == 1
-    assert turn.agent["error"]["message"].startswith(message)
-    assert turn.agent["budget"] is None
+    assert turn.about["error"]["message"].startswith(message)
+    assert turn.about["budget"] is None
 
 
 def test_a_turn_that_ends_as_it_is_cancelled_is_not_followed_by_another(bench: Bench) -> None:
@@ -134,9 +135,9 @@ def test_an_open_question_is_answered_before_the_turn_is_cancelled(bench: Bench)
 
 def test_idle_off_leaves_the_other_budgets(bench: Bench) -> None:
     turn = run(bench, "waits", "--idle", "off", "--hard", "60", "--first", "1", "--grace", "6")
-    assert (turn.code, turn.agent["budget"]["name"], turn.agent["budget"]["limitMs"]) == (124, "first", 1000)
+    assert (turn.code, turn.about["budget"]["name"], turn.about["budget"]["limitMs"]) == (124, "first", 1000)
 
 
 def test_a_long_task_goes_by_stdin(bench: Bench) -> None:
     turn = run(bench, "", task="x" * 125_000)
-    assert (turn.code, turn.agent["text"]) == (0, "turn 3")
+    assert (turn.code, turn.about["text"]) == (0, "turn 3")

@@ -144,7 +144,7 @@ def test_an_agent_on_the_official_sdk_is_driven(bench: Bench) -> None:
     line = shlex.join([sys.executable, str(script)])
     turn = bench.turn("sdk", "hello", *PATIENT, "--command", line, "--mcp", "one=true")
     assert turn.code == 0, turn.result["stderr"]
-    assert (turn.agent["name"], turn.agent["text"]) == ("sdk", "from the SDK: hello")
+    assert (turn.about["name"], turn.about["text"]) == ("sdk", "from the SDK: hello")
 
 
 def test_unhang_does_not_need_the_sdk() -> None:

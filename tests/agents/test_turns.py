@@ -29,7 +29,7 @@ def test_an_answer_and_then_a_tool_in_one_session(bench: Bench, name: str) -> No
     )
     assert turn.code == 0, (turn.err, turn.result["stderr"])
     assert turn.result["status"] == "success"
-    agent = turn.agent
+    agent = turn.about
     assert (agent["stopReason"], agent["error"], agent["budget"], agent["ladder"]) == ("end_turn", None, None, [])
     assert agent["version"]
     assert agent["sessionId"]
@@ -54,13 +54,13 @@ def test_a_refused_permission_is_said_and_held_to(bench: Bench, name: str) -> No
     words = (*PATIENT, *MODES.get(name, ()))
     turn = bench.turn(name, f"[[escalate:{MARK}]]", *words, record=f"{name}-refused")
     assert not (bench.workspace / "marker").exists()
-    (asked,) = turn.agent["permissions"]
+    (asked,) = turn.about["permissions"]
     assert (asked["decision"], asked["by"]) == ("denied", "policy")
     assert MARK in asked["request"] or name == "kimi"  # which names the tool and not the command
     assert turn.said("denied", "warning")["request"] == asked["request"]
-    assert (turn.result["status"], turn.agent["stopReason"]) in (("success", "end_turn"), ("error", "cancelled"))
-    assert turn.code == (0 if turn.agent["stopReason"] == "end_turn" else 1)
-    assert turn.agent["budget"] is None
+    assert (turn.result["status"], turn.about["stopReason"]) in (("success", "end_turn"), ("error", "cancelled"))
+    assert turn.code == (0 if turn.about["stopReason"] == "end_turn" else 1)
+    assert turn.about["budget"] is None
 
 
 @pytest.mark.parametrize("name", ["claude", "gemini"])
@@ -86,11 +86,11 @@ def test_a_session_goes_on_where_it_was(bench: Bench, name: str) -> None:
     bench.equip(name)
     first = bench.turn(name, "[[text:the word is heron]]", *PATIENT)
     assert first.code == 0, first.result["stderr"]
-    session = first.agent["sessionId"]
+    session = first.about["sessionId"]
     again = bench.turn(name, "[[text:it goes on]]", *PATIENT, "--session", session, record=f"{name}-resume")
     assert again.code == 0, again.result["stderr"]
-    assert again.agent["sessionId"] == session
-    assert again.agent["text"] == "it goes on"  # what was replayed is not said again
+    assert again.about["sessionId"] == session
+    assert again.about["text"] == "it goes on"  # what was replayed is not said again
     assert "the word is heron" in str(bench.fake.requests[-1])  # the model is told what was said before
 
 
@@ -99,19 +99,19 @@ def test_a_session_that_is_not_found_is_said_in_the_agents_own_words(bench: Benc
     bench.equip("gemini")
     turn = bench.turn("gemini", "[[text:x]]", *PATIENT, "--session", "11111111-2222-4333-8444-555555555555")
     assert turn.code == 1
-    assert turn.agent["error"]["message"].startswith("session/load: ")
-    assert "No previous sessions found" in turn.agent["error"]["message"]
+    assert turn.about["error"]["message"].startswith("session/load: ")
+    assert "No previous sessions found" in turn.about["error"]["message"]
     assert bench.fake.asked == []
 
 
 def test_a_mode_is_set_by_what_the_agent_offers(bench: Bench) -> None:
     bench.equip("gemini")  # session/set_mode
     turn = bench.turn("gemini", f"[[shell:{MARK}]]", *PATIENT, "--mode", "YOLO")
-    assert (turn.code, turn.agent["permissions"]) == (0, [])
+    assert (turn.code, turn.about["permissions"]) == (0, [])
     assert (bench.workspace / "marker").exists()
     refused = bench.turn("gemini", "[[text:x]]", *PATIENT, "--mode", "nonsense")
     assert refused.code == 1
-    assert "has no mode 'nonsense'; it offers: default, autoEdit, yolo, plan" in refused.agent["error"]["message"]
+    assert "has no mode 'nonsense'; it offers: default, autoEdit, yolo, plan" in refused.about["error"]["message"]
     assert refused.result["stderr"].count("unhang: ") == 1
 
 

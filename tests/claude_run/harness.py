@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.claude_run import recordings
 from tests.engine.harness import Done
 from tests.fakes.anthropic_messages import FakeAnthropic
 from tests.jobs.harness import Jobs
+from tests.jobs.turn import Turn
 from tests.mcp import programs
 from unhang.jobs.handle import Job
 
@@ -61,7 +60,7 @@ class Bench(Jobs):
 
     def turn(self, task: str, *words: object, record: str = "") -> Turn:
         """`unhang claude run --wait --json`."""
-        return Turn(self, self.claude("run", task, "--wait", "--json", *words, record=record))
+        return Turn(self, self.claude("run", task, "--wait", "--json", *words, record=record), "claude")
 
     def begun(self, task: str, *words: object) -> Job:
         """`unhang claude run` in the background."""
@@ -75,38 +74,3 @@ class Bench(Jobs):
         server = {"command": sys.executable, "args": [str(SLOW_MCP)]}
         file.write_text(json.dumps({"mcpServers": {"slow": server}}))
         return str(file)
-
-
-class Turn:
-    """How a task went: the exit code, the result, the events."""
-
-    def __init__(self, bench: Bench, done: Done) -> None:
-        self.code = done.code
-        self.err = done.err.decode()
-        assert done.out, done.err
-        self.result: dict[str, Any] = json.loads(done.out)
-        self.claude: dict[str, Any] = self.result["claude"]
-        self.job = bench.handle(self.result["jobId"])
-        self.events = self.job.events()
-
-    @property
-    def agent(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["type"] == "agent"]
-
-    @property
-    def phases(self) -> list[str]:
-        return [str(event["phase"]) for event in self.agent]
-
-    def said(self, pattern: str, phase: str | None = None) -> dict[str, Any]:
-        for event in self.agent:
-            if re.search(pattern, event["message"]) and phase in (None, event["phase"]):
-                return event
-        raise AssertionError(f"nothing like {pattern!r} ({phase}) among {[e['message'] for e in self.agent]}")
-
-    def steps(self) -> dict[str, bool]:
-        return steps(self.events)
-
-
-def steps(events: list[dict[str, Any]]) -> dict[str, bool]:
-    """The ladder: which steps were taken, and which had an effect."""
-    return {event["step"]: event["done"] for event in events if event["type"] == "agent" and "step" in event}

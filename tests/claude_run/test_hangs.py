@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tests.claude_run.harness import BASH, PATIENT, SHORT, Bench, steps
+from tests.claude_run.harness import BASH, PATIENT, SHORT, Bench
 from tests.engine.harness import wait_until
+from tests.jobs.turn import steps
 from unhang.procs import linux, stat
 from unhang.testing.liveness import Process
 
@@ -25,10 +26,10 @@ def test_a_hanging_model_is_interrupted_and_explained(bench: Bench, how: str) ->
     assert result["error"]["survivors"] == []
     assert "nothing from the model" in turn.said("nothing from the model", "stuck")["cause"]
     assert result["diagnosis"]["reason"].startswith("Claude has had nothing from the model")
-    assert any(turn.claude["sessionId"] in hint for hint in result["recovery"]["suggestions"])
+    assert any(turn.about["sessionId"] in hint for hint in result["recovery"]["suggestions"])
     assert turn.steps() == GENTLE
-    assert turn.claude["terminalReason"] == "aborted_streaming"
-    assert turn.claude["isError"] is True
+    assert turn.about["terminalReason"] == "aborted_streaming"
+    assert turn.about["isError"] is True
     assert "unknown" not in turn.phases
     # the service saw its client go; with pings it may notice only at the next one
     if how != "ping-forever":
@@ -53,8 +54,8 @@ def test_retries_are_warnings_and_no_progress(bench: Bench) -> None:
     turn = bench.turn("fake: status 529", *PATIENT, record="error-529")
     assert turn.code == 1, turn.result
     assert turn.said("tries again", "warning")["httpStatus"] == 529
-    assert (turn.claude["isError"], turn.claude["terminalReason"]) == (True, "api_error")
-    assert turn.claude["error"]["httpStatus"] == 529
+    assert (turn.about["isError"], turn.about["terminalReason"]) == (True, "api_error")
+    assert turn.about["error"]["httpStatus"] == 529
     assert any("overloaded" in hint for hint in turn.result["recovery"]["suggestions"])
     assert "try: go on with the same session" in turn.result["stderr"]
 
@@ -64,7 +65,7 @@ def test_retries_for_ever_end_as_a_stall_with_the_cause_in_words(bench: Bench) -
     turn = bench.turn("hello", *SHORT, record="retries")
     assert turn.code == 124, turn.result
     assert turn.said("tries again", "warning")["retries"] == 1
-    assert "keeps trying" in turn.claude["cause"]
+    assert "keeps trying" in turn.about["cause"]
     assert "keeps trying" in turn.result["diagnosis"]["reason"]
     assert turn.steps() == GENTLE
 
@@ -74,8 +75,8 @@ def test_a_refused_request_is_a_failure_whatever_the_subtype_says(bench: Bench) 
     turn = bench.turn("fake: status 400", *PATIENT, record="error-400")
     assert turn.code == 1
     assert turn.result["status"] == "error"
-    assert turn.claude["isError"] is True
-    assert turn.claude["error"] == {
+    assert turn.about["isError"] is True
+    assert turn.about["error"] == {
         "message": "API Error: 400 fake error 400",
         "info": "invalid_request_error",
         "httpStatus": 400,
@@ -88,11 +89,11 @@ def test_a_hung_command_is_ended_with_its_children(bench: Bench) -> None:
     line = "tail -f /dev/null & tail -f /dev/null"
     turn = bench.turn(f"fake: bash {line}", *BASH, *PATIENT, "--tool-limit", "4", record="tool-hang")
     assert turn.code == 124, turn.result
-    assert "Bash has been running for" in turn.claude["cause"]
+    assert "Bash has been running for" in turn.about["cause"]
     assert line in turn.result["diagnosis"]["reason"]
     assert turn.said("Asked to stop", "stopping")["tools"][0]["ageMs"] >= 4000
     assert turn.steps() == GENTLE
-    assert turn.claude["terminalReason"] == "aborted_tools"
+    assert turn.about["terminalReason"] == "aborted_tools"
     assert turn.result["leaked"] is False
 
 
@@ -100,9 +101,9 @@ def test_a_hung_mcp_tool_is_interrupted(bench: Bench) -> None:
     words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow")
     turn = bench.turn("fake: tool mcp__slow__hang {}", *words, *PATIENT, "--tool-limit", "4", record="mcp-hang")
     assert turn.code == 124, turn.result
-    assert "slow/hang has been running for" in turn.claude["cause"]
+    assert "slow/hang has been running for" in turn.about["cause"]
     assert turn.steps() == GENTLE
-    assert turn.claude["terminalReason"] == "aborted_tools"
+    assert turn.about["terminalReason"] == "aborted_tools"
 
 
 def test_a_hung_agent_in_the_background_is_noticed_and_ended(bench: Bench) -> None:
@@ -112,7 +113,7 @@ def test_a_hung_agent_in_the_background_is_noticed_and_ended(bench: Bench) -> No
     words = ("--allowed-tools", "Bash,Task", *PATIENT, "--tool-limit", "4")
     turn = bench.turn(f"fake: tool Task {json.dumps(call)}", *words)
     assert turn.code == 124, turn.result
-    assert "Bash has been running for" in turn.claude["cause"]
+    assert "Bash has been running for" in turn.about["cause"]
     assert "interrupt" not in turn.steps()
     assert turn.result["error"]["survivors"] == []
     assert turn.result["terminationMode"] == "soft"
@@ -124,8 +125,8 @@ def test_a_hung_hook_is_named(bench: Bench) -> None:
     settings.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}))
     turn = bench.turn("hello", *SHORT, record="hook-hang")
     assert turn.code == 124, turn.result
-    assert "a hook of Claude Code's has been running" in turn.claude["cause"]
-    assert "UserPromptSubmit" in turn.claude["cause"]
+    assert "a hook of Claude Code's has been running" in turn.about["cause"]
+    assert "UserPromptSubmit" in turn.about["cause"]
     assert turn.result["error"]["survivors"] == []
 
 
@@ -168,7 +169,7 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
     assert result.to_json()["leaked"] is True, "the command outlives its Claude; it is ended and named"
     session = next(e["sessionId"] for e in job.events() if e.get("sessionId"))
     again = bench.turn("go on", *PATIENT, "--resume", session, record="resume-after-kill")
-    assert (again.code, again.claude["sessionId"]) == (0, session)
+    assert (again.code, again.about["sessionId"]) == (0, session)
 
 
 def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:

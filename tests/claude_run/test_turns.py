@@ -16,14 +16,14 @@ def test_a_task_succeeds_and_is_told_from_its_start_to_its_end(bench: Bench) -> 
     assert turn.result["stdout"] == "pong\n"
     assert "unknown" not in turn.phases
     assert [phase for phase in CORE if phase in turn.phases] == CORE
-    found = turn.claude
+    found = turn.about
     assert (found["result"], found["isError"], found["terminalReason"]) == ("pong", False, "completed")
     assert (found["error"], found["numTurns"], found["permissionDenials"]) == (None, 1, [])
     assert found["sessionId"]
     assert found["claudeVersion"] == "2.1.325"
     assert found["costUsd"] > 0
     assert found["usage"] == {"contextTokens": 18, "contextWindow": 1000000, "occupancy": 0.0, "totalTokens": 18}
-    assert turn.agent[-1]["phase"] == "completed"
+    assert turn.told[-1]["phase"] == "completed"
     assert turn.events[-1]["type"] == "job/exited"
     assert turn.job.spec["labels"]["agent"] == "claude"
     assert turn.result["limits"]["idleMs"]["source"] == "argument"
@@ -61,39 +61,39 @@ def test_a_tool_that_fails_is_told_and_the_task_goes_on(bench: Bench) -> None:
     failed = turn.said("^Failed: echo oops")
     assert failed["failed"] is True
     assert "Exit code 3" in failed["message"]
-    assert turn.claude["isError"] is False
+    assert turn.about["isError"] is False
 
 
 def test_a_tool_without_permission_is_denied_and_named(bench: Bench) -> None:
     turn = bench.turn("fake: bash touch there", *PATIENT, record="denied")
     assert turn.code == 0, turn.result
     assert turn.said("^Denied: ", "warning")["denied"] == "Bash"
-    assert turn.claude["permissionDenials"] == ["Bash"]
+    assert turn.about["permissionDenials"] == ["Bash"]
     assert not (bench.workspace / "there").exists()
 
 
 def test_a_slow_reply_is_alive_with_every_delta(bench: Bench) -> None:
     turn = bench.turn("fake: drip 18 0.5", "--idle", "7", "--hard", "100", record="slow")
     assert turn.code == 0, turn.result
-    previews = [event for event in turn.agent if event["message"].startswith("Claude writes: word")]
+    previews = [event for event in turn.told if event["message"].startswith("Claude writes: word")]
     assert 2 <= len(previews) <= 6, "one preview in two seconds, not one a delta"
 
 
 def test_a_session_is_resumed_by_its_id_and_by_a_job(bench: Bench) -> None:
     first = bench.turn("my name is Ada", *PATIENT)
-    session = first.claude["sessionId"]
+    session = first.about["sessionId"]
     done = bench.claude("resume", session, "second", "--wait", "--json", *PATIENT, record="resume")
     second = json.loads(done.out)
     assert (done.code, second["claude"]["sessionId"]) == (0, session)
     third = bench.turn("third", *PATIENT, "--resume", first.job.id)
-    assert third.claude["sessionId"] == session
+    assert third.about["sessionId"] == session
     asked = json.dumps(bench.fake.requests[-1].body["messages"])
     assert all(word in asked for word in ("my name is Ada", "second", "third"))
 
 
 def test_a_session_is_compacted_by_claudes_own_command(bench: Bench) -> None:
     """As the advice after a full context has it."""
-    session = bench.turn("first", *PATIENT).claude["sessionId"]
+    session = bench.turn("first", *PATIENT).about["sessionId"]
     done = bench.claude("resume", session, "/compact", "--wait", "--json", *PATIENT, record="compact")
     assert done.code == 0, done.out
     events = bench.handle(json.loads(done.out)["jobId"]).events()
@@ -106,7 +106,7 @@ def test_an_unknown_session_fails_in_claudes_own_words(bench: Bench) -> None:
     turn = bench.turn("hello", *PATIENT, "--resume", nobody)
     assert turn.code == 1
     assert "No conversation found" in turn.result["stderr"]
-    assert turn.claude["isError"] is not False
+    assert turn.about["isError"] is not False
 
 
 def test_several_results_of_one_task_and_the_last_one_counts(bench: Bench) -> None:
@@ -115,8 +115,8 @@ def test_several_results_of_one_task_and_the_last_one_counts(bench: Bench) -> No
     task = f"fake: tool Task {json.dumps(call)}"
     turn = bench.turn(task, "--allowed-tools", "Bash,Task", *PATIENT, record="background-agent")
     assert turn.code == 0, turn.result
-    assert turn.claude["results"] == 2
-    assert [event["isError"] for event in turn.agent if "isError" in event] == [False, False]
+    assert turn.about["results"] == 2
+    assert [event["isError"] for event in turn.told if "isError" in event] == [False, False]
     assert turn.said("Waits for what works in the background: sub")
     assert turn.said("Another turn has started")
     assert "unknown" not in turn.phases
@@ -149,7 +149,7 @@ def test_model_directory_and_passed_on_words_reach_claude(bench: Bench) -> None:
     turn = bench.turn("fake: bash pwd", *words, "--", "--append-system-prompt", "be brief, Claude")
     assert turn.result["stdout"] == f"pong after tool: {elsewhere}\n"
     request = bench.fake.requests[-1].body
-    assert request["model"] == turn.claude["model"] == "claude-sonnet-5-5"
+    assert request["model"] == turn.about["model"] == "claude-sonnet-5-5"
     assert "be brief, Claude" in json.dumps(request["system"])
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 from tests.codex import recordings
 from tests.engine.harness import Done
 from tests.fakes.openai_responses import FakeOpenAI
 from tests.jobs.harness import Jobs
+from tests.jobs.turn import Turn
 from unhang.jobs.handle import Job
 
 CONFIG = """\
@@ -88,41 +86,10 @@ class Bench(Jobs):
 
     def turn(self, task: str, *words: object, record: str = "") -> Turn:
         """`unhang codex run --wait --json`."""
-        return Turn(self, self.codex("run", task, "--wait", "--json", *words, record=record))
+        return Turn(self, self.codex("run", task, "--wait", "--json", *words, record=record), "codex")
 
     def begun(self, task: str, *words: object) -> Job:
         """`unhang codex run` in the background."""
         done = self.codex("run", task, *words)
         assert done.code == 0, done.err
         return self.handle(done.out.decode().strip())
-
-
-class Turn:
-    """How a turn went: the exit code, the result, the events."""
-
-    def __init__(self, bench: Bench, done: Done) -> None:
-        self.code = done.code
-        self.err = done.err.decode()
-        assert done.out, done.err
-        self.result: dict[str, Any] = json.loads(done.out)
-        self.codex: dict[str, Any] = self.result["codex"]
-        self.job = bench.handle(self.result["jobId"])
-        self.events = self.job.events()
-
-    @property
-    def agent(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["type"] == "agent"]
-
-    @property
-    def phases(self) -> list[str]:
-        return [str(event["phase"]) for event in self.agent]
-
-    def said(self, pattern: str, phase: str | None = None) -> dict[str, Any]:
-        for event in self.agent:
-            if re.search(pattern, event["message"]) and phase in (None, event["phase"]):
-                return event
-        raise AssertionError(f"nothing like {pattern!r} ({phase}) among {[e['message'] for e in self.agent]}")
-
-    def steps(self) -> dict[str, bool]:
-        """The ladder: which steps were taken, and which had an effect."""
-        return {event["step"]: event["done"] for event in self.agent if "step" in event}

@@ -11,7 +11,7 @@ ASKS = ("--ask-for-approval", "on-request", "--sandbox", "read-only", *PATIENT)
 def test_an_approval_is_denied_and_recorded_by_default(bench: Bench) -> None:
     turn = bench.turn(f"[[escalate:touch {bench.workspace}/done]]", *ASKS, record="approval-denied")
     assert turn.code == 0
-    (asked,) = turn.codex["approvals"]
+    (asked,) = turn.about["approvals"]
     assert asked["decision"] == "denied"
     assert asked["by"] == "policy"
     assert "touch" in asked["request"]
@@ -23,7 +23,7 @@ def test_an_approval_is_given_where_the_policy_says_so(bench: Bench) -> None:
     task = f"[[escalate:touch {bench.workspace}/done]]"
     turn = bench.turn(task, *ASKS, "--approvals", "accept", record="approval-accepted")
     assert turn.code == 0
-    assert [asked["decision"] for asked in turn.codex["approvals"]] == ["accepted"]
+    assert [asked["decision"] for asked in turn.about["approvals"]] == ["accepted"]
     assert (bench.workspace / "done").exists()
 
 
@@ -47,5 +47,5 @@ def test_a_question_that_nobody_answers_is_a_no(bench: Bench) -> None:
     task = f"[[escalate:touch {bench.workspace}/done]]"
     turn = bench.turn(task, *ASKS, "--approvals", "ask", "--approval-wait", "1")
     assert turn.code == 0
-    assert turn.codex["approvals"][0]["by"] == "nobody answered in 1s"
+    assert turn.about["approvals"][0]["by"] == "nobody answered in 1s"
     assert not (bench.workspace / "done").exists()

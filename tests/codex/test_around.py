@@ -42,7 +42,7 @@ def test_a_program_that_never_greets_is_ended_by_sigterm(bench: Bench) -> None:
     bench.env["UNHANG_CODEX"] = stub(bench.folder, "exec sleep 1005")
     turn = bench.turn("hello", "--idle", "3", "--hard", "100", "--grace", "4")
     assert turn.code == 124
-    assert turn.codex["cause"] == "Codex has not answered; it was waiting for Codex to greet"
+    assert turn.about["cause"] == "Codex has not answered; it was waiting for Codex to greet"
     assert turn.steps() == {"close": False, "terminate": True}
 
 
@@ -50,4 +50,4 @@ def test_a_program_that_talks_nonsense_and_leaves_fails_in_words(bench: Bench) -
     bench.env["UNHANG_CODEX"] = stub(bench.folder, "echo hello; echo '[1]'; echo '{\"id\": 99}'; exit 4")
     turn = bench.turn("hello", "--idle", "30", "--hard", "100")
     assert turn.code == 1
-    assert turn.codex["error"]["message"] == ("Codex's app server ended while waiting for Codex to greet (exit code 4)")
+    assert turn.about["error"]["message"] == ("Codex's app server ended while waiting for Codex to greet (exit code 4)")

@@ -18,7 +18,7 @@ def report(done: Done) -> dict[str, Any]:
 
 
 def a_thread(bench: Bench) -> str:
-    return str(bench.turn("[[usage:50000]]", *PATIENT).codex["threadId"])
+    return str(bench.turn("[[usage:50000]]", *PATIENT).about["threadId"])
 
 
 def test_a_compaction_tells_the_tokens_before_and_after(bench: Bench) -> None:

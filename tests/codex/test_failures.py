@@ -20,8 +20,8 @@ def test_an_error_of_the_service_fails_the_turn(bench: Bench, scenario: str, inf
     turn = bench.turn(f"[[{scenario}]]", *PATIENT, record=f"error-{scenario.replace('_', '-')}")
     assert turn.code == 1
     assert turn.result["status"] == "error"
-    assert words in turn.codex["error"]["message"]
-    assert turn.codex["error"]["info"] == info
+    assert words in turn.about["error"]["message"]
+    assert turn.about["error"]["info"] == info
     assert words in turn.result["stderr"]
     assert turn.phases[-1] == "failed"
     assert "unknown" not in turn.phases
@@ -31,13 +31,13 @@ def test_a_passing_error_is_a_warning_and_no_failure(bench: Bench) -> None:
     turn = bench.turn("[[http:500:1]]", *PATIENT, record="error-passing")
     assert turn.code == 0
     assert turn.said("reconnects", "warning")
-    assert turn.codex["error"] is None
+    assert turn.about["error"] is None
 
 
 def test_an_overflowing_context_suggests_to_recover_and_that_works(bench: Bench) -> None:
     turn = bench.turn("[[ctx]]", *PATIENT, record="overflow")
     assert turn.code == 1
-    assert turn.codex["error"]["info"] == "contextWindowExceeded"
+    assert turn.about["error"]["info"] == "contextWindowExceeded"
     (hint,) = turn.result["recovery"]["suggestions"]
     assert f"unhang codex recover {turn.job.id} --prompt" in hint
     done = bench.codex("recover", turn.job.id, "--prompt", "a shorter task", "--wait", *PATIENT, record="recover")

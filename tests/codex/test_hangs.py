@@ -23,9 +23,9 @@ def test_a_hanging_model_is_ended_gently_and_explained(bench: Bench, how: str) -
     assert result["error"]["survivors"] == []
     assert "nothing from the model" in turn.said("nothing from the model", "stuck")["cause"]
     assert result["diagnosis"]["reason"].startswith("Codex has had nothing from the model")
-    assert any(turn.codex["threadId"] in hint for hint in result["recovery"]["suggestions"])
+    assert any(turn.about["threadId"] in hint for hint in result["recovery"]["suggestions"])
     assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
-    assert turn.codex["turnStatus"] == "interrupted"
+    assert turn.about["turnStatus"] == "interrupted"
 
 
 def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench) -> None:
@@ -33,7 +33,7 @@ def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench)
     turn = bench.turn("hello", "--idle", "8", "--hard", "100", "--grace", "10", record="reconnect")
     assert turn.code == 124
     assert turn.said("reconnects", "warning")["willRetry"] is True
-    assert "keeps reconnecting" in turn.codex["cause"]
+    assert "keeps reconnecting" in turn.about["cause"]
     assert "Connection failed" in turn.result["diagnosis"]["reason"]
     assert "keeps reconnecting" in turn.result["stderr"]
     assert turn.steps()["interrupt"]
@@ -53,7 +53,7 @@ def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
         record="tool-hang",
     )
     assert turn.code == 124
-    assert "a tool of Codex's has been silent" in turn.codex["cause"]
+    assert "a tool of Codex's has been silent" in turn.about["cause"]
     assert "sleep 1000 & sleep 1001" in turn.result["diagnosis"]["reason"]
     assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
 
@@ -88,7 +88,7 @@ def test_a_killed_codex_fails_the_job_and_the_thread_can_be_resumed(bench: Bench
     thread = next(e["threadId"] for e in job.events() if e.get("threadId"))
     again = bench.turn("go on", *PATIENT, "--thread", thread, record="resume-after-kill")
     assert again.code == 0
-    assert again.codex["threadId"] == thread
+    assert again.about["threadId"] == thread
 
 
 def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:

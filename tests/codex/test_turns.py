@@ -17,15 +17,15 @@ def test_a_turn_succeeds_and_is_told_from_its_start_to_its_end(bench: Bench) -> 
     assert turn.result["stdout"] == "pong\n"
     assert "unknown" not in turn.phases
     assert [phase for phase in CORE if phase in turn.phases] == CORE
-    assert turn.codex["reply"] == "pong"
-    assert turn.codex["turnStatus"] == "completed"
-    assert turn.codex["error"] is None
-    assert turn.codex["threadId"]
-    assert turn.codex["codexVersion"] == "0.166.0"
+    assert turn.about["reply"] == "pong"
+    assert turn.about["turnStatus"] == "completed"
+    assert turn.about["error"] is None
+    assert turn.about["threadId"]
+    assert turn.about["codexVersion"] == "0.166.0"
     assert turn.said("Codex replied: pong")
     metering = turn.said("tokens in the context", "metering")
     assert (metering["contextTokens"], metering["contextWindow"]) == (120, 95000)
-    assert turn.agent[-1]["phase"] == "completed"
+    assert turn.told[-1]["phase"] == "completed"
     assert turn.events[-1]["type"] == "job/exited"
 
 
@@ -57,7 +57,7 @@ def test_a_command_has_its_own_limit_while_it_runs(bench: Bench) -> None:
 def test_a_slow_reply_is_alive_with_every_delta(bench: Bench) -> None:
     turn = bench.turn("[[slow:9]]", "--idle", "7", "--hard", "100", record="slow")
     assert turn.code == 0, turn.result
-    previews = [event for event in turn.agent if event["message"].startswith("Codex writes: x")]
+    previews = [event for event in turn.told if event["message"].startswith("Codex writes: x")]
     assert 2 <= len(previews) <= 6, "one preview in two seconds, not one a delta"
 
 
@@ -65,20 +65,20 @@ def test_a_full_context_is_warned_about(bench: Bench) -> None:
     turn = bench.turn("[[usage:78000]]", *PATIENT, record="nearly-full")
     warning = turn.said("82% full", "warning")
     assert warning["level"] == 0.8
-    assert turn.codex["usage"]["occupancy"] == 0.8211
-    more = bench.turn("[[usage:93000]]", *PATIENT, "--thread", turn.codex["threadId"])
+    assert turn.about["usage"]["occupancy"] == 0.8211
+    more = bench.turn("[[usage:93000]]", *PATIENT, "--thread", turn.about["threadId"])
     assert more.code == 0
-    assert more.codex["threadId"] == turn.codex["threadId"]
+    assert more.about["threadId"] == turn.about["threadId"]
     assert more.said("98% full", "warning")["level"] == 0.95
 
 
 def test_a_thread_is_resumed_by_id_and_by_job(bench: Bench) -> None:
     first = bench.turn("first", *PATIENT)
-    thread = first.codex["threadId"]
+    thread = first.about["threadId"]
     done = bench.codex("resume", thread, "second", "--wait", "--json", *PATIENT, record="resume")
     assert json.loads(done.out)["codex"]["threadId"] == thread
     third = bench.turn("third", *PATIENT, "--resume", first.job.id)
-    assert third.codex["threadId"] == thread
+    assert third.about["threadId"] == thread
     asked = json.dumps(bench.fake.requests[-1]["input"])
     assert all(word in asked for word in ("first", "second", "third"))
 
@@ -87,9 +87,9 @@ def test_an_unknown_thread_fails_in_codexs_own_words(bench: Bench) -> None:
     nobody = "00000000-0000-4000-8000-000000000000"
     turn = bench.turn("hello", *PATIENT, "--thread", nobody)
     assert turn.code == 1
-    assert "no rollout found" in turn.codex["error"]["message"]
+    assert "no rollout found" in turn.about["error"]["message"]
     assert "no rollout found" in turn.result["stderr"]
-    assert turn.codex["threadId"] == nobody
+    assert turn.about["threadId"] == nobody
 
 
 def test_model_effort_and_a_long_task_reach_codex(bench: Bench) -> None:

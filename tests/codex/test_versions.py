@@ -26,11 +26,11 @@ def older(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
 def test_turn_tool_resume_and_compaction(older: Bench) -> None:
     turn = older.turn("[[shell:echo hello]]", *PATIENT)
     assert turn.code == 0, turn.result
-    assert turn.codex["codexVersion"] == "0.162.0"
+    assert turn.about["codexVersion"] == "0.162.0"
     assert "unknown" not in turn.phases
-    thread = turn.codex["threadId"]
+    thread = turn.about["threadId"]
     again = older.turn("[[usage:50000]]", *PATIENT, "--thread", thread)
-    assert again.codex["threadId"] == thread
+    assert again.about["threadId"] == thread
     compacted = older.codex("compact", thread, "--json", *PATIENT)
     assert json.loads(compacted.out)["codex"]["tokensBefore"] == 50000
     assert compacted.code == 0
@@ -45,4 +45,4 @@ def test_a_hang_is_ended_gently(older: Bench) -> None:
 def test_exec(older: Bench) -> None:
     turn = older.turn("hello", "--via", "exec", *PATIENT)
     assert turn.code == 0
-    assert turn.codex["reply"] == "pong"
+    assert turn.about["reply"] == "pong"

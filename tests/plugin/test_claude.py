@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.claude_run.harness import BASH, PATIENT, Bench, Turn
+from tests.claude_run.harness import BASH, PATIENT, Bench
+from tests.jobs.turn import Turn
 from tests.mcp import programs
 from tests.plugin.places import COMMANDS, PLUGIN, ROOT, with_unhang, without_unhang
 from unhang.store.sessionlog import SessionLog
@@ -37,7 +38,7 @@ def session(bench: Bench, task: str, *words: str) -> tuple[Turn, dict[str, Any]]
 
 
 def recorded(bench: Bench, turn: Turn) -> list[dict[str, Any]]:
-    return SessionLog(turn.claude["sessionId"], str(bench.home)).read()
+    return SessionLog(turn.about["sessionId"], str(bench.home)).read()
 
 
 @pytest.mark.parametrize("place", [ROOT, PLUGIN], ids=["marketplace", "plugin"])
@@ -75,7 +76,7 @@ def test_a_command_expands_and_its_calls_need_no_further_permission(bench: Bench
     assert turn.code == 0, turn.result
     asked = bench.fake.requests[0]
     assert "unhang status JOB --json" in asked.text
-    assert turn.claude["permissionDenials"] == []
+    assert turn.about["permissionDenials"] == []
     assert turn.said("^Running: unhang ps --all")
     assert turn.said("^Done: unhang ps --all")
     assert turn.job.id in turn.result["stdout"], "the job that it runs in is listed"
@@ -96,7 +97,7 @@ def test_a_session_without_unhang_is_not_disturbed(bench: Bench) -> None:
     turn, init = session(bench, "fake: bash echo hi", *BASH, "--", "--plugin-dir", str(PLUGIN))
     assert turn.code == 0, turn.result
     assert turn.result["stdout"] == "pong after tool: hi\n"
-    assert turn.claude["permissionDenials"] == []
+    assert turn.about["permissionDenials"] == []
     assert "unhang:status" in init["slash_commands"]
     assert recorded(bench, turn) == []
 
