@@ -54,26 +54,27 @@ skill_search = false
 PATIENT = ("--idle", "90", "--hard", "100")
 
 
+def configured(home: Path, port: int) -> dict[str, str]:
+    """A home of Codex's whose model is the fake one at this port; the environment that goes with it."""
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(CONFIG.replace("PORT", str(port)))
+    return {"CODEX_HOME": str(home), "FAKE_API_KEY": "dummy"}
+
+
 class Bench(Jobs):
     def __init__(self, folder: Path, fake: FakeOpenAI, codex: str) -> None:
         super().__init__(folder)
         self.fake = fake
         self.codex_home = folder / "codex-home"
         self.workspace = folder / "workspace"
-        for place in (self.codex_home, self.workspace, folder / "user"):
+        for place in (self.workspace, folder / "user"):
             place.mkdir()
-        self.configure(fake.port)
         for name in [name for name in self.env if name.startswith(("CODEX_", "OPENAI_"))]:
             del self.env[name]
-        self.env |= {
-            "HOME": str(folder / "user"),
-            "CODEX_HOME": str(self.codex_home),
-            "FAKE_API_KEY": "dummy",
-            "UNHANG_CODEX": codex,
-        }
+        self.env |= {"HOME": str(folder / "user"), "UNHANG_CODEX": codex} | configured(self.codex_home, fake.port)
 
     def configure(self, port: int) -> None:
-        (self.codex_home / "config.toml").write_text(CONFIG.replace("PORT", str(port)))
+        configured(self.codex_home, port)
 
     def codex(self, verb: str, *words: object, record: str = "", timeout: float = 110) -> Done:
         """`unhang codex VERB …` to its end; `record`: the name of the recording that is made of it."""

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from tests.claude_run.harness import BASH, PATIENT, Bench
+from tests.codex import programs as codex_programs
+from tests.codex.harness import configured
+from tests.fakes.openai_responses import FakeOpenAI
 from tests.jobs.turn import Turn
 from tests.mcp import programs
 from tests.plugin.places import COMMANDS, PLUGIN, ROOT, with_unhang, without_unhang
@@ -80,6 +83,28 @@ def test_a_command_expands_and_its_calls_need_no_further_permission(bench: Bench
     assert turn.said("^Running: unhang ps --all")
     assert turn.said("^Done: unhang ps --all")
     assert turn.job.id in turn.result["stdout"], "the job that it runs in is listed"
+
+
+def test_rescue_hands_a_task_to_the_real_codex_and_does_not_wait_for_it(bench: Bench) -> None:
+    """Claude itself is in no job here, as in a person's terminal: the task goes on when the session has ended."""
+    bench.env["PATH"] = with_unhang(bench.folder / "bin")
+    bench.env["UNHANG_CODEX"] = codex_programs.native()
+    with FakeOpenAI() as model:
+        bench.env |= configured(bench.folder / "codex-home", model.port)
+        told = "unhang codex run 'say it' --sandbox read-only --label by=rescue"
+        done = claude(bench, "-p", f"/unhang:rescue fake: bash {told}", "--plugin-dir", str(PLUGIN))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "unhang events JOB --after-seq 0" in bench.fake.requests[0].text
+        job = bench.handle(done.stdout.split()[-1])
+        assert job.spec["labels"]["by"] == "rescue"
+        result = job.wait(100)
+    assert (result.status, result.stdout) == ("success", "pong\n")
+    seen = job.events()[-2]["seq"]
+    looked = f"/unhang:events fake: bash unhang events {job.id} --after-seq {seen} --limit 100 --json"
+    done = claude(bench, "-p", looked, "--plugin-dir", str(PLUGIN))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"type":"job/exited"' in done.stdout.replace(" ", "")
+    assert f'"seq":{seen},' not in done.stdout.replace(" ", "")
 
 
 def test_its_server_answers_in_the_session(bench: Bench) -> None:
