@@ -24,6 +24,8 @@ def run(bench: Bench, behaviour: str, *words: object, task: str = "do it") -> Tu
 def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> None:
     turn = run(bench, "", *PATIENT, "--then", "and this")
     assert (turn.code, turn.about["name"], turn.about["text"]) == (0, "stand-in", "turn 3\nturn 4")
+    (row,) = bench.said("ps", "--all")
+    assert row["command"].endswith(": do it"), "people know it by its task"
 
 
 def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:

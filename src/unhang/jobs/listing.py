@@ -6,6 +6,7 @@ import os
 
 from unhang.core import events as ev
 from unhang.core import retention
+from unhang.core.spec import AGENT
 from unhang.errors import StateError
 from unhang.jobs import truth
 from unhang.procs import clock
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # added to the name of a directory that is being removed: it is no job id any more
 _GONE = ".gone"
+_TASK = "--task="
 
 
 def index_path(home: str) -> str:
@@ -81,7 +83,19 @@ def _command(job: dict[str, object]) -> str:
     if job.get("shell") is not None:
         return str(job["shell"])
     argv = job.get("argv")
-    return " ".join(quote(str(word)) for word in argv) if isinstance(argv, list) else "?"
+    if not isinstance(argv, list):
+        return "?"
+    return _task(job, argv) or " ".join(quote(str(word)) for word in argv)
+
+
+def _task(job: dict[str, object], argv: list[object]) -> str:
+    """Of an agent's job its name and its task, which is what people know it by; "": it has none."""
+    labels = job.get("labels")
+    tasks = [str(word)[len(_TASK) :] for word in argv if str(word).startswith(_TASK)]
+    if job.get("kind") != AGENT or not tasks or not isinstance(labels, dict):
+        return ""
+    task = "(a long task)" if tasks[0] == "-" else " ".join(tasks[0].split())
+    return f"{labels.get('agent', 'agent')}: {task}"
 
 
 def folder_size(path: str) -> int:
