@@ -56,6 +56,7 @@ class Driver(ABC):
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return await self._finished(work)
+            watch.cancel()  # from now on the steps are told
             await self._stopped()
             return EXIT_SIGNAL_BASE + signal.SIGTERM
         finally:
