@@ -51,3 +51,30 @@ def test_a_program_that_talks_nonsense_and_leaves_fails_in_words(bench: Bench) -
     turn = bench.turn("hello", "--idle", "30", "--hard", "100")
     assert turn.code == 1
     assert turn.about["error"]["message"] == ("Codex's app server ended while waiting for Codex to greet (exit code 4)")
+
+
+# Something of its own lives on and holds its output open, as a server that a tool has started does.
+HOLDER = "sleep 1006 & "
+
+
+def test_an_app_server_that_leaves_somebody_on_its_line_has_ended_all_the_same(bench: Bench) -> None:
+    bench.env["UNHANG_CODEX"] = stub(bench.folder, HOLDER + "exit 4")
+    turn = bench.turn("hello", "--idle", "60", "--hard", "100")
+    assert turn.code == 1
+    assert turn.about["error"]["message"] == ("Codex's app server ended while waiting for Codex to greet (exit code 4)")
+    assert [left["command"] for left in turn.events[-1]["leftovers"]] == ["sleep 1006"]
+
+
+def test_an_exec_that_leaves_somebody_on_its_line_has_ended_all_the_same(bench: Bench) -> None:
+    lines = [
+        {"type": "thread.started", "thread_id": "t1"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": {"id": "i1", "type": "agent_message", "text": "all done"}},
+        {"type": "turn.completed", "usage": {}},
+    ]
+    said = "".join(f"echo '{json.dumps(line)}'; " for line in lines)
+    bench.env["UNHANG_CODEX"] = stub(bench.folder, HOLDER + said + "exit 0")
+    turn = bench.turn("hello", "--via", "exec", "--idle", "60", "--hard", "100")
+    assert turn.result["stdout"] == "all done\n"
+    assert turn.about["threadId"] == "t1"
+    assert (turn.code, turn.result["timeoutReason"]) == (0, None)

@@ -33,13 +33,18 @@ class Line(NamedTuple):
     longest: int
 
 
-async def started(argv: Sequence[str], longest: int = _LONGEST_LINE) -> Line:
-    """Its stderr is ours, and so the job's: read, bounded and kept. Raises OSError if it cannot be started."""
+async def started(argv: Sequence[str], longest: int = _LONGEST_LINE, *, deaf: bool = False) -> Line:
+    """Its stderr is ours, and so the job's: read, bounded and kept. Raises OSError if it cannot be started.
+
+    `deaf`: it has no input at all, and what is written to it is lost.
+    """
     loop = asyncio.get_running_loop()
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    stdin = subprocess.DEVNULL if deaf else subprocess.PIPE
+    process = subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE)
+    into = process.stdin or open(os.devnull, "wb", buffering=0)  # noqa: SIM115 - the transport closes it
     reader = asyncio.StreamReader(limit=longest)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, into)
     return Line(process, reader, asyncio.StreamWriter(transport, protocol, None, loop), longest)
 
 
@@ -120,12 +125,12 @@ class Child(ABC):
     # --- its end --------------------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
-        await self._exit()
+        await self._end_of_process()
         self._exited.set()
         await asyncio.wait({self._listening}, timeout=_AFTER_EXIT)
         self._leave("the agent ended")
 
-    async def _exit(self) -> None:
+    async def _end_of_process(self) -> None:
         fd = _pidfd(self.process.pid)
         if fd < 0:
             while self.process.poll() is None:  # nothing else tells
@@ -143,6 +148,9 @@ class Child(ABC):
     @property
     def exited(self) -> bool:
         return self._exited.is_set()
+
+    async def exit(self) -> None:
+        await self._exited.wait()
 
     async def wait_exit(self, seconds: float) -> bool:
         try:

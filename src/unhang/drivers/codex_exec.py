@@ -7,75 +7,90 @@ in on its socket tell. So they are what counts as a sign of life here.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from unhang.agents.codex_exec import Exec
 from unhang.core.fullsample import Socket
+from unhang.drivers.child import Child, Line, started
 from unhang.drivers.codex_plan import Plan
+from unhang.drivers.driver import Driver
+from unhang.drivers.ladder import Ladder
 from unhang.drivers.rpc import Message, Recorder
 from unhang.drivers.voice import Voice, complain
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE
+from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs.sampler import files, net, tree
 
 _LOOK = 1.0
-_LONGEST_LINE = 256 << 20
 _SESSION = 3  # where /proc/PID/stat has it, counted from the state
 
 
-class ExecDriver:
+class ExecChild(Child):
+    def __init__(self, line: Line, heard: Callable[[Message], None], recorder: Recorder) -> None:
+        self._heard = heard
+        super().__init__(line, recorder)
+
+    def _take(self, message: Message) -> None:
+        self._heard(message)
+
+    def _print(self, text: str) -> None:
+        pass
+
+    def _leave(self, why: str) -> None:
+        pass  # nobody waits for an answer
+
+
+class ExecDriver(Driver):
     def __init__(self, plan: Plan, voice: Voice) -> None:
+        super().__init__(voice, plan.stall)
         self._plan = plan
-        self._voice = voice
         self._exec = Exec(tool_limit=plan.tool_limit, job=os.environ.get("UNHANG_JOB", ""))
         self._recorder = Recorder(plan.record)
-        self._stop = asyncio.Event()
+        self._child: ExecChild | None = None
         self._received: dict[str, int] = {}
 
-    async def run(self) -> int:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop.set)
+    async def _work(self) -> int:
+        # an open pipe for its input makes it wait for ever before it begins
+        line = await started(command(self._plan), deaf=True)
+        self._child = child = ExecChild(line, self._hear, self._recorder)
+        looks = asyncio.ensure_future(self._look(child.process.pid))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command(self._plan),
-                stdin=asyncio.subprocess.DEVNULL,  # an open pipe there makes it wait for ever before it begins
-                stdout=asyncio.subprocess.PIPE,
-                env=dict(os.environ),
-                limit=_LONGEST_LINE,
-            )
+            await child.exit()
+        finally:
+            looks.cancel()
+        await child.done()
+        return self._ended(child.process.returncode)
+
+    async def _finished(self, work: asyncio.Future[int]) -> int:
+        try:
+            return work.result()
         except FileNotFoundError:
             return self._failed(f"there is no {self._plan.codex!r}", EXIT_NOT_FOUND)
         except OSError as error:
             return self._failed(f"cannot start {self._plan.codex!r}: {error.strerror}", EXIT_NOT_EXECUTABLE)
-        work = asyncio.ensure_future(self._read(process))
-        looks = asyncio.ensure_future(self._look(process.pid))
-        stop = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                await self._climb(process)
-                return EXIT_SIGNAL_BASE + signal.SIGTERM
-            return self._ended(await process.wait())
-        finally:
-            for task in (work, looks, stop):
-                task.cancel()
-            await asyncio.gather(work, looks, stop, return_exceptions=True)
-            self._recorder.close()
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        while line := await process.stdout.readline():
-            try:
-                message = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(message, dict):
-                self._recorder.message("agent", message)
-                self._hear(message)
+    async def _stopped(self) -> None:
+        """SIGINT is the one that makes `exec` end its tools and their children too; SIGTERM leaves them."""
+        await self._give_up()
+        self._voice.stopping(self._exec.standing(time.monotonic()), self._exec.thread)
+        if self._child is not None:
+            ladder = Ladder("codex exec", self._child, self._voice, self._plan.grace)
+            await ladder.signal(signal.SIGINT, "SIGINT", 0.6)
+            await ladder.signal(signal.SIGTERM, "SIGTERM")
+            await ladder.done()
+
+    def _silent(self, now: float) -> float:
+        del now
+        return 0.0  # it is said at the end; the keeper says that it is silent
+
+    def _stuck(self, now: float) -> None:
+        pass
+
+    def _close(self) -> None:
+        self._recorder.close()
 
     def _hear(self, message: Message) -> None:
         for said in self._exec.hear(message, time.monotonic()):
@@ -93,23 +108,6 @@ class ExecDriver:
         grown = any(link in self._received and count > self._received[link] for link, count in now.items())
         self._received = now
         return grown
-
-    async def _climb(self, process: asyncio.subprocess.Process) -> None:
-        """SIGINT is the one that makes `exec` end its tools and their children too; SIGTERM leaves them."""
-        why = self._exec.standing(time.monotonic())
-        self._voice.stopping(why, self._exec.thread)
-        for number, seconds in ((signal.SIGINT, self._plan.grace * 0.6), (signal.SIGTERM, self._plan.grace * 0.3)):
-            try:
-                process.send_signal(number)
-                async with asyncio.timeout(seconds):
-                    await process.wait()
-            except ProcessLookupError:
-                return
-            except TimeoutError:
-                self._voice.tell("stopping", f"{number.name}: codex exec did not end.", step=number.name, done=False)
-            else:
-                self._voice.tell("stopping", f"codex exec ended after {number.name}.", step=number.name, done=True)
-                return
 
     def _ended(self, code: int) -> int:
         if self._exec.reply:
