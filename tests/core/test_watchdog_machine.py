@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from unhang.core import actions as act
 from unhang.core import facts as fact
 from unhang.core.actions import Action
-from unhang.core.clocks import PATIENT, SETTLE
+from unhang.core.clocks import PATIENT, SETTLE, Clocks
 from unhang.core.limits import Limits, lead
 from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
@@ -264,6 +264,14 @@ class Timeline(RuleBasedStateMachine):
                     probe.tell(fact.Looked(False), at)
         ahead = probe.deadline()
         assert ahead is None or ahead > at
+
+    @invariant()
+    def what_is_remembered_is_what_would_be_found(self) -> None:
+        if hasattr(self, "dog"):
+            fresh = copy.deepcopy(self.dog.clocks)
+            fresh._changed()
+            for ask in (Clocks.look_due, Clocks.full_look_due, Clocks.next_due):
+                assert ask(fresh) == ask(self.dog.clocks)
 
     @invariant()
     def an_illegal_call_changes_nothing(self) -> None:

@@ -56,11 +56,18 @@ class Clocks:
         self._announced = NEVER if limits.idle is None else now + limits.idle
         self._idle_warned: float | None = None
         self._hard_warned: float | None = None
+        # what is due next, until something happens: it is asked for five times at every wake
+        self._looks: tuple[float, float] | None = None
+        self._next: float | None = None
+
+    def _changed(self) -> None:
+        self._looks = self._next = None
 
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
         """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
+        self._changed()
         self.longest_silence = max(self.longest_silence, now - self.spoke)
         back: list[Action] = []
         if self.noticed or self._idle_warned is not None:
@@ -74,6 +81,7 @@ class Clocks:
         return back
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
+        self._changed()
         if self._still and not still and now >= self._stall_due():
             self._stall_not_before = now + BASELINE
         self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
@@ -94,6 +102,7 @@ class Clocks:
         self.hung = False
 
     def extend(self, idle: float, hard: float, now: float) -> list[Action]:
+        self._changed()
         said: list[Action] = []
         if idle and self.limits.idle is not None:
             self.limits = self.limits.replace(idle=self.limits.idle + idle)
@@ -112,6 +121,7 @@ class Clocks:
         """While a tool of an agent is in flight its own limit runs instead of the idle limit."""
         if self.limits.idle is None:
             return
+        self._changed()
         if self._own_idle is None:
             self._own_idle = self.limits.idle
         self.limits = self.limits.replace(idle=self._own_idle if idle is None else idle)
@@ -122,6 +132,7 @@ class Clocks:
 
     def pause(self, seconds: float, now: float) -> None:
         """Take `seconds` out of the current silence (never more than there is of it)."""
+        self._changed()
         gained = max(0.0, min(seconds, now - self.life))
         self.life += gained
         self.spoke = min(now, self.spoke + gained)
@@ -130,11 +141,16 @@ class Clocks:
             self._idle_warned = min(now, self._idle_warned + gained)
 
     def hold(self, blocked: bool, now: float) -> None:
+        self._changed()
         if blocked:
             self.held_since = now
         elif self.held_since is not None:
             since, self.held_since = self.held_since, None
             self.pause(now - since, now)
+
+    def judged(self, hung: bool) -> None:
+        self._changed()
+        self.hung = hung
 
     def silence(self, now: float) -> float:
         """Seconds since the last sign of life, as the idle clock counts them."""
@@ -144,6 +160,7 @@ class Clocks:
 
     def notices(self, now: float) -> list[Action]:
         said: list[Action] = []
+        before = (self.noticed, self._idle_warned, self._hard_warned)
         if self.held_since is None:
             said += self._stall_notice(now)
             said += self._idle_notice(now)
@@ -151,6 +168,8 @@ class Clocks:
             self._hard_warned = now
             if self._hard_lead() > 0:
                 said.append(act.Warned(act.HARD, now - self.started, self._hard_due() - now))
+        if said or before != (self.noticed, self._idle_warned, self._hard_warned):
+            self._changed()
         return said
 
     def expired(self, now: float) -> str | None:
@@ -159,7 +178,22 @@ class Clocks:
             return None
         return act.IDLE if idle <= hard else act.HARD
 
-    def look_due(self, *, full_only: bool = False) -> float:
+    def look_due(self) -> float:
+        return self._next_looks()[0]
+
+    def full_look_due(self) -> float:
+        return self._next_looks()[1]
+
+    def _next_looks(self) -> tuple[float, float]:
+        """The next look, and the next that must be a full one."""
+        if self._looks is None:
+            full = self._next_full_look()
+            # a look takes time: a cheap one right before a full one would end after it was due, and take its place
+            cheap = self._periodic_look() if self.held_since is None else NEVER
+            self._looks = (cheap if cheap < full - SETTLE else full, full)
+        return self._looks
+
+    def _next_full_look(self) -> float:
         best = NEVER
         # where no warning comes before it, the moment of the warning is the end itself
         hard = self._hard_warn_due() if self._hard_lead() == 0 else self._hard_due()
@@ -171,15 +205,12 @@ class Clocks:
             for at in (due - min(BASELINE, since / 2), last):
                 if self.looked < at < best and (due != stall or at == last):
                     best = at
-        if not full_only and self.held_since is None:
-            cheap = self._periodic_look()
-            # a look takes time: a cheap one right before a full one would end after it was due, and take its place
-            if cheap < best - SETTLE:
-                best = cheap
         return best
 
     def next_due(self) -> float:
-        return min([self.look_due(), *self._dues()])
+        if self._next is None:
+            self._next = min([self.look_due(), *self._dues()])
+        return self._next
 
     def wake_at(self) -> float:
         """The best moment for what is due next, which is never much later.

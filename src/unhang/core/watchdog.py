@@ -113,7 +113,7 @@ class Watchdog:
                 self._closing_since += min(held_for, now - self._closing_since)
                 self._last_byte = now
             case fact.HungVerdict():
-                self.clocks.hung = running
+                self.clocks.judged(running)
 
     def _refuse_illegal(self, what: Fact, now: float) -> None:
         """Every illegal fact is refused here, before anything is written down."""
@@ -211,7 +211,7 @@ class Watchdog:
             self.clocks.looked_at(False, "", now)
         elif now >= self.clocks.look_due():
             self._looking = True
-            full = self.limits.on_hung == "end" or now >= self.clocks.look_due(full_only=True)
+            full = self.limits.on_hung == "end" or now >= self.clocks.full_look_due()
             actions.append(act.Look(full))
             return False
         actions += self.clocks.notices(now)

@@ -50,6 +50,8 @@ class Desk:
 
     def due(self) -> float | None:
         """When the next client is overdue."""
+        if not self._clients:
+            return None
         return min((client.due for client in self._clients.values() if not client.owner), default=None)
 
     def serve(self, ready: dict[int, int], served: Served) -> None:

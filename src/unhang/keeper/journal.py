@@ -47,10 +47,14 @@ class Journal:
             self._pending[stream.name] = stream
 
     def flush_due(self) -> float | None:
-        return min((s.said_at + COALESCE for s in self._pending.values()), default=None)
+        if not self._pending:
+            return None
+        return min(s.said_at + COALESCE for s in self._pending.values())
 
     def flush_output(self, now: float) -> bool:
         """Say what is due; True if anything was said."""
+        if not self._pending:
+            return False
         due = [s for s in self._pending.values() if now >= s.said_at + COALESCE]
         for stream in due:
             self._say(stream, now)

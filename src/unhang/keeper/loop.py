@@ -81,6 +81,7 @@ class Loop:
         self.diagnosis: dict[str, Any] | None = None
         self.cancelled_by = ""
         self._tree = tree
+        self._poll = select.poll()
         self._looks = Looks()
         self._ran_at = self.started  # when we were last seen to run
         self._life_at = clock.wall()
@@ -97,19 +98,19 @@ class Loop:
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
             self._note_pause(planned)
-            self._serve(ready)
-            self._reap()
-            self._judge()
+            # who is quiet wakes for its clock alone, and then the kernel has nothing to tell
+            if told := bool(ready) or self.dog.phase != RUNNING or self.desk.due() is not None:
+                self._serve(ready)
+                self._reap()
+            self._judge(told)
             self._notice_slowness()
             self.journal.flush_output(clock.monotonic())
         return self._facts(self._settled)
 
     def _timeout(self, now: float) -> float | None:
         dues = [self.dog.wake_at(), self.journal.flush_due(), self.desk.due()]
-        if self.dog.phase == RUNNING:
-            dues.append(self.slowness.due())
-        if self.dog.phase == KILLING:
-            dues.append(now + KILL_ROUND)
+        dues.append(self.slowness.due() if self.dog.phase == RUNNING else None)
+        dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
 
@@ -131,6 +132,7 @@ class Loop:
         if self.heart.fd >= 0:
             poll.register(self.heart.fd, select.POLLIN)
         self.desk.register(poll)
+        self._poll = poll
         return dict(poll.poll(None if seconds is None else seconds * 1000))
 
     def _note_pause(self, planned: float | None = 0.0) -> None:
@@ -157,7 +159,7 @@ class Loop:
             self._beat()
         if self.agent is not None and self.agent.open and self.agent.fd in ready:
             self._hear_agent(self.agent)
-        for number in self.signals.take():
+        for number in self.signals.take() if self.signals.fd in ready else ():
             self.stop(signal.Signals(number).name, force=False)
         self.desk.serve(ready, self)
         self._tell_held()
@@ -242,11 +244,12 @@ class Loop:
 
     # --- judging and acting ---------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
+    def _judge(self, told: bool) -> None:
         due = self.dog.deadline()
         if due is not None and clock.monotonic() >= due:
             self._note_pause()
-            self._hear_everything()
+            if told or self._poll.poll(0):
+                self._hear_everything()
         looking = True
         while looking and self.dog.phase != ENDED:
             looking = False
@@ -320,7 +323,8 @@ class Loop:
         since = clock.rfc3339(self._life_at)
         event = words.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
-            event["limits"] = {"idleMs": _ms(self.dog.limits.idle), "hardMs": _ms(self.dog.limits.hard)}
+            limits = {"idleMs": self.dog.limits.idle, "hardMs": self.dog.limits.hard}
+            event["limits"] = {name: None if given is None else ev.ms(given) for name, given in limits.items()}
         self._record(event)
 
     def _terminate(self, reason: str) -> None:
@@ -394,7 +398,3 @@ class Loop:
         if self._looks.retryable is not None:
             given["retryable"] = self._looks.retryable
         return given
-
-
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)

@@ -14,31 +14,34 @@ class SignalPipe:
         self.fd, self._write_end = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write_end, False)
-        self._heard = b""
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGCONT, *_STOP):
+        for number in (signal.SIGCHLD, *_STOP):
             signal.signal(number, _ignore)
+        self._stopped = False
+        signal.signal(signal.SIGCONT, self._note_stop)
 
     @property
     def fds(self) -> set[int]:
         return {self.fd, self._write_end}
 
+    def _note_stop(self, _number: int, _frame: object) -> None:
+        self._stopped = True
+
     def continued(self) -> bool:
         """Have we been stopped since the last call? (It decides how the silence that just passed is counted.)
 
-        Never trusts the poll for it: a sleep that ended while we were stopped reports its time-out and nothing else.
+        Not told by the poll: a sleep that ended while we were stopped reports its time-out and nothing else. The
+        handler has run before the first line after it.
         """
-        try:
-            self._heard += os.read(self.fd, 4096)
-        except BlockingIOError:
-            pass
-        stopped = signal.SIGCONT in self._heard
-        self._heard = self._heard.replace(bytes([signal.SIGCONT]), b"")
+        stopped, self._stopped = self._stopped, False
         return stopped
 
     def take(self) -> list[int]:
         """The requests to stop since the last call."""
-        heard, self._heard = self._heard, b""
+        try:
+            heard = os.read(self.fd, 4096)
+        except BlockingIOError:
+            return []
         return [number for number in heard if number in _STOP]
 
 
