@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import unhang
+from tests.engine.harness import wait_until
 from tests.jobs.harness import STILL, Jobs, actor, keeper_of
 from unhang.jobs import listing
+from unhang.keeper.journal import SHORT
 from unhang.testing.liveness import RollCall
 
 
@@ -151,3 +153,21 @@ def test_words_of_a_command_cannot_move_the_cursor_of_who_lists_it(jobs: Jobs) -
         assert b"\x1b" not in out
         assert b"\x07" not in out
         assert b"\r" not in out
+
+
+def test_a_running_job_is_listed_with_its_phase_whether_its_view_is_on_disk_or_not(jobs: Jobs) -> None:
+    """A short story is read itself; a longer one has a view, which is then kept up to date."""
+    job = jobs.begin("--stall", "0.5", "--idle", "10m", "--shell", "exec sleep 600")
+    next(event for event in job.watch() if event.get("phase") == "stuck")
+    assert not os.path.exists(job.place.status)
+    assert [row["phase"] for row in jobs.said("ps")] == ["stuck"]
+    for _ in range(SHORT):
+        job.extend(hard=60)
+    last = job.events()[-1]["seq"]
+    assert last > SHORT
+    view = json.loads(Path(job.place.status).read_text())
+    assert (view["seq"], view["phase"]) == (last, job.view().phase)
+    assert [row["phase"] for row in jobs.said("ps")] == [view["phase"]]
+    job.cancel()
+    ended = lambda: json.loads(Path(job.place.status).read_text())["status"] == "cancelled"  # noqa: E731
+    wait_until(ended, "it is written at the end, too")

@@ -9,6 +9,7 @@ from unhang.core import retention
 from unhang.core.spec import AGENT
 from unhang.errors import StateError
 from unhang.jobs import truth
+from unhang.jobs.gather import view_of
 from unhang.procs import clock
 from unhang.store import files, find
 from unhang.store import home as homes
@@ -58,8 +59,7 @@ def read_row(place: JobDir) -> Row | None:
     if last is None or (job is None and not final):
         return None
     job = job or {}
-    status = files.read_json(place.status) or {}
-    phase = str(last.get("phase") if final else "lost" if refused else status.get("phase", "running"))
+    phase = str(last.get("phase")) if final else "lost" if refused else _phase(place)
     return Row(
         id=place.id,
         created=str(job.get("createdAt") or last.get("ts", "")),
@@ -75,6 +75,12 @@ def read_row(place: JobDir) -> Row | None:
         bytes=folder_size(place.path) if final else 0,
         final=final,
     )
+
+
+def _phase(place: JobDir) -> str:
+    """Of a running job. The view is a cache, which a short story does not have."""
+    status = files.read_json(place.status)
+    return view_of(place).phase if status is None else str(status.get("phase", "running"))
 
 
 def _command(job: dict[str, object]) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A chatty job gets one output event a stream in this time; the bytes themselves are in the files at once.
 COALESCE = 1.0
+# A shorter story is read as fast as its view, and writing that costs a quiet job more than anything else it does.
+SHORT = 10
 
 
 class Journal:
@@ -84,7 +86,7 @@ class Journal:
         for stream in list(self._pending.values()):
             self._say(stream, now)
         self._append(event)
-        if event["type"] != ev.STARTED:  # a job that ends at once needs no view before its last
+        if self.seq > SHORT:
             self.write_status()
 
     def _append(self, event: ev.Event) -> None:
