@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.engine.harness import wait_until
 from tests.jobs.harness import STILL, Jobs, actor, keeper_of
 from unhang.jobs import listing
 from unhang.keeper.journal import SHORT
+from unhang.store import files
 from unhang.testing.liveness import RollCall
 
 
@@ -165,9 +167,13 @@ def test_a_running_job_is_listed_with_its_phase_whether_its_view_is_on_disk_or_n
         job.extend(hard=60)
     last = job.events()[-1]["seq"]
     assert last > SHORT
-    view = json.loads(Path(job.place.status).read_text())
-    assert (view["seq"], view["phase"]) == (last, job.view().phase)
-    assert [row["phase"] for row in jobs.said("ps")] == [view["phase"]]
+
+    def view() -> dict[str, Any]:
+        return files.read_json(job.place.status) or {}
+
+    # an event is there a moment before the view with it
+    wait_until(lambda: view().get("seq") == last, "the view has the newest event")
+    assert view()["phase"] == job.view().phase
+    assert [row["phase"] for row in jobs.said("ps")] == [view()["phase"]]
     job.cancel()
-    ended = lambda: json.loads(Path(job.place.status).read_text())["status"] == "cancelled"  # noqa: E731
-    wait_until(ended, "it is written at the end, too")
+    wait_until(lambda: view().get("status") == "cancelled", "it is written at the end, too")
