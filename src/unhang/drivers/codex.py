@@ -6,12 +6,12 @@ import sys
 from dataclasses import replace
 
 from unhang.drivers.codex_plan import EXEC, parsed
-from unhang.drivers.driver import Runs, main
+from unhang.drivers.driver import Driver, main
 from unhang.drivers.task import taken
 from unhang.drivers.voice import Voice
 
 
-def make(voice: Voice) -> Runs:
+def make(voice: Voice) -> Driver:
     plan = parsed(sys.argv[1:])
     plan = replace(plan, task=taken(plan.task))
     if plan.verb == EXEC:

@@ -8,7 +8,6 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from unhang.drivers.voice import Voice
 from unhang.errors import EXIT_SIGNAL_BASE
@@ -84,11 +83,7 @@ class Driver(ABC):
                 self._stuck(now)
 
 
-class Runs(Protocol):
-    async def run(self) -> int: ...
-
-
-def main(make: Callable[[Voice], Runs]) -> None:
+def main(make: Callable[[Voice], Driver]) -> None:
     """The whole life of a driver's process. The voice comes first: no child may have its descriptor."""
     voice = Voice()
 
