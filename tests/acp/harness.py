@@ -60,7 +60,7 @@ async def pulse() -> AsyncIterator[Pulse]:
     async def beat() -> None:
         last = time.monotonic()
         while True:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # what is measured is how late this comes back
             now = time.monotonic()
             found.longest = max(found.longest, now - last)
             last = now

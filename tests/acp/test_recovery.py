@@ -101,7 +101,7 @@ def test_a_session_that_ends_takes_those_that_are_only_being_started() -> None:
     async def work() -> None:
         async with Terminals(grace=0.2) as terminals:
             making = [asyncio.ensure_future(created(terminals, "exec sleep 60")) for _ in range(5)]
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # all five have begun
             await terminals.end_session(S)
             await asyncio.gather(*making, return_exceptions=True)
             assert not [t for t in terminals._terminals.values() if t.running]
