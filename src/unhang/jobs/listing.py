@@ -60,6 +60,8 @@ def read_row(place: JobDir) -> Row | None:
         return None
     job = job or {}
     phase = str(last.get("phase")) if final else "lost" if refused else _phase(place)
+    if not final and truth.whereabouts(place):
+        phase, refused = truth.ELSEWHERE, False
     return Row(
         id=place.id,
         created=str(job.get("createdAt") or last.get("ts", "")),
