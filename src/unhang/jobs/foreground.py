@@ -69,8 +69,7 @@ def run(prepared: Prepared, data: bytes | None = None) -> Result:
     except BaseException:
         owner.cancel("SIGINT")
         try:
-            while owner.hear():
-                pass
+            owner.listen_to_the_end(launched.place)
         except BaseException:
             owner.cancel("SIGINT", force=True)
             raise
@@ -104,8 +103,7 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
                 pass
         except asyncio.CancelledError:
             owner.cancel("cancellation of its task")
-            while owner.heard(await loop.sock_recv(line, 1 << 16)):
-                pass
+            await asyncio.to_thread(owner.listen_to_the_end, launched.place)
             raise
     finally:
         line.close()

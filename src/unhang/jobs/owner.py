@@ -2,7 +2,8 @@
 
 The keeper says `{"seq": n}` when there is something new to read and `{"ended": true}` when the end is recorded; it
 closes when nothing of the job is left. We say what any caller may say to the control socket. Our end closing, by
-whatever death of ours, ends the job.
+whatever death of ours, ends the job. A keeper that does not answer a request to end the job is done without: its guard
+is asked (truth.end_without_keeper).
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """
@@ -12,9 +13,16 @@ from __future__ import annotations
 import json
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
+from unhang.procs import clock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from unhang.store.layout import JobDir
+
+# How long a keeper may take to answer.
+PATIENCE = 5.0
 
 
 def pair() -> tuple[socket, socket]:
@@ -30,6 +38,7 @@ class Owner:
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.answered = self.refused = False  # what became of the last `offer`
+        self._asked_at: float | None = None  # to end the job, and not answered yet
         self._in = b""
 
     def fileno(self) -> int:
@@ -49,12 +58,33 @@ class Owner:
 
     def cancel(self, by: str, *, force: bool = False) -> None:
         self.ask(do="cancel", by=by, force=force)
+        if self._asked_at is None:
+            self._asked_at = clock.monotonic()
 
-    def hear(self) -> bool:
+    def patience(self) -> float | None:
+        """How much longer the keeper may take to answer a `cancel`; None: nothing was asked, or it has answered."""
+        return None if self._asked_at is None else max(0.0, self._asked_at + PATIENCE - clock.monotonic())
+
+    def insist(self, place: JobDir) -> None:
+        """When the patience is over: end the job without its keeper. The line closes when that is done."""
+        if self.patience() == 0.0:
+            from unhang.jobs import truth
+
+            self._asked_at = None
+            truth.end_without_keeper(place)
+
+    def listen_to_the_end(self, place: JobDir) -> None:
+        """After a `cancel`: until nothing of the job is left."""
+        while self.hear(self.patience()):
+            self.insist(place)
+
+    def hear(self, timeout: float | None = None) -> bool:
         """Read once (blocking if nothing is there). False when the line is closed: the job is over and recorded."""
+        if timeout != self.sock.gettimeout():
+            self.sock.settimeout(timeout)
         try:
             chunk = self.sock.recv(1 << 16)
-        except InterruptedError:
+        except (InterruptedError, TimeoutError, BlockingIOError):
             return True
         except OSError:
             chunk = b""
@@ -67,6 +97,8 @@ class Owner:
         *lines, self._in = (self._in + chunk).split(b"\n")
         for line in lines:
             said = json.loads(line)
+            if "ok" in said:
+                self._asked_at = None
             self.seq = max(self.seq, int(said.get("seq", 0)))
             self.ended = self.ended or bool(said.get("ended"))
             self.failure = self.failure or str(said.get("failed", ""))
