@@ -175,7 +175,7 @@ class Proxy:
         while self._agent_open:
             self._turn()
         if self._owned:
-            self._owner.listen_to_the_end(self._launched.place)
+            self._owner.listen_to_the_end()
         last = self._last_event()
         self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
         self._drain_to_editor()

@@ -79,6 +79,11 @@ def read_row(place: JobDir) -> Row | None:
     )
 
 
+def where_is(home: str, row: Row) -> str:
+    """Where a job runs that cannot be judged from here; "": here."""
+    return truth.whereabouts(JobDir(home, row.id)) if row.phase == truth.ELSEWHERE else ""
+
+
 def _phase(place: JobDir) -> str:
     """Of a running job. The view is a cache, which a short story does not have."""
     status = files.read_json(place.status)

@@ -13,7 +13,10 @@ from __future__ import annotations
 import json
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
+from unhang.errors import UnhangError
 from unhang.procs import clock
+from unhang.store import files
+from unhang.store.reader import last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
     from unhang.store.layout import JobDir
 
-# How long a keeper may take to answer.
+# How long a keeper may take to answer a request to end its job.
 PATIENCE = 5.0
+# How long it may take to say that the job has started; a thousand jobs that are started at once take half of it.
+START_PATIENCE = 60.0
+# How long its word is waited for, for a start, before the record is looked at instead.
+_LOOK = 2.0
 
 
 def pair() -> tuple[socket, socket]:
@@ -31,13 +38,16 @@ def pair() -> tuple[socket, socket]:
 
 
 class Owner:
-    def __init__(self, sock: socket) -> None:
+    def __init__(self, sock: socket, place: JobDir) -> None:
         self.sock = sock
+        self.place = place
         self.ended = False
         self.closed = False
+        self.gave_up = False  # the keeper did not answer, and the job was ended without it
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.answered = self.refused = False  # what became of the last `offer`
+        self._begun_at = clock.monotonic()
         self._asked_at: float | None = None  # to end the job, and not answered yet
         self._in = b""
 
@@ -62,24 +72,44 @@ class Owner:
             self._asked_at = clock.monotonic()
 
     def patience(self) -> float | None:
-        """How much longer the keeper may take to answer a `cancel`; None: nothing was asked, or it has answered."""
-        return None if self._asked_at is None else max(0.0, self._asked_at + PATIENCE - clock.monotonic())
+        """How much longer the keeper may take to say something; None: nothing is owed."""
+        due = None if self._asked_at is None else self._asked_at + PATIENCE
+        if due is None and self.seq == 0 and not self.ended:
+            due = self._begun_at + START_PATIENCE
+        return None if due is None else max(0.0, due - clock.monotonic())
 
-    def insist(self, place: JobDir) -> None:
-        """When the patience is over: end the job without its keeper. The line closes when that is done."""
-        if self.patience() == 0.0:
-            from unhang.jobs import truth
+    def insist(self) -> None:
+        """When the patience is over: end the job without its keeper. Afterwards the line counts as closed."""
+        if self.closed or self.patience() != 0.0:
+            return
+        from unhang.jobs import truth
 
-            self._asked_at = None
-            truth.end_without_keeper(place)
+        self.closed = self.gave_up = True
+        truth.end_without_keeper(self.place)
 
-    def listen_to_the_end(self, place: JobDir) -> None:
-        """After a `cancel`: until nothing of the job is left."""
+    def listen_to_the_end(self) -> None:
+        """Until nothing of the job is left."""
         while self.hear(self.patience()):
-            self.insist(place)
+            self.insist()
+
+    def wait_until_started(self) -> None:
+        """Or until that has failed, which the record says. Bounded: the job may stop its keeper before that speaks."""
+        from unhang.jobs import truth
+
+        while self.seq == 0 and not self.ended:
+            if not self.hear(_LOOK):
+                if self.failure:
+                    raise UnhangError(self.failure)
+                truth.settle(self.place, birth=0)  # lost at birth: no process has it, and none will start it
+                return
+            if self.seq == 0 and _is_recorded(self.place):
+                return
+            self.insist()
 
     def hear(self, timeout: float | None = None) -> bool:
         """Read once (blocking if nothing is there). False when the line is closed: the job is over and recorded."""
+        if self.closed:
+            return False
         if timeout != self.sock.gettimeout():
             self.sock.settimeout(timeout)
         try:
@@ -108,3 +138,12 @@ class Owner:
 
     def close(self) -> None:
         self.sock.close()
+
+
+def _is_recorded(place: JobDir) -> bool:
+    """By a keeper that wrote the start down and said no more. What we are about to tell must survive a power cut."""
+    if last_event(place.events) is None:
+        return False
+    for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
+        files.sync_path(path)
+    return True

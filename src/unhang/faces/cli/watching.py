@@ -46,7 +46,6 @@ def _caught(_number: int, _frame: object) -> None:
 class Watching:
     def __init__(self, launched: Launched, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
         self._owner = launched.owner
-        self._place = launched.place
         self._events = launched.place.events
         self._reader: EventReader | None = None
         self._talk = talk
@@ -75,7 +74,9 @@ class Watching:
                 poll.register(keys, select.POLLIN)
             refused = self._typed is not None and self._owner.refused
             ready = dict(poll.poll(self._timeout(refused)))
-            self._owner.insist(self._place)
+            self._owner.insist()
+            if self._owner.closed:
+                return
             if self._signals.fd in ready:
                 for number in self._signals.take():
                     self._signalled(number)
