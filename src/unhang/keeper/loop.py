@@ -359,10 +359,7 @@ class Loop:
         self._record_step(self.ending.terminate(only=driver), reason)
 
     def _record_step(self, step: Step, reason: str) -> None:
-        text = f"{step.signal} to {len(step.pids)} process{'es' if len(step.pids) != 1 else ''}"
-        if step.denied:
-            text += f"; {len(step.denied)} belong to another user and could not be signalled"
-        self._record(ev.signal(step.name, step.signal, step.pids, reason, text))
+        self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
 
     def _record(self, event: ev.Event) -> None:
         self.journal.record(event)
@@ -396,6 +393,7 @@ class Loop:
     def _facts(self, settled: act.Settle) -> outcome.Facts:
         now = clock.monotonic()
         code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        survivors = self.ending.survivors() if settled.abandoned else []
         return outcome.Facts(
             ending=settled.ending,
             exit_code=code if code is not None and code >= 0 else None,
@@ -411,7 +409,8 @@ class Loop:
             idle_limit=self.dog.limits.idle,
             hard_limit=self.dog.limits.hard,
             leftovers=self.ending.leftovers,
-            survivors=self.ending.survivors() if settled.abandoned else [],
+            survivors=survivors,
+            unseen=self.ending.unseen,
         )
 
     def advice(self, reason: str | None) -> dict[str, Any]:
