@@ -146,10 +146,15 @@ class _Watch:
         if state == "R" and now < promise.due + _STARVED:  # it runs, or waits for a core as we did
             self._not_before = now + PATIENCE
             return None
-        if promise.reason == act.IDLE and self._limits.liveness == "progress" and self._moves():
-            self._not_before = now + max(PATIENCE, (promise.idle or 0.0) / 4)
-            return None
-        if self._board.read() != promise:
+        if promise.reason == act.IDLE and self._limits.liveness == "progress":
+            # a job that works is ended by its hard limit only; that one is then the keeper's promise, too
+            hard = NEVER if promise.hard is None else promise.started + promise.hard + PATIENCE
+            if now >= hard:
+                promise = promise.replace(reason=act.HARD)
+            elif self._moves():
+                self._not_before = min(hard, now + max(PATIENCE, (promise.idle or 0.0) / 4))
+                return None
+        if self._board.read().due > promise.due:
             return None
         return Hang(promise, state, asked=False)
 

@@ -114,7 +114,9 @@ def _keepers() -> tuple[bool, str]:
     answers, silent = check_keepers(here())
     if not silent:
         return True, f"{answers} keepers answer"
-    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (" …" if len(silent) > _MOST_NAMED else "")
+    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
+        " …" if len(silent) > _MOST_NAMED else ""
+    )
     return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
 
 

@@ -41,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _json(row: Row) -> dict[str, object]:
-    return {
+    shown: dict[str, object] = {
         "jobId": row.id,
         "status": row.status,
         "phase": row.phase,
@@ -52,7 +52,9 @@ def _json(row: Row) -> dict[str, object]:
         "createdAt": row.created,
         "endedAt": row.ended,
         "exitCode": row.exit_code,
-    } | ({"where": where} if (where := where_is(here(), row)) else {})
+    }
+    where = where_is(here(), row)
+    return shown | {"where": where} if where else shown
 
 
 def _cells(row: Row) -> list[str]:
