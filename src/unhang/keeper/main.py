@@ -109,6 +109,7 @@ def keep(launch: Launch, ready: Ready) -> None:
         end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
+    job.heart.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     desk.finish(place.control)
     journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
