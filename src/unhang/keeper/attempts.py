@@ -52,7 +52,7 @@ class Attempts:
         self._journal = journal
         self._desk = desk
         self._signals = ready.signals
-        self._heart = Heart(launch.place.id)
+        self.heart = Heart(launch.place.id, launch.place.notify)
         self._outputs: list[OutputStream] = []
         self._agent: AgentLine | None = None
         self._attempt = 1
@@ -93,7 +93,7 @@ class Attempts:
         slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
         return Loop(
             spec, self._tree, spawned.pid, outputs, into, master,
-            self._journal, self._heart, slowness, self._desk, self._signals, self._board, self._agent,
+            self._journal, self.heart, slowness, self._desk, self._signals, self._board, self._agent,
         )  # fmt: skip
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
@@ -111,7 +111,7 @@ class Attempts:
         launch = self._launch
         spawn.enter(spec.cwd)
         env = launch.env | markers.environment(launch.place.id, launch.env)
-        env |= self._heart.environment(spec.limits.idle)
+        env |= self.heart.environment(spec.limits.idle)
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
             stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

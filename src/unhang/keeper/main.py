@@ -130,6 +130,7 @@ def keep(launch: Launch, ready: Ready) -> None:
         end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
+    job.heart.close()
     ready.board.post(Promise(clock.monotonic() + LONGEST_START, FINISH))
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes

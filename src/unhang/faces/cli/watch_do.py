@@ -8,7 +8,7 @@ import sys
 
 from unhang.agents.session.limits import duration, tool_limit
 from unhang.core.durations import human
-from unhang.errors import UsageError
+from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import common
 from unhang.store import home as homes
 from unhang.store.sessionlog import WATCH, SessionLog, session_ids
@@ -214,6 +214,8 @@ def _events(args: argparse.Namespace) -> int:
             if not args.follow:
                 return 0
             sys.stdout.flush()
+            if not os.path.exists(log.path):
+                raise UnhangError("the stream of this session has been deleted")
             wakeup.wait(None)
 
 
