@@ -1,12 +1,6 @@
-"""What the keeper writes down: events, the newest view, the bounded account of output.
-
-For tests of recovery there is one fault point: with UNHANG_FAULT=kill-keeper-after-event:N in its environment, the
-keeper dies of SIGKILL right after event N has been written (kill-both-after-event:N: its guard first).
-"""
+"""What the keeper writes down: events, the newest view, the bounded account of output."""
 
 from __future__ import annotations
-
-import os
 
 from unhang.core import events as ev
 from unhang.core.fold import View
@@ -93,7 +87,6 @@ class Journal:
         written = self._log.append(event)
         if written is not None:
             self.view.apply(written)
-            _die_here(self._log.seq)
 
     def record_last(self, event: ev.Event) -> None:
         for stream in list(self._pending.values()):
@@ -101,7 +94,6 @@ class Journal:
         written = self._log.append_last(event)
         if written is not None:
             self.view.apply(written)
-            _die_here(self._log.seq)
 
     def write_status(self) -> None:
         view = self.view
@@ -119,12 +111,3 @@ class Journal:
             files.write_json(self._place.status, status)
         except OSError:
             pass  # a cache on a full disk
-
-
-def _die_here(seq: int) -> None:
-    """The fault point (see the top of this file)."""
-    what, _, number = os.environ.get("UNHANG_FAULT", "").partition(":")
-    if what in ("kill-keeper-after-event", "kill-both-after-event") and number == str(seq):
-        if what == "kill-both-after-event":
-            os.kill(os.getppid(), 9)
-        os.kill(os.getpid(), 9)
