@@ -8,7 +8,7 @@ mkdir -p /dev/pts /dev/shm /run/disk /run/tmp
 mount -t devpts devpts /dev/pts
 chmod 1777 /run/tmp
 [ "$CGROUPS" = yes ] && mount -t cgroup2 none /sys/fs/cgroup
-[ -n "$DISK" ] && mount -t ext4 /dev/ubda /run/disk
+mount -t ext4 /dev/ubda /run/disk
 ip link set lo up 2>/dev/null
 export HOME=/run/disk TMPDIR=/run/tmp UNHANG_HOME=/run/disk/state
 cd /run
@@ -23,7 +23,35 @@ start_one_after_the_other() {
   done
 }
 
-# All that changed in the file systems is on the disk, and no process that could change them is left.
+# An ordinary user's unhang. The interpreter and the source may stand below folders that only root may enter: they are
+# mounted where everybody may.
+make_user() {
+  mkdir -p /run/python /run/source /run/disk/user
+  mount --bind "$PYTHON_PREFIX" /run/python
+  mount --bind "$SOURCE" /run/source
+  chown 1000:1000 /run/disk/user
+}
+as_user() {
+  setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all env HOME=/run/disk/user \
+    UNHANG_HOME=/run/disk/user/state LD_LIBRARY_PATH=/run/python/lib "$@"
+}
+users_unhang() { as_user "/run/python/$PYTHON_NAME" -I -S -c "$USERS_MAIN" "$@"; }
+
+# Root without a single capability: still the owner of root's files, but a stranger to processes that have some.
+without_capabilities() { setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all "$@"; }
+
+# Waits until a process has exited (not until its parent has noticed); fails after so many seconds.
+wait_gone() {
+  "$PYTHON" -I -S -c 'import os, select, sys
+try: fd = os.pidfd_open(int(sys.argv[1]))
+except ProcessLookupError: sys.exit(0)
+sys.exit(not select.select([fd], [], [], float(sys.argv[2]))[0])' "$1" "$2"
+}
+
+# How many processes have this (a regular expression; dots for spaces) in their command lines.
+count() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0\n' ' \n' | grep -o "[${1%"${1#?}"}]${1#?}" | wc -l; }
+
+# As an init does: everybody is asked to end and has a moment for it; then nobody is left and the disk is unmounted.
 power_off() {
   kill -TERM -1
   sleep 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.jobs.harness import check_log
 from tests.second_kernel.load import checksum
+from tests.second_kernel.machine import Machine
 from unhang.core import events as ev
 from unhang.core.spec import quote
 from unhang.store import files
@@ -18,7 +19,7 @@ from unhang.store.layout import JobDir
 # the second kernel is slow, and shares its cores.)
 LATE = 8.0
 WENT_DOWN = "lost: the machine went down"
-# what ends only with the machine
+# What ends only with the machine.
 _ENDLESS = {"prints", "silent", "floods"}
 
 
@@ -41,10 +42,10 @@ class KnownJob:
         self.started_by = float(report["at"])
         self.told: dict[int, dict[str, Any]] = {}
         self.down_at = float("inf")  # when the machine that ran it went down
+        self.orderly = False  # it was shut down, its power was not cut
         self.end: int | None = None  # checksum of its end, once that has been seen on the disk
 
-    def check(self, home: Path, row: dict[str, Any], *, down: tuple[str, ...] = (WENT_DOWN,)) -> None:
-        """`down`: how the end of a job that the machine took with it may begin."""
+    def check(self, home: Path, row: dict[str, Any]) -> None:
         place = JobDir(str(home), self.id)
         events = check_log(place)
         last = events[-1]
@@ -55,17 +56,23 @@ class KnownJob:
         assert row["command"] == " ".join(map(quote, self.command))
         assert (row["status"], row["phase"], row["endedAt"]) == (last["status"], last["phase"], last["ts"])
         for seq, told in self.told.items():
-            if is_promised_at_once(told) or seconds(told["ts"]) < self.down_at - LATE:
+            if self.orderly or is_promised_at_once(told) or seconds(told["ts"]) < self.down_at - LATE:
                 assert len(events) >= seq, f"event {seq} was told and is gone: {told}"
                 assert checksum(events[seq - 1]) == told["sum"], (told, events[seq - 1])
-        if self.kind in _ENDLESS:
-            assert last["phase"] in ("lost", "cancelled")
-        if last["phase"] in ("lost", "cancelled"):
-            assert last["message"].startswith(down), last["message"]
+        self._check_end(last)
         assert self.end in (None, checksum(last)), "its end has changed"
         self.end = checksum(last)
         if self.kind in ("prints", "floods"):
             self._check_output(Path(place.stream("stdout")).read_text())
+
+    def _check_end(self, last: dict[str, Any]) -> None:
+        """An init that shuts down ends job, keeper and guard in whatever order; a cut ends all at once."""
+        if self.orderly:
+            assert last["phase"] != "completed"
+            assert "never started" not in last["message"]
+        elif self.kind in _ENDLESS or last["phase"] == "lost":
+            assert last["phase"] == "lost"
+            assert last["message"].startswith(WENT_DOWN), last["message"]
 
     def _check_output(self, text: str) -> None:
         if self.kind == "floods":
@@ -84,24 +91,24 @@ class Known:
     def __init__(self) -> None:
         self.jobs: dict[str, KnownJob] = {}
 
-    def hear(self, reports: list[str], down_at: float) -> None:
+    def hear(self, reports: list[str], down_at: float, *, orderly: bool = False) -> None:
         """Of one boot, up to its end."""
         for line in reports:
             report = json.loads(line)
             if "kind" in report:
-                self.jobs[report["id"]] = KnownJob(report)
-                self.jobs[report["id"]].down_at = down_at
+                job = self.jobs[report["id"]] = KnownJob(report)
+                job.down_at, job.orderly = down_at, orderly
             else:
                 self.jobs[report["id"]].told[report["seq"]] = report
 
-    def check(self, home: Path, rows: list[dict[str, Any]], *, down: tuple[str, ...] = (WENT_DOWN,)) -> None:
+    def check(self, home: Path, rows: list[dict[str, Any]]) -> None:
         """`rows`: what `ps` said; `home`: the state directory after that."""
         listed = {row["jobId"]: row for row in rows}
         missing = sorted(self.jobs.keys() - listed.keys())
         assert not missing, f"their ids were said, and ps does not know them: {missing}"
         for job in self.jobs.values():
             try:
-                job.check(home, listed[job.id], down=down)
+                job.check(home, listed[job.id])
             except AssertionError as error:
                 raise AssertionError(f"{job.kind} {job.id}: {error}\n{_story(home, job)}") from error
         for job_id in listed.keys() - self.jobs.keys():
@@ -115,3 +122,23 @@ def _story(home: Path, job: KnownJob) -> str:
     path = Path(JobDir(str(home), job.id).events)
     log = path.read_text(errors="replace") if path.exists() else "no log"
     return f"told before the machine went down at {job.down_at}:\n{told}\nrecorded:\n{log}"
+
+
+def load(machine: Machine) -> None:
+    """Jobs of every kind, and `unhang start` again and again; all of it reports on the second console."""
+    machine.say('"$PYTHON" -I -S "$TESTS/load.py" "$SOURCE" 3 >/dev/tty2 2>/dev/console &')
+    machine.say("start_one_after_the_other >/dev/tty2 2>/dev/console &")
+
+
+def listed(machine: Machine) -> list[dict[str, Any]]:
+    """What `ps` says. After a boot it is the first to look, and so the one that records what was lost."""
+    rows = json.loads(machine.say("unhang ps --all --json"))
+    assert isinstance(rows, list)
+    return rows
+
+
+def check(machine: Machine, known: Known) -> None:
+    """What ps says, and what is on the disk then."""
+    rows = listed(machine)
+    if rows or known.jobs:
+        known.check(machine.files(f"after-{machine.boots - 1}"), rows)

@@ -26,8 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 KERNEL = ROOT / ".cache" / "uml" / "linux.uml"
 HERE = Path(__file__).resolve().parent
-# What `unhang` is in there: nothing of the environment, nothing of the folder, no site-packages (which costs a start).
-MAIN = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from unhang.__main__ import main; main()"
+_PREFIX = Path(sys.base_prefix)
 # The longest that a single answer may take. A boot takes two seconds, on a busy machine more.
 PATIENCE = 60.0
 _SEPARATOR = b"\x1e"
@@ -44,6 +43,11 @@ def need_second_kernel() -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def _main_in(source: Path) -> str:
+    """What `unhang` is in there: nothing of the environment or the folder, no site-packages (which cost a start)."""
+    return f"import sys; sys.path.insert(0, {str(source)!r}); from unhang.__main__ import main; main()"
 
 
 class Answer(NamedTuple):
@@ -101,9 +105,12 @@ class Machine:
     def _words(self, commands: int, reporting: int) -> list[str]:
         settings = {
             "PYTHON": sys.executable,
-            "MAIN": MAIN,
+            "PYTHON_PREFIX": str(_PREFIX),
+            "PYTHON_NAME": str(Path(os.path.realpath(sys.executable)).relative_to(_PREFIX.resolve())),
+            "SOURCE": str(SOURCE),
+            "MAIN": _main_in(SOURCE),
+            "USERS_MAIN": _main_in(Path("/run/source")),
             "TESTS": str(HERE),
-            "DISK": "yes",
             "CGROUPS": "yes" if self._cgroups else "no",
         }
         init = self.folder / "init"

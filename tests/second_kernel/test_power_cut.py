@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
-from typing import Any
 
 import pytest
 
 from tests.second_kernel.conftest import MakeMachine
-from tests.second_kernel.known import LATE, Known
-from tests.second_kernel.machine import SOURCE, Machine
+from tests.second_kernel.known import LATE, Known, check, load
 
 CUTS = 6
-LOAD = f'"$PYTHON" -I -S "$TESTS/load.py" {SOURCE} 3 >/dev/tty2 2>/dev/console &'
-STARTS = "start_one_after_the_other >/dev/tty2 2>/dev/console &"
-
-
-def _listed(machine: Machine) -> list[dict[str, Any]]:
-    rows = json.loads(machine.say("unhang ps --all --json"))
-    assert isinstance(rows, list)
-    return rows
 
 
 @pytest.mark.slow
@@ -41,18 +30,11 @@ def test_what_was_said_before_a_power_cut_is_so_after_it(make_machine: MakeMachi
             machine.say("unhang ps --all --json >/dev/null 2>/dev/console &")
             machine.listen(moments.uniform(0.3, 1.5))
         else:
-            _check(machine, known)
-            machine.say(LOAD)
-            machine.say(STARTS)
+            check(machine, known)
+            load(machine)
             machine.wait_for_reports(moments.randrange(1, 50))
             machine.listen(LATE + 2 if kind == "late" else moments.uniform(0, 0.5))
         down_at = machine.cut_power()
         known.hear(machine.reports, down_at)
     machine.boot()
-    _check(machine, known)
-
-
-def _check(machine: Machine, known: Known) -> None:
-    rows = _listed(machine)
-    if rows or known.jobs:
-        known.check(machine.files(f"after-{machine.boots - 1}"), rows)
+    check(machine, known)
