@@ -1,9 +1,10 @@
-"""What the keeper writes down: events, the newest view, the bounded account of output."""
+"""What the keeper writes down: events, the newest view, the bounded account of output; and when it is on the disk."""
 
 from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core.fold import View
+from unhang.keeper.durability import Durability
 from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import files
@@ -28,7 +29,9 @@ class Journal:
         self.job_id = place.id
         self.view = View()
         self._place = place
-        self._log = EventLog(place.events, clock.now, allocate=allocate)
+        self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
+        self._durability = Durability(place)
+        self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
 
@@ -37,6 +40,8 @@ class Journal:
         return self._log.seq
 
     def heard(self, stream: OutputStream, now: float) -> None:
+        self._streams[stream.name] = stream
+        self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
             self._say(stream, now)
         else:
@@ -87,6 +92,23 @@ class Journal:
         written = self._log.append(event)
         if written is not None:
             self.view.apply(written)
+            if ev.is_promise(written):
+                self._durability.now(self._log.sync)
+            else:
+                self._durability.wrote_event(clock.monotonic())
+
+    def make_durable(self) -> None:
+        """The job's record and its events so far would survive a power cut when this returns."""
+        self._durability.now(self._log.sync)
+
+    def sync_due(self) -> float | None:
+        return self._durability.due()
+
+    def keep_durable(self, now: float) -> None:
+        """What was written some seconds ago is brought to the disk."""
+        due = self._durability.due()
+        if due is not None and now >= due:
+            self._durability.later([path for s in self._streams.values() for path in s.store.paths()], now)
 
     def record_last(self, event: ev.Event) -> None:
         for stream in list(self._pending.values()):
