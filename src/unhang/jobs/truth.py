@@ -61,6 +61,8 @@ def whereabouts(place: JobDir) -> str:
     sight = sight_of(job)
     if sight.kind == vantage.EARLIER_BOOT and claim.is_claimed(place.events):
         return f"another machine of this name (its log is in use, but not by this boot of {vantage.here().host})"
+    if sight.kind == vantage.HERE and _is_hidden(place, job):
+        return f"host {vantage.here().host}, where /proc hides its keeper from this process"
     return sight.where if sight.kind == vantage.ELSEWHERE else ""
 
 
@@ -76,6 +78,20 @@ def keeper_lives(job: dict[str, Any]) -> bool:
     """By pid and start time: only for a record whose keeper can be seen from here."""
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and stat.is_alive(process.pid, process.start)
+
+
+def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
+    """Is there a keeper that /proc does not show to this process (hidepid, and fewer rights than the keeper has)?"""
+    process = process_named(keeper_of(job), "pid", "start")
+    if process is None or stat.of(process.pid) is not None:
+        return False
+    try:
+        os.kill(process.pid, 0)
+    except (ProcessLookupError, OverflowError):  # a record may hold any number
+        return False
+    except OSError:
+        pass  # a process that must not be signalled is one
+    return claim.is_claimed(place.events)  # else a stranger has its pid by now
 
 
 def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
@@ -96,7 +112,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
         if claim.is_claimed(place.events):  # by a living process, which only a machine of the same name can have
             return has_ended(place)
         return _record_loss(place, "the machine went down")
-    if keeper_lives(job):
+    if keeper_lives(job) or _is_hidden(place, job):
         return has_ended(place)
     guard = process_named(keeper_of(job), "guard", "guardStart")
     if guard is not None and stat.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):

@@ -5,7 +5,6 @@ Written whenever the history has learnt something new of that command; a cache, 
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from unhang.core.policy.learn import Profile
@@ -15,7 +14,10 @@ FOLDER = "profiles"
 
 
 def _path(home: str, command: str, directory: str) -> str:
-    name = hashlib.blake2b(f"{command}\0{directory}".encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    # hashlib would bring all of OpenSSL with it: 4 MiB in every keeper of a job that lasts ten seconds
+    from _blake2 import blake2b
+
+    name = blake2b(f"{command}\0{directory}".encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return os.path.join(home, FOLDER, f"{name}.json")
 
 
