@@ -21,7 +21,8 @@ def entry_of(command: list[str]) -> dict[str, Any]:
 
 def is_ours(entry: Any) -> bool:
     words = [entry.get("command"), *(entry.get("args") or [])] if isinstance(entry, dict) else []
-    return any(words[at : at + 2] == ["acp", "proxy"] for at in range(1, min(4, len(words))))
+    # after `unhang`, or after `python -I -c …`
+    return any(words[at : at + 2] == ["acp", "proxy"] for at in range(1, min(5, len(words))))
 
 
 def snippet(name: str, command: list[str]) -> str:

@@ -34,8 +34,8 @@ EVENTS = {
 }
 # It takes some 30 ms; a machine that cannot do it in this time must not hold a session up for longer.
 TIMEOUT = 5
-# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes
-_OURS = re.compile(r"""(^|[\s/"'])unhang["']?\s+hook\s*$""")
+# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `jobs/ourselves.py` has it
+_OURS = re.compile(r"""((^|[\s/"'])unhang|unhang\.__main__ import main; main\(\))["']?\s+hook\s*$""")
 
 
 def entry(command: str, *, waits: bool) -> dict[str, Any]:

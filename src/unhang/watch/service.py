@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
+from unhang.jobs import ourselves
 from unhang.store import files
 from unhang.store import home as homes
 from unhang.watch import lock
@@ -36,7 +36,7 @@ class Plan(Record):
 
 
 def plan(home: str, options: list[str], environ: Mapping[str, str], *, job: bool) -> Plan:
-    command = [sys.executable, "-m", "unhang", "watch", "--take-over", *options]
+    command = ourselves.command_line("watch", "--take-over", *options)
     if job or not systemd_serves(environ):
         return Plan(JOB, _note(home), "", command, None)
     path = unit_path(environ)
