@@ -20,7 +20,8 @@ def entry_of(command: list[str]) -> dict[str, Any]:
 
 
 def is_ours(entry: Any) -> bool:
-    words = [entry.get("command"), *(entry.get("args") or [])] if isinstance(entry, dict) else []
+    args = entry.get("args") if isinstance(entry, dict) else None
+    words = [entry.get("command"), *(args if isinstance(args, list) else [])] if isinstance(entry, dict) else []
     # after `unhang`, or after `python -I -c …`
     return any(words[at : at + 2] == ["acp", "proxy"] for at in range(1, min(5, len(words))))
 
@@ -79,7 +80,7 @@ def _whole(text: str) -> dict[str, Any]:
 
 def _checked(text: str, wanted: dict[str, Any], instead: str) -> str:
     try:
-        if jsonc.parse(text) == wanted:
+        if jsonc.same(jsonc.parse(text), wanted):
             return text
     except ValueError:
         pass
