@@ -3,7 +3,7 @@
 A file may come with a project that was only downloaded. The parsers of the standard library are quadratic in the parts
 of a dotted key (20 KB of `a.a.a…` take 400 MB), recurse with the nesting, and refuse or compute with integers of any
 length. So a text is measured before it is parsed: how many marks of structure it has, how deep it is nested, how long
-its longest key and its longest number are. Strings and comments count for nothing, however long.
+its longest key and its longest number are. A string or a comment counts once, however long it is.
 """
 
 from __future__ import annotations
