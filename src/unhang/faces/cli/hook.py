@@ -7,7 +7,6 @@ longer than a moment, prints nothing that could be taken for a decision, and end
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 TYPE_CHECKING = False
@@ -150,6 +149,7 @@ def _start_watcher() -> None:
     """Unless one runs, or is switched off, or was tried a moment ago. Costs one open and one lock when one runs."""
     if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
         return
+    from unhang.jobs import ourselves
     from unhang.store import home as homes
 
     home = homes.locate(os.environ)
@@ -166,9 +166,9 @@ def _start_watcher() -> None:
             except OSError:
                 pass
     null = os.open(os.devnull, os.O_RDWR)
-    words = [sys.executable, "-P", "-m", "unhang", "watch", "--background"]
+    words = ourselves.command_line("watch", "--background")
     same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
-    os.posix_spawn(sys.executable, words, _environment(), file_actions=same, setsid=True)
+    os.posix_spawn(words[0], words, _environment(), file_actions=same, setsid=True)
 
 
 def _environment() -> dict[str, str]:

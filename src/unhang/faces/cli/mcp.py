@@ -77,7 +77,7 @@ def _install(args: argparse.Namespace) -> int:
     if args.project:
         if client.project is None:
             raise UsageError(f"{client.title} has no file for a project")
-        path = os.path.join(os.getcwd(), client.project)
+        path = userfile.in_project(os.getcwd(), client.project)
     before = userfile.read(path)
     try:
         after = install.planned(client, before or "", clients.command())
