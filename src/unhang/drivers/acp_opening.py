@@ -8,7 +8,8 @@ from typing import Any
 
 from unhang.agents import acp_recipes
 from unhang.agents.acp_turn import Session
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import dig, text_of
+from unhang.agents.said import one_line
 from unhang.drivers.acp_plan import FS_NONE, FS_WRITE, Plan
 from unhang.drivers.ourselves import version
 from unhang.drivers.rpc import Message, Peer, RpcError
