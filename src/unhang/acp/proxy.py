@@ -18,10 +18,10 @@ from functools import partial
 from unhang.acp.proxy_back import Back, look_at
 from unhang.acp.proxy_ends import Sink
 from unhang.agents.acp_proxy import INITIALIZE, Conversation, Told
-from unhang.agents.acp_proxy_lines import Lines
 from unhang.agents.acp_proxy_words import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
 from unhang.agents.fields import parsed as value_of
 from unhang.agents.fields import text_of
+from unhang.agents.lines import Lines
 from unhang.agents.said import one_line
 
 TYPE_CHECKING = False
