@@ -76,6 +76,20 @@ def test_survivors_are_named() -> None:
     assert "1 processes outlived SIGKILL" in end.message
 
 
+def test_survivors_that_cannot_be_listed_are_not_counted_as_none() -> None:
+    given = {"ending": act.HARD, "abandoned": True, "unseen": "/proc is not mounted"}
+    end = outcome.ended(outcome.Facts(**(BASE | BY_KILL | given)))
+    assert (end.fields["error"]["survivors"], end.fields["error"]["unseen"]) == ([], "/proc is not mounted")
+    assert "0 processes" not in end.message
+    assert "/proc is not mounted" in end.message
+
+
+def test_what_could_not_be_seen_on_the_way_does_not_matter_once_everything_has_ended() -> None:
+    end = outcome.ended(outcome.Facts(**(BASE | BY_KILL | {"ending": act.HARD, "unseen": "/proc is not mounted"})))
+    assert "unseen" not in end.fields["error"]
+    assert "/proc" not in end.message
+
+
 class Point(Record):
     x: int
     y: int = 2

@@ -16,7 +16,7 @@ import pytest
 from tests.engine.harness import read_line
 from tests.jobs.harness import STILL, Jobs, actor, check_log
 from unhang.jobs.handle import Job
-from unhang.keeper import control
+from unhang.keeper import control, desk
 from unhang.testing.liveness import PATIENCE, RollCall
 
 
@@ -87,7 +87,7 @@ def test_a_request_that_is_too_long_is_dropped(job: Job) -> None:
 
 def test_those_who_say_nothing_are_dropped_and_keep_nobody_out(job: Job) -> None:
     """More than the keeper serves at once; a later one still gets its answer."""
-    silent = [_line(job) for _ in range(control.MAX_CLIENTS + 20)]
+    silent = [_line(job) for _ in range(desk.MAX_SEATS + 20)]
     try:
         silent[0].sendall(b'{"do":')  # half a request is no better than none
         assert job.ping()["ok"] is True
@@ -114,7 +114,7 @@ def test_the_socket_is_in_a_private_directory_and_asks_the_kernel_who_is_there(j
     assert stat.S_IMODE(os.stat(job.place.path).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(job.place.home).st_mode) == 0o700
     with _line(job) as line:
-        assert control.peer_uid(line) == os.geteuid()
+        assert control.peer(line)[1] == os.geteuid()
 
 
 _KNOCK = """

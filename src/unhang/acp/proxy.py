@@ -190,8 +190,8 @@ class Proxy:
         """Until the agent is gone and everything that it said has been passed on; the last event of its job."""
         while self._agent_open:
             self._turn()
-        while self._owned and self._owner.hear():
-            pass
+        if self._owned:
+            self._owner.listen_to_the_end()
         last = self._last_event()
         self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
         self._drain_to_editor()

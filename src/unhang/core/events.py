@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAX_LINE = 4096
+_MOST_EVENTS = 1 << 53  # what JSON's readers agree on
 
 STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, EXITED = (
     "job/started",
@@ -95,6 +96,11 @@ def exited(phase: str, message: str, fields: dict[str, Any]) -> Event:
     return {"type": EXITED, "phase": phase, "message": message} | fields
 
 
+def is_promise(event: Event) -> bool:
+    """Must it survive a power cut once a reader knows of it? What is done to a job, and what is about to be."""
+    return event.get("type") in (WATCHDOG, SIGNAL, EXITED)
+
+
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -149,6 +155,7 @@ def from_line(line: bytes) -> Event | None:
         event = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(event, dict) or not isinstance(event.get("seq"), int) or "type" not in event:
+    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
         return None
-    return event
+    seq = event.get("seq")
+    return event if isinstance(seq, int) and not isinstance(seq, bool) and 0 < seq < _MOST_EVENTS else None

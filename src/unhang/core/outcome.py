@@ -76,6 +76,7 @@ class Facts(Record):
     hard_limit: float | None
     leftovers: list[dict[str, Any]]
     survivors: list[dict[str, Any]]
+    unseen: str = ""  # why there may be more of these two than could be listed
 
 
 class Ended(Record):
@@ -120,6 +121,8 @@ def _phase(facts: Facts) -> str:
 
 
 def _how(facts: Facts) -> str:
+    if facts.abandoned and facts.unseen:
+        return f"not everything ended on SIGKILL, and what is left cannot be listed: {facts.unseen}"
     if facts.abandoned:
         return f"{len(facts.survivors)} processes outlived SIGKILL"
     return "SIGKILL was needed" if facts.mode == HARD else "SIGTERM was enough"
@@ -139,7 +142,12 @@ def _message(phase: str, facts: Facts) -> str:
     text += f" after {took}"
     if facts.leaked:
         names = ", ".join(str(p.get("command", "?"))[:60] for p in facts.leftovers[:3])
-        text += f"; left running and ended: {names}" if names else "; its output is held open by another process"
+        if names:
+            text += f"; left running and {'not ended by SIGKILL' if facts.abandoned else 'ended'}: {names}"
+        elif facts.unseen:
+            text += f"; what it left running cannot be listed: {facts.unseen}"
+        else:
+            text += "; its output is held open by another process"
     return text
 
 
@@ -148,6 +156,7 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
     if phase == "timed_out":
         code, kind = ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline")
     signal = ("SIGKILL" if facts.mode == HARD else "SIGTERM") if killed else None
+    unseen = {"unseen": facts.unseen} if facts.abandoned and facts.unseen else {}
     return {
         "code": code,
         "kind": kind,
@@ -158,7 +167,7 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
         "killed": killed,
         "signal": signal,
         "survivors": facts.survivors,
-    }
+    } | unseen
 
 
 def spawn_failed(message: str, exit_code: int) -> Ended:

@@ -6,7 +6,7 @@ import os
 
 from unhang.core import events as ev
 from unhang.jobs import truth
-from unhang.procs import clock
+from unhang.procs import clock, vantage
 from unhang.procs.wakeup import Wakeup
 from unhang.store import files
 from unhang.store.reader import EventReader
@@ -67,7 +67,9 @@ class Follower:
             job = files.read_json(self.place.job)
             if job is not None:
                 self._watched_keeper = True
-                self._wakeup.add_process(int(job["keeper"]["pid"]))
+                keeper = truth.process_named(truth.keeper_of(job), "pid", "start")
+                if keeper is not None and truth.sight_of(job).kind == vantage.HERE:
+                    self._wakeup.add_process(keeper.pid)
 
     def _is_over(self) -> bool:
         return truth.settle(self.place)

@@ -58,7 +58,7 @@ class ForkingLauncher:
             raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours), self._spare.guard)
+        return Launched(place, owners.Owner(ours, place), self._spare.guard)
 
     def close(self) -> None:
         """Let the keeper go, if it never got a job."""
@@ -90,7 +90,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours), None)
+        return Launched(place, owners.Owner(ours, place), None)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):

@@ -60,6 +60,8 @@ def read_row(place: JobDir) -> Row | None:
         return None
     job = job or {}
     phase = str(last.get("phase")) if final else "lost" if refused else _phase(place)
+    if not final and truth.whereabouts(place):
+        phase, refused = truth.ELSEWHERE, False
     return Row(
         id=place.id,
         created=str(job.get("createdAt") or last.get("ts", "")),
@@ -75,6 +77,11 @@ def read_row(place: JobDir) -> Row | None:
         bytes=folder_size(place.path) if final else 0,
         final=final,
     )
+
+
+def where_is(home: str, row: Row) -> str:
+    """Where a job runs that cannot be judged from here; "": here."""
+    return truth.whereabouts(JobDir(home, row.id)) if row.phase == truth.ELSEWHERE else ""
 
 
 def _phase(place: JobDir) -> str:

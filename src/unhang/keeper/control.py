@@ -1,8 +1,8 @@
 """Requests to a live keeper: one JSON object a line, answered by one. A private socket in the job's 0700 directory.
 
-Only the same user gets in (the directory says so, and the kernel is asked again). A request is bounded in size and
-time, nonsense is answered in one line, and a client that does not read its answer is dropped: nobody who asks can
-make the keeper wait.
+Only the same user gets in (the directory says so, and the kernel is asked again). A request is bounded in size, parts
+and time, nonsense is answered in one line, and a client that does not read its answer is dropped: no client can make
+the keeper wait, grow or die. Who gets a seat when there are too many is decided in desk.py.
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """
@@ -22,49 +22,57 @@ if TYPE_CHECKING:
     Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 MAX_REQUEST = 2 << 20
-MAX_CLIENTS = 64
+# A request is flat and has a few fields. Two megabytes of brackets would become a hundred times as much in memory.
+MAX_PARTS = 100
+# What may wait to be read by a client before its next request is looked at.
+MAX_UNREAD = 1 << 16
+# What one client may ask in one turn of the keeper.
+TURN = 16
 PATIENCE = 5.0
 _BACKLOG = 128
 
 
-def short_path(folder_fd: int, name: str) -> str:
-    """A path short enough for any socket address: through the open folder."""
-    return f"/proc/self/fd/{folder_fd}/{name}"
+def address(folder_fd: int, path: str) -> str:
+    """Of a socket in an open folder: short enough whatever the path. Without /proc it is the path, if that fits."""
+    return f"/proc/self/fd/{folder_fd}/{os.path.basename(path)}" if os.path.exists("/proc/self/fd") else path
 
 
 def listen(folder: str, name: str) -> socket | None:
     """None where no socket can be had (a full disk, a file system without them): the job runs on without."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    server = socket(AF_UNIX, SOCK_STREAM)
     try:
-        server.bind(short_path(fd, name))
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    server: socket | None = None
+    try:
+        server = socket(AF_UNIX, SOCK_STREAM)
+        os.fchmod(server.fileno(), 0o600)  # what bind gives the file
+        server.bind(address(fd, f"{folder}/{name}"))
         server.listen(_BACKLOG)
         server.setblocking(False)
         return server
     except OSError:
-        server.close()
+        if server is not None:
+            server.close()
         return None
     finally:
         os.close(fd)
 
 
 def accept(server: socket) -> socket | None:
-    """Somebody of our own user (or root), else None."""
-    try:
-        fd, _ = server._accept()  # type: ignore[attr-defined]
-    except OSError:
-        return None
+    """The next client; None: it is another user's. BlockingIOError: there is none; OSError: it cannot be let in."""
+    fd, _ = server._accept()  # type: ignore[attr-defined]
     connection = socket(fileno=fd)
-    if peer_uid(connection) in (os.geteuid(), 0):
+    if peer(connection)[1] in (os.geteuid(), 0):
         return connection
     connection.close()
     return None
 
 
-def peer_uid(connection: socket) -> int:
-    """From struct ucred: pid, uid, gid."""
+def peer(connection: socket) -> tuple[int, int]:
+    """The pid and the uid that connected, from struct ucred: pid, uid, gid. The pid is 0 in another PID namespace."""
     data = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
-    return int.from_bytes(data[4:8], sys.byteorder)
+    return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
 
 
 class Connection:
@@ -72,6 +80,7 @@ class Connection:
 
     def __init__(self, sock: socket, opened: float, *, owner: bool = False) -> None:
         self.sock = sock
+        self.pid = peer(sock)[0]
         self.owner = owner
         self.open = True
         self.due = opened + PATIENCE
@@ -86,26 +95,50 @@ class Connection:
     def writing(self) -> bool:
         return bool(self._out)
 
+    @property
+    def listening(self) -> bool:
+        """Whether it takes its answers; if not, nothing more is read from it."""
+        return self.owner or len(self._out) < MAX_UNREAD
+
+    @property
+    def behind(self) -> bool:
+        """Whether whole requests wait that came with others before them."""
+        return self.listening and b"\n" in self._in
+
+    @property
+    def held(self) -> int:
+        """The memory that its unfinished request takes."""
+        return len(self._in)
+
     def read(self, handle: Handler) -> None:
-        try:
-            chunk = self.sock.recv(1 << 16)
-        except BlockingIOError:
+        """Read once and answer what is asked, a few requests a turn."""
+        if b"\n" not in self._in and not self._receive():
             return
-        except OSError:
-            chunk = b""
-        if not chunk:
-            self.open = False
-            return
-        self._in += chunk
-        while (end := self._in.find(b"\n")) >= 0:
+        for _ in range(TURN):
+            end = self._in.find(b"\n")
+            if end < 0 or not self.listening:
+                break
             line = bytes(self._in[:end])
             del self._in[: end + 1]
             self.say(answer(line, handle))
-        if len(self._in) > MAX_REQUEST:
+        if len(self._in) > MAX_REQUEST and b"\n" not in self._in:
             self.say({"ok": False, "error": "the request is too long"})
             self._in.clear()
             if not self.owner:
                 self.open = False
+
+    def _receive(self) -> bool:
+        """False: nothing has come, or nothing will."""
+        try:
+            chunk = self.sock.recv(1 << 16)
+        except BlockingIOError:
+            return False
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.open = False
+        self._in += chunk
+        return bool(chunk)
 
     def say(self, message: dict[str, Any]) -> None:
         if len(self._out) < MAX_REQUEST:
@@ -129,6 +162,8 @@ class Connection:
 
 
 def answer(line: bytes, handle: Handler) -> dict[str, Any]:
+    if sum(map(line.count, (b"{", b"[", b","))) > MAX_PARTS:
+        return {"ok": False, "error": "the request has too many parts"}
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
@@ -137,5 +172,5 @@ def answer(line: bytes, handle: Handler) -> dict[str, Any]:
         return {"ok": False, "error": 'the request has no "do"'}
     try:
         return {"ok": True} | handle(request)
-    except (ValueError, TypeError, KeyError, ArithmeticError, OSError) as error:
-        return {"ok": False, "error": str(error) or "the request makes no sense"}
+    except Exception as error:  # whatever a request can bring about: the keeper has a job to keep
+        return {"ok": False, "error": " ".join(str(error).split()) or "the request makes no sense"}

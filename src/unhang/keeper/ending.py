@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.procs.base import Process, Tree
+    from unhang.procs.base import Process, Signalled, Tree
 
 # SIGCONT after it: a stopped process cannot die of SIGTERM
 POLITE = (signal.SIGTERM, signal.SIGCONT)
@@ -20,10 +20,37 @@ FINAL = (signal.SIGKILL,)
 
 
 class Step(Record):
+    """One signal to the tree: which processes it reached, and what is not known of it."""
+
     name: str  # "terminate" or "kill"
     signal: str
     pids: list[int]
     denied: list[int]
+    group: int | None = None  # the process group that got it as a whole
+    unseen: str = ""  # why further processes may exist that were not found
+
+    def text(self) -> str:
+        """For people. Never a count that reads as if the tree were empty while it was only not seen."""
+        count = len(self.pids)
+        if self.group is not None:
+            reached = f"{self.signal} to process group {self.group}"
+            reached += f" and to the processes that are known ({count})" if count else ""
+        elif count:
+            reached = f"{self.signal} to {_counted(count)}"
+        else:
+            reached = f"{self.signal}: no process was found to send it to"
+        if self.denied:
+            reached += f"; {len(self.denied)} belong to another user and could not be signalled"
+        return f"{reached}; there may be others: {self.unseen}" if self.unseen else reached
+
+    def fields(self) -> dict[str, Any]:
+        """For the event, beside what every signal has."""
+        shown: dict[str, Any] = {} if self.group is None else {"group": self.group}
+        return shown | ({"unseen": self.unseen} if self.unseen else {})
+
+
+def _counted(count: int) -> str:
+    return f"{count} process{'es' if count != 1 else ''}"
 
 
 class Ending:
@@ -31,26 +58,34 @@ class Ending:
         self._tree = tree
         self.mode: str | None = None
         self.leftovers: list[dict[str, Any]] = []
+        self.unseen = ""  # why the leftovers or the survivors may not be all
 
     def note_leftovers(self) -> None:
         """The leader is gone: name what it left behind, before that is ended too."""
-        self.leftovers = named(self._tree.members())
+        seen = self._tree.survey()
+        self.leftovers, self.unseen = named(seen.found), seen.unseen
 
     def terminate(self, only: int | None = None) -> Step:
         """`only`: this direct child of ours, not the whole tree."""
         done = self._tree.signal(POLITE, only)
         self.mode = self.mode or SOFT
-        return Step("terminate", "SIGTERM", _pids(done.reached), _pids(done.denied))
+        return _step("terminate", "SIGTERM", done)
 
     def kill(self) -> Step:
-        """One round; to be repeated until the tree is empty. Only a round that found somebody makes it hard."""
+        """One round; to be repeated until the tree is empty. Only a round that found something makes it hard."""
         done = self._tree.signal(FINAL)
-        if done.reached or done.denied:
+        if done.reached or done.denied or done.group is not None:
             self.mode = HARD
-        return Step("kill", "SIGKILL", _pids(done.reached), _pids(done.denied))
+        return _step("kill", "SIGKILL", done)
 
     def survivors(self) -> list[dict[str, Any]]:
-        return named(self._tree.members(), why=True)
+        seen = self._tree.survey()
+        self.unseen = seen.unseen
+        return named(seen.found, why=True)
+
+
+def _step(name: str, signal_name: str, done: Signalled) -> Step:
+    return Step(name, signal_name, _pids(done.reached), _pids(done.denied), done.group, done.unseen)
 
 
 def _pids(processes: list[Process]) -> list[int]:
@@ -63,9 +98,15 @@ def named(processes: list[Process], *, why: bool = False, most: int = 10) -> lis
     for process in processes[:most]:
         entry: dict[str, Any] = {
             "pid": process.pid,
-            "command": stat.command_line(process.pid, 80) or process.name,
+            "command": _command(process),
         }
         if why:
             entry["state"] = process.state
         out.append(entry)
     return out
+
+
+def _command(process: Process) -> str:
+    """The name is known from the walk, also if the rest cannot be read any more."""
+    text = stat.command_line(process.pid, 80)
+    return f"[{process.name}]" if text == stat.GONE else text

@@ -105,7 +105,7 @@ class Looks:
             if before is None and since is not None:
                 before = as_it_was(after, since)
             self._full = after
-            if before is None:
+            if before is None or not after.processes:  # the tree is not empty (we would know): it cannot be seen
                 return looked, None
             self._verdict = diagnose(before, after)
             return looked, self._verdict.to_json()

@@ -19,6 +19,7 @@ from unhang.core.watchdog import ENDED, KILLING, RUNNING, Watchdog
 from unhang.keeper import agentline, words
 from unhang.keeper.ending import Ending, Step
 from unhang.keeper.looks import Looks, Screen
+from unhang.keeper.promise import Promise
 from unhang.procs import clock
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from unhang.keeper.desk import Desk
     from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
+    from unhang.keeper.promise import Board
     from unhang.keeper.signals import SignalPipe
     from unhang.keeper.slowness import Slowness
     from unhang.keeper.streams import InputStream, OutputStream
@@ -60,6 +62,7 @@ class Loop:
         slowness: Slowness,
         desk: Desk,
         signals: SignalPipe,
+        board: Board,
         agent: AgentLine | None = None,
     ) -> None:
         self.spec = spec
@@ -74,6 +77,7 @@ class Loop:
         self.stalled = False  # was it ever stuck? Such a run teaches nothing
         self.desk = desk
         self.signals = signals
+        self.board = board
         self.agent = agent
         self.started = clock.monotonic()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
@@ -95,6 +99,7 @@ class Loop:
 
     def run(self) -> outcome.Facts:
         while self._settled is None:
+            self._promise()
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
             self._note_pause(planned)
@@ -105,10 +110,29 @@ class Loop:
             self._judge(told)
             self._notice_slowness()
             self.journal.flush_output(clock.monotonic())
+            self.journal.keep_durable(clock.monotonic())
         return self._facts(self._settled)
 
+    def _promise(self) -> None:
+        """To the guard, which acts if we do not."""
+        due, reason = self.dog.limit_due()
+        limits = self.dog.limits
+        self.board.post(
+            Promise(
+                due,
+                reason,
+                started=self.started,
+                life=self.dog.clocks.life,
+                idle=limits.idle,
+                hard=limits.hard,
+                leader=self.leader,
+                status=self.status,
+                by=self.cancelled_by,
+            )
+        )
+
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.wake_at(), self.journal.flush_due(), self.desk.due()]
+        dues = [self.dog.wake_at(), self.journal.flush_due(), self.journal.sync_due(), self.desk.due()]
         dues.append(self.slowness.due() if self.dog.phase == RUNNING else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]
@@ -335,10 +359,7 @@ class Loop:
         self._record_step(self.ending.terminate(only=driver), reason)
 
     def _record_step(self, step: Step, reason: str) -> None:
-        text = f"{step.signal} to {len(step.pids)} process{'es' if len(step.pids) != 1 else ''}"
-        if step.denied:
-            text += f"; {len(step.denied)} belong to another user and could not be signalled"
-        self._record(ev.signal(step.name, step.signal, step.pids, reason, text))
+        self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
 
     def _record(self, event: ev.Event) -> None:
         self.journal.record(event)
@@ -372,6 +393,7 @@ class Loop:
     def _facts(self, settled: act.Settle) -> outcome.Facts:
         now = clock.monotonic()
         code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
+        survivors = self.ending.survivors() if settled.abandoned else []
         return outcome.Facts(
             ending=settled.ending,
             exit_code=code if code is not None and code >= 0 else None,
@@ -387,7 +409,8 @@ class Loop:
             idle_limit=self.dog.limits.idle,
             hard_limit=self.dog.limits.hard,
             leftovers=self.ending.leftovers,
-            survivors=self.ending.survivors() if settled.abandoned else [],
+            survivors=survivors,
+            unseen=self.ending.unseen,
         )
 
     def advice(self, reason: str | None) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from unhang.core.record import Record
 
+# The start time and the state of a process that is known to be there but cannot be looked at.
+UNKNOWN = "?"
+
 
 class Process(Record):
-    """Identity is pid *and* start time: a pid alone may be somebody else's by now."""
+    """Identity is pid *and* start time: a pid alone may be another process's by now."""
 
     pid: int
     start: str
@@ -19,11 +22,26 @@ class Process(Record):
     name: str
 
 
+class Survey(Record):
+    """The living members that were found, parents before children.
+
+    `unseen` says why others may be missing (/proc cannot be read, a process is hidden); empty: these are all.
+    """
+
+    found: list[Process]
+    unseen: str = ""
+
+
 class Signalled(Record):
-    """Who got a signal, and who could not be reached (another user's process)."""
+    """Which processes got a signal, and which could not be reached (another user's).
+
+    `group`: the process group that was signalled as a whole, because not every member could be seen; `unseen`: why.
+    """
 
     reached: list[Process]
     denied: list[Process]
+    group: int | None = None
+    unseen: str = ""
 
 
 class Reaped(Record):
@@ -48,11 +66,15 @@ if TYPE_CHECKING:
         def spawned(self, leader: int) -> None:
             """The leader of the tree, once it is known."""
 
-        def members(self) -> list[Process]:
-            """All living members, parents before children."""
+        def survey(self) -> Survey:
+            """All living members as far as they can be seen, and why if not."""
 
         def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
-            """Send each of the signals to every member (`only`: this one), parents first, never to a recycled pid."""
+            """Send each of the signals to every member, parents first, never to a recycled pid.
+
+            `only`: to this direct child alone. Where members cannot be listed, the leader's process group gets the
+            signals as a whole.
+            """
 
         def allocate(self, fd: int, offset: int, length: int) -> None:
             """Blocks for a file beyond its end, without changing its size; OSError where there are none."""

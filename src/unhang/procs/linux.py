@@ -8,65 +8,132 @@ Ending: walk, SIGKILL parents before children (so a respawner dies before what i
 Killing only direct children in waves is faster on ordinary trees and loses against an exponential fork bomb.
 A direct child cannot be recycled until we reap it; anything deeper is signalled through a pidfd opened *before* its
 start time is compared.
+
+A walk may be blind: no /proc, a /proc that hides processes, no descriptor left to read it with. That is not the same
+as an empty tree, and is said (`Survey.unseen`). What needs neither /proc nor a descriptor is done all the same: the
+leader's process group is signalled as a whole, and our own children are found by asking the kernel (census.py). What
+they leave behind when they die becomes our child in turn.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 
-from unhang.procs import stat
-from unhang.procs.base import Process, Reaped, Signalled
+from unhang.procs import census, stat
+from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey
 
 PR_SET_CHILD_SUBREAPER = 36
-
-
 FALLOC_FL_KEEP_SIZE = 1
+# A pidfd or a file of /proc could be had but for these.
+_SHORTAGE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+class _NotListed(Exception):
+    """This kernel has no lists of children (CONFIG_PROC_CHILDREN)."""
 
 
 def children(pid: int, threads: int = 0) -> list[int]:
-    """Direct children. With one thread its own file is enough; a child belongs to the thread that forked it."""
-    if threads == 1:
-        data = stat.read_file(f"/proc/{pid}/task/{pid}/children")
-        return [int(p) for p in data.split()] if data else []
+    """Direct children; none of a process that is gone. OSError: they cannot be read, which is not the same as none.
+
+    With one thread its own file is enough; a child belongs to the thread that forked it.
+    """
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:
+        return _listed(pid, threads)
+    except _NotListed:
+        return _everybody().get(pid, [])
+
+
+def _listed(pid: int, threads: int) -> list[int]:
+    try:
+        tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        if _exists(pid):  # there is no /proc, or it hides this process
+            raise
         return []
     found: list[int] = []
     for task in tasks:
-        data = stat.read_file(f"/proc/{pid}/task/{task}/children")
-        if data:
-            found += [int(p) for p in data.split()]
+        try:
+            found += map(int, stat.read(f"/proc/{pid}/task/{task}/children").split())
+        except ProcessLookupError:
+            continue
+        except FileNotFoundError:
+            if os.path.exists(f"/proc/{pid}/task/{task}/stat"):
+                raise _NotListed from None
+            if threads == 1 and _exists(pid):
+                raise
     return found
 
 
+def _everybody() -> dict[int, list[int]]:
+    from unhang.procs.sampler.tree import everybody
+
+    return everybody()
+
+
+def _exists(pid: int) -> bool:
+    """Whether any process has this number, whoever it belongs to; needs no descriptor and no /proc."""
+    if pid <= 0:
+        return False  # to `kill`, these are groups
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
 def descendants(root: int) -> list[Process]:
+    """Everything below `root` that lives and can be seen, parents before children."""
+    return survey(root).found
+
+
+def survey(root: int) -> Survey:
     """Everything below `root` that lives, parents before children; zombies are walked through but not listed."""
     found: list[Process] = []
+    unseen = ""
     seen = {root}
     level = [(root, 0)]
+    table: dict[int, list[int]] | None = None
     while level:
         below: list[tuple[int, int]] = []
         for parent, threads in level:
-            for pid in children(parent, threads):
+            try:
+                listed = _listed(parent, threads) if table is None else table.get(parent, [])
+            except _NotListed:
+                table = _everybody()
+                listed = table.get(parent, [])
+            except OSError as error:
+                unseen = unseen or _why(parent, error)
+                continue
+            for pid in listed:
                 if pid in seen:
                     continue
                 seen.add(pid)
                 entry = stat.of(pid)
-                if entry is None:
+                if entry is None and not _exists(pid):
                     continue
-                process, its_threads = entry
+                process, its_threads = entry or (Process(pid, UNKNOWN, parent, UNKNOWN, UNKNOWN), 0)
                 if process.state not in "ZX":
                     found.append(process)
+                if entry is None:
+                    unseen = unseen or f"process {pid} cannot be looked at"
                 below.append((pid, its_threads))
         level = below
-    return found
+    return Survey(found, unseen)
+
+
+def _why(pid: int, error: OSError) -> str:
+    if error.errno != errno.ENOENT:
+        return f"/proc cannot be read: {error.strerror}"
+    return f"process {pid} is hidden in /proc" if os.path.exists("/proc/self") else "/proc is not mounted"
 
 
 def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> bool:
-    """False: it is gone (or recycled). Raises PermissionError for another user's process."""
+    """False: it is gone (or recycled). PermissionError: another user's process; OSError: nothing to reach it by."""
     if direct:
         try:
             for number in signals:
@@ -76,18 +143,34 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
         return True
     try:
         fd = os.pidfd_open(process.pid)
-    except OSError:
+    except ProcessLookupError:
         return False
+    except OSError as error:
+        if error.errno in _SHORTAGE:
+            raise
+        fd = -1  # an old kernel, a container that forbids it: compared and signalled at once, by number
     try:
-        if stat.start_time(process.pid) != process.start:
+        if not _is_still(process):
             return False
         for number in signals:
-            signal.pidfd_send_signal(fd, number)
+            if fd >= 0:
+                signal.pidfd_send_signal(fd, number)
+            else:
+                os.kill(process.pid, number)
         return True
     except ProcessLookupError:
         return False
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
+
+
+def _is_still(process: Process) -> bool:
+    """The process that was seen, and no other that has its number now."""
+    now = stat.of(process.pid)
+    if now is None:  # gone, or hidden: then its parent's list is the only witness
+        return process.pid in children(process.ppid)
+    return now[0].ppid == process.ppid if process.start == UNKNOWN else now[0].start == process.start
 
 
 class LinuxTree:
@@ -95,6 +178,8 @@ class LinuxTree:
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
+        self._leader: int | None = None
+        self._census = census.Census()
 
     def adopt(self) -> None:
         if self._libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0):
@@ -106,24 +191,52 @@ class LinuxTree:
             raise OSError(ctypes.get_errno(), "fallocate")
 
     def spawned(self, leader: int) -> None:
-        """Nothing to remember: ancestry is the membership."""
+        """Ancestry is the membership; the leader's group is what is left of it where ancestry cannot be seen."""
+        self._leader = leader
 
-    def members(self) -> list[Process]:
-        return descendants(os.getpid())
+    def survey(self) -> Survey:
+        me = os.getpid()
+        seen = survey(me)
+        if not seen.unseen or _can_list(me):
+            return seen
+        known = {process.pid for process in seen.found}
+        more = [Process(pid, UNKNOWN, me, UNKNOWN, UNKNOWN) for pid in self._census.children() if pid not in known]
+        return seen.replace(found=[*seen.found, *more])
 
     def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
         me = os.getpid()
+        if only is not None:
+            # known without a walk: its number is its own until we reap it
+            seen = Survey([Process(only, UNKNOWN, me, UNKNOWN, UNKNOWN)] if census.lives(only) else [])
+        else:
+            seen = self.survey()
+        group = self._signal_group(signals) if seen.unseen else None
         reached: list[Process] = []
         denied: list[Process] = []
-        for process in self.members():
-            if only is not None and process.pid != only:
-                continue
+        unseen = seen.unseen
+        for process in seen.found:
             try:
-                if signal_one(process, signals, direct=process.ppid == me):
+                in_group = group is not None and os.getpgid(process.pid) == group  # then it has got it already
+                if in_group or signal_one(process, signals, direct=process.ppid == me):
                     reached.append(process)
+            except ProcessLookupError:
+                continue
             except PermissionError:
                 denied.append(process)
-        return Signalled(reached, denied)
+            except OSError as error:
+                unseen = unseen or f"process {process.pid} cannot be signalled: {error.strerror}"
+        return Signalled(reached, denied, group, unseen)
+
+    def _signal_group(self, signals: tuple[int, ...]) -> int | None:
+        """The leader's process group as a whole; None: nothing of it is ours any more, or we may not."""
+        if self._leader is None or not census.has_child_in(self._leader):
+            return None
+        try:
+            for number in signals:
+                os.killpg(self._leader, number)
+        except (ProcessLookupError, PermissionError):
+            return None
+        return self._leader
 
     def reap(self) -> Reaped:
         exits: dict[int, int] = {}
@@ -135,3 +248,11 @@ class LinuxTree:
             if pid == 0:
                 return Reaped(exits, empty=False)
             exits[pid] = status
+
+
+def _can_list(pid: int) -> bool:
+    try:
+        children(pid)
+    except OSError:
+        return False
+    return True

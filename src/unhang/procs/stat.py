@@ -6,13 +6,21 @@ import os
 
 from unhang.procs.base import Process
 
+# the command of a process that cannot be looked at
+GONE = "[gone]"
+
 
 def read_file(path: str, size: int = 4096) -> bytes | None:
-    """None when the process is gone or hides. Plain system calls: this is the inner loop of every walk."""
+    """None when the process is gone or hides, or when no file can be opened."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return read(path, size)
     except OSError:
         return None
+
+
+def read(path: str, size: int = 4096) -> bytes:
+    """The same, for callers to whom the reason matters. Plain system calls: this is the inner loop of every walk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(fd, size)
         while len(data) == size:  # only `children` of a very broad tree is longer than one read
@@ -22,8 +30,6 @@ def read_file(path: str, size: int = 4096) -> bytes | None:
             data += more
             size = len(data)
         return data
-    except OSError:
-        return None
     finally:
         os.close(fd)
 
@@ -64,7 +70,7 @@ def command_line(pid: int, limit: int = 120) -> str:
     text = data.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
     if not text:
         found = of(pid)
-        text = f"[{found[0].name}]" if found else "[gone]"
+        text = f"[{found[0].name}]" if found else GONE
     text = "".join(c if c.isprintable() else " " for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -113,6 +113,8 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
 def end(root: Process, number: int) -> list[int]:
     """Signal the whole tree, parents first, each only if it is still the one that was seen. Who was reached."""
     reached: list[int] = []
+    if stat.start_time(root.pid) != root.start:
+        return reached  # its number is another process's by now, and so is what is below it
     for process in [root, *descendants(root.pid)]:
         try:
             if signal_one(process, (number, signal.SIGCONT), direct=False):

@@ -7,7 +7,7 @@ import argparse
 from unhang.core.durations import human
 from unhang.faces.cli import common
 from unhang.jobs.handle import here
-from unhang.jobs.listing import list_jobs
+from unhang.jobs.listing import list_jobs, where_is
 from unhang.jobs.request import split_pairs
 from unhang.procs import clock
 
@@ -52,7 +52,7 @@ def _json(row: Row) -> dict[str, object]:
         "createdAt": row.created,
         "endedAt": row.ended,
         "exitCode": row.exit_code,
-    }
+    } | ({"where": where} if (where := where_is(here(), row)) else {})
 
 
 def _cells(row: Row) -> list[str]:
@@ -61,4 +61,6 @@ def _cells(row: Row) -> list[str]:
     ended = clock.parse(row.ended) if row.ended else now
     code = f" ({row.exit_code})" if row.exit_code else ""
     age, took = human(max(0.0, now - created)), human(max(0.0, ended - created))
-    return [row.id, row.status + code, row.phase, age, took, common.shorten(row.command, 80)]
+    where = where_is(here(), row)
+    command = common.shorten(row.command, 80) + (f"  (on {where})" if where else "")
+    return [row.id, row.status + code, row.phase, age, took, command]

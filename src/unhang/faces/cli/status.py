@@ -35,6 +35,8 @@ def main(args: argparse.Namespace) -> int:
         ("took", human((status["durationMs"] or 0) / 1000)),
         ("limits", _limits(status["limits"])),
     ]
+    if status.get("where"):
+        lines.append(("where", status["where"]))
     if status["needsInput"]:
         lines.append(("waits for", f"input: {status['needsInput']['prompt']!r}"))
     if status["diagnosis"] and status["status"] != "success":

@@ -47,6 +47,8 @@ class Talk:
             if error.get("survivors"):
                 pids = ", ".join(f"{p['pid']} ({p.get('command', '?')})" for p in error["survivors"])
                 self.line(f"still running, in spite of SIGKILL: {pids}", "31")
+            elif error.get("unseen"):
+                self.line("something of it may still run; what it printed is kept", "31")
             else:
                 self.line("nothing of it is left running; what it printed is kept", "32")
             for hint in last.get("suggestions") or []:

@@ -1,0 +1,135 @@
+"""Bytes from outside, of every kind: each request is answered in one line, nothing grows, nothing ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.harness import read_line
+from tests.jobs.harness import STILL, Jobs, actor, check_log
+from tests.jobs.test_desk import Served
+from unhang.keeper import control, desk
+from unhang.keeper.streams import InputStream
+from unhang.procs import clock, stat
+from unhang.testing.liveness import PATIENCE, RollCall
+
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.sampled_from([0, -1, 10**400, 1e308, float("nan"), float("inf"), "\ud800", "====", "QUJD", "\x1b[2J\n", "a" * 9999]),
+    st.floats(),
+    st.text(max_size=40),
+    st.recursive(st.none() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9),
+)  # fmt: skip
+# ruff: noqa: E501
+DO = st.sampled_from(["cancel", "extend", "send", "resize", "terminal", "ping", ""]) | ODD
+KEYS = st.sampled_from(["by", "force", "idle", "hard", "data", "eof", "rows", "columns", "offered", "do"])
+REQUESTS = st.builds(lambda do, rest: {"do": do} | rest, DO, st.dictionaries(KEYS, ODD, max_size=5))
+LINES = st.one_of(
+    st.binary(max_size=300).map(lambda line: line.replace(b"\n", b"")),
+    REQUESTS.map(lambda request: json.dumps(request).encode()),
+    st.sampled_from([b"[" * 5000, b'{"do":' * 5000, b'{"do":"ping","a":' + b"9" * 6000 + b"}", b"\xff\xfe{\0}\0"]),
+)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """With an input and a terminal, so that every request reaches what it is about."""
+    served = Served()
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    served.into = InputStream(writes, terminal=True)  # its end of file is a character: it stays open
+    master, slave = pty.openpty()
+    served.master = master
+    yield served
+    for fd in (reads, writes, master, slave):
+        os.close(fd)
+
+
+@given(line=LINES)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None:
+    answer = control.answer(line, lambda request: desk._handle(request, served))
+    assert isinstance(answer["ok"], bool)
+    assert answer["ok"] or answer["error"]
+    assert b"\n" not in json.dumps(answer).encode()
+    for by, _ in served.stopped:
+        assert by.isprintable()
+        assert by
+
+
+@given(pieces=st.lists(st.binary(max_size=200) | LINES.map(lambda line: line + b"\n"), max_size=12))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: list[bytes]) -> None:
+    ours, theirs = socket.socketpair()
+    client = control.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
+    with ours:
+        for piece in pieces:
+            if piece:
+                ours.sendall(piece)
+            client.read(lambda request: desk._handle(request, served))
+        while client.behind or b"\n" in client._in:
+            client.read(lambda request: desk._handle(request, served))
+        ours.setblocking(False)
+        answers = b""
+        try:
+            while True:
+                answers += ours.recv(1 << 20)
+        except BlockingIOError:
+            pass
+        assert answers.count(b"\n") == b"".join(pieces).count(b"\n")
+        assert all("ok" in json.loads(answer) for answer in answers.splitlines())
+        assert client.open
+        client.close()
+
+
+def test_a_request_of_brackets_is_refused_before_it_becomes_memory(served: Served) -> None:
+    line = b'{"do":"ping","a":[' + b"{}," * 600_000 + b"{}]}"
+    answer = control.answer(line, lambda request: desk._handle(request, served))
+    assert (answer["ok"], "parts" in answer["error"]) == (False, True)
+
+
+def test_whatever_a_request_brings_about_the_keeper_is_not_ended_by_it() -> None:
+    def fails(_request: dict[str, Any]) -> dict[str, Any]:
+        raise RuntimeError("one\ntwo")
+
+    assert control.answer(b'{"do":"ping"}', fails) == {"ok": False, "error": "one two"}
+
+
+def test_a_real_keeper_lives_through_it_and_does_not_grow(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--pty", "--", *actor("obedient", roll.path))
+    leader = roll.wait_for("leader")
+    keeper = int(job.spec["keeper"]["pid"])
+    folder = os.open(job.place.path, os.O_RDONLY)
+    heavy = [b"\n" * 20_000, b"[" * 1_000_000, b'{"do":"send","data":"' + b"QUFB" * 400_000 + b'"}', b"x" * (3 << 20)]
+    odd: list[bytes] = [
+        b'{"do":"resize","rows":%s,"columns":80}' % n for n in (b"1e999", b"NaN", b'"9"', b"null", b"-1")
+    ]
+    for said in [*heavy, *odd] * 4:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(PATIENCE)
+            line.connect(f"/proc/self/fd/{folder}/control")
+            try:
+                line.sendall(said + b"\n")
+                answer = json.loads(read_line(line.fileno()))
+                assert answer["ok"] is False
+                assert answer["error"]
+            except (BrokenPipeError, ConnectionResetError):
+                assert len(said) > control.MAX_REQUEST
+    os.close(folder)
+    status = (stat.read_file(f"/proc/{keeper}/status") or b"").decode()
+    [resident] = [int(each.split()[1]) for each in status.splitlines() if each.startswith("VmRSS")]
+    assert resident < 64 << 10
+    assert leader.is_alive()
+    assert job.ping()["ok"] is True
+    job.cancel()
+    assert check_log(job.place)[-1]["phase"] == "cancelled"
