@@ -114,8 +114,19 @@ def _keepers() -> tuple[bool, str]:
     answers, silent = check_keepers(here())
     if not silent:
         return True, f"{answers} keepers answer"
-    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (" …" if len(silent) > _MOST_NAMED else "")
+    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
+        " …" if len(silent) > _MOST_NAMED else ""
+    )
     return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
+
+
+def _watcher() -> tuple[bool, str]:
+    from unhang.watch import lock
+
+    who = lock.holder(here())
+    if who is None:
+        return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
+    return who["state"] == lock.WATCHING, lock.described(who)
 
 
 _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
@@ -128,4 +139,5 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("claude", _claude),
     ("records", _records),
     ("keepers", _keepers),
+    ("watcher", _watcher),
 )
