@@ -118,8 +118,8 @@ class Attempts:
         if spec.kind != AGENT or spec.pty:
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
         reads, writes = os.pipe()
-        # as high as can be: the number that the job gets must not be one that is still to be handed out
-        low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, 64)
+        # above the number that the job gets, which must not be one that is still to be handed out
+        low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)
         env[VARIABLE] = str(DESCRIPTOR)

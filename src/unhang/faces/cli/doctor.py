@@ -120,6 +120,15 @@ def _keepers() -> tuple[bool, str]:
     return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
 
 
+def _watcher() -> tuple[bool, str]:
+    from unhang.watch import lock
+
+    who = lock.holder(here())
+    if who is None:
+        return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
+    return who["state"] == lock.WATCHING, lock.described(who)
+
+
 _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("system", _system),
     ("state", _state),
@@ -130,4 +139,5 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("claude", _claude),
     ("records", _records),
     ("keepers", _keepers),
+    ("watcher", _watcher),
 )
