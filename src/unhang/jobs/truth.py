@@ -14,7 +14,7 @@ import signal
 from unhang.core import events as ev
 from unhang.errors import UnhangError
 from unhang.procs import clock, markers, stat
-from unhang.store import files, find, reader
+from unhang.store import find, reader, records
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
@@ -57,7 +57,7 @@ def stop_keeper(place: JobDir) -> bool:
     from unhang.procs.base import Process
     from unhang.procs.linux import signal_one
 
-    keeper = (files.read_json(place.job) or {}).get("keeper") or {}
+    keeper = (records.job(place) or {}).get("keeper") or {}
     process = Process(int(keeper.get("pid", 0)), str(keeper.get("start")), 0, "", "")
     return keeper.get("boot") == stat.boot_id() and signal_one(process, (signal.SIGTERM,), direct=False)
 
@@ -69,7 +69,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     """
     if has_ended(place):
         return True
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return _settle_unborn(place, birth)
     if keeper_lives(job):
@@ -115,7 +115,7 @@ def _settle_nested(place: JobDir) -> None:
     """Jobs started inside it: the sweep has ended their keepers with it, but not what has only *their* marks."""
     for job_id in find.all_ids(place.home):
         inner = JobDir(place.home, job_id)
-        keeper = (files.read_json(inner.job) or {}).get("keeper") or {}
+        keeper = (records.job(inner) or {}).get("keeper") or {}
         if place.id not in str(keeper.get("parents", "")).split(":") or has_ended(inner):
             continue
         try:

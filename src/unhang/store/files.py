@@ -39,7 +39,7 @@ def read_json(path: str) -> dict[str, Any] | None:
     with open(fd, "rb") as file:
         try:
             value = json.loads(file.read())
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     return value if isinstance(value, dict) else None
 
