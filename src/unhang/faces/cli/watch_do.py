@@ -186,11 +186,11 @@ def _status(args: argparse.Namespace) -> int:
         installed = service.installed(home)
         common.print_json({"running": who is not None, "watcher": who, "installed": installed, "sessions": views})
         return 0
-    print(f"a watcher runs (pid {who.get('pid', '?')})" if who is not None else "no watcher runs: unhang watch")
+    runs = f"a watcher runs (pid {who.get('pid', '?')})" if who is not None else "no watcher runs: unhang watch"
+    common.print_line(runs)
     installed = service.installed(home)
-    print(
-        f"installed: {installed['how']} ({installed['path']})" if installed else "installed: no (unhang watch install)"
-    )
+    how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
+    common.print_line(f"installed: {how}")
     for view in views:
         common.print_line(_line(view))
     return 0
