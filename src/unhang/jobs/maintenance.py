@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from unhang.procs import clock
+from unhang.store import home as homes
 
 EVERY = 3600.0
 _STAMP = "maintained"
@@ -26,7 +27,7 @@ def due(home: str) -> bool:
 
 def _touch(stamp: str) -> None:
     try:
-        os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        os.close(homes.open_private(stamp, os.O_WRONLY))
         os.utime(stamp)
     except OSError:
         pass

@@ -38,6 +38,7 @@ def listen(folder: str, name: str) -> socket | None:
     server = socket(AF_UNIX, SOCK_STREAM)
     try:
         server.bind(short_path(fd, name))
+        os.chmod(short_path(fd, name), 0o600)  # whatever the umask says
         server.listen(_BACKLOG)
         server.setblocking(False)
         return server

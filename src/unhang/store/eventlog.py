@@ -15,6 +15,7 @@ import errno
 import os
 
 from unhang.core import events as ev
+from unhang.store.home import open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class EventLog:
         self._stamp = stamp
         self._allocate = allocate
         self._allocated: float = 0
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._fd = os.open(path, flags, 0o600)
+        self._fd = open_private(path, os.O_WRONLY | os.O_APPEND)
         self._size = os.fstat(self._fd).st_size
         if not self._has_room(0, last=False):
             self.close()

@@ -6,6 +6,7 @@ import json
 import os
 
 from unhang.errors import StateError
+from unhang.store.home import open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def write_json(path: str, value: dict[str, Any]) -> None:
     """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive."""
     temporary = f"{path}.new"
     data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
     try:
         while data:
             data = data[os.write(fd, data) :]

@@ -65,6 +65,7 @@ def create(home: str) -> JobDir:
         place = JobDir(home, new_id())
         try:
             os.mkdir(place.path, 0o700)
+            os.chmod(place.path, 0o700)  # a umask may have taken bits of our own away
             return place
         except FileExistsError:
             continue

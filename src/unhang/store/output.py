@@ -18,6 +18,7 @@ import stat as modes
 
 from unhang.core.record import Record
 from unhang.errors import StateError
+from unhang.store.home import open_private
 
 BUDGET = 8 << 20
 TAIL = 64 << 10
@@ -48,7 +49,7 @@ class OutputStore:
         self._recent: list[bytes] = []
         self._recent_size = 0
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._fd = open_private(path, os.O_WRONLY | os.O_TRUNC)
         except OSError:
             pass  # no room even for a name: the ring may have more luck later
 
@@ -135,7 +136,7 @@ class _Ring:
         if self.used or position < self._retry_at:
             return False
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fd = open_private(self._path, os.O_RDWR | os.O_TRUNC)
         except OSError:
             self._retry_at = position + _RETRY
             return False
@@ -223,7 +224,7 @@ def join(path: str) -> None:
 def _join(path: str, parts: list[Piece], total: int | None) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:
-        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        out = open_private(path, os.O_WRONLY | os.O_APPEND)
     except OSError:
         return
     size = os.fstat(out).st_size

@@ -91,7 +91,7 @@ class SessionLog:
         """The file, ours alone. Opened again if it was removed (`unhang gc`) while we waited."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fd = homes.open_private(self.path, os.O_RDWR | os.O_APPEND)
             try:
                 while not _locks(fd):
                     if time.monotonic() > deadline:

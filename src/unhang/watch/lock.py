@@ -30,7 +30,7 @@ class Lock:
         """False: somebody else has it. With `wait` that is waited out."""
         homes.make(self._home)
         homes.make(folder(self._home))
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = homes.open_private(self.path, os.O_RDWR)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:

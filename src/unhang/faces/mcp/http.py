@@ -89,7 +89,7 @@ def token_of(path: str | None) -> tuple[str, str]:
         homes.ensure(home)
         path = os.path.join(home, TOKEN_FILE)
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = homes.open_private(path, os.O_WRONLY | os.O_EXCL)
     except FileExistsError:
         return _read_token(path), path
     except OSError as error:
