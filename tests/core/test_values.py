@@ -19,7 +19,7 @@ from unhang.core.result import Printed, build
 from unhang.core.spec import JobSpec, command_line, job_record
 
 SPEC = JobSpec(["make", "-j8"], None, "/src", Limits(), {"idleMs": {"value": 5000, "source": "default"}})
-KEEPER = {"pid": 4, "start": "9", "guard": 3, "guardStart": "8", "boot": "b", "tag": (1 << 64) - 77, "parents": "", "nested": False}
+KEEPER = {"pid": 4, "start": "9", "guard": 3, "guardStart": "8", "boot": "b", "tag": (1 << 63) - 77, "parents": "", "nested": False}
 JOB = SPEC.to_json() | {"v": 1, "id": "abc", "createdAt": "2026-01-02T03:04:05.678Z", "keeper": KEEPER}
 DIAGNOSIS = {
     "state": "hung",
@@ -99,6 +99,11 @@ def test_whatever_a_job_record_holds_has_our_types(value: Any) -> None:
     assert all(isinstance(word, str) for word in job.get("argv") or [])
     assert all(isinstance(text, str) for pair in (job.get("labels") or {}).items() for text in pair)
     values.dump(job).encode()
+
+
+@pytest.mark.parametrize("tag", ["unlimited", "-", "", 0, -1, 1 << 63, 1 << 64, True, None, 7.0])
+def test_nothing_but_the_number_of_a_job_is_looked_for_in_a_sweep(tag: Any) -> None:
+    assert not (job_record({"keeper": {"tag": tag}})["keeper"].get("tag"))
 
 
 @settings(max_examples=300, deadline=None)

@@ -63,8 +63,9 @@ def _argv(value: Any) -> list[str] | None:
 
 
 def _tag(value: Any) -> int | None:
-    """A resource limit's number, of 64 bits."""
-    return values.whole(value, 0, (1 << 64) - 1)
+    """The number by which a sweep finds the processes of a job to end them: anything but a number of a job's (say,
+    the word that the kernel has for a process without one) would find all processes of this user."""
+    return values.whole(value, 1, (1 << 63) - 1)
 
 
 # what the rest of the code relies on in job.json, whoever wrote it

@@ -13,9 +13,10 @@ from unhang.core.policy import learn
 from unhang.core.policy.key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
 from unhang.jobs import listing
+from unhang.procs import clock
 from unhang.store import find, profiles, records
 from unhang.store.history import History, Run
-from unhang.store.index import Index
+from unhang.store.index import listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy
+    from unhang.core.retention import Keep
     from unhang.store.index import Row
 
 
@@ -33,8 +35,7 @@ def catch_up(home: str) -> None:
     ids = find.all_ids(home)
     if not ids:
         return
-    with Index(listing.index_path(home)) as index:
-        ended = index.refresh(ids, lambda job: listing.row_of(JobDir(home, job)))
+    _, ended = listed(listing.index_path(home), ids, lambda job: listing.row_of(JobDir(home, job)), running_only=True)
     remember(home, ended)
 
 
@@ -48,6 +49,15 @@ def remember(home: str, ended: list[Row]) -> None:
         profile = history.profile(command, directory)
         if profile is not None:
             profiles.write(home, command, directory, profile)
+
+
+def forget(home: str, keep: Keep, now: float | None = None) -> int:
+    """Let old runs go; how many. `now`: see listing.collect."""
+    if keep.history is None:
+        return 0
+    before = (clock.wall() if now is None else now) - keep.history
+    profiles.forget(home, before)
+    return History(listing.index_path(home)).forget(before)
 
 
 def run_of(place: JobDir) -> Run | None:

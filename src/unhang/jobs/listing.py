@@ -10,12 +10,13 @@ from unhang.core.spec import command_line
 from unhang.errors import StateError
 from unhang.jobs import truth
 from unhang.jobs.gather import view_of
-from unhang.procs import clock
+from unhang.procs import clock, stat
 from unhang.store import files, find, records
 from unhang.store import home as homes
 from unhang.store.index import Row, listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
+from unhang.store.removal import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,15 +103,40 @@ def folder_size(path: str) -> int:
     return total
 
 
-def collect(home: str, keep: Keep) -> list[str]:
-    """Let old jobs go; the ids of those."""
-    rows = [row for row in list_jobs(home) if row.final and row.ended]
-    offered = [retention.Ended(row.id, clock.parse(row.ended or ""), row.bytes) for row in rows]
-    removed = [job for job in retention.choose(offered, keep, clock.wall()) if remove(JobDir(home, job))]
+def collect(home: str, keep: Keep, now: float | None = None) -> list[str]:
+    """Let old jobs go; the ids of those. `now`: the time by which ages are counted, if not by the wall clock."""
+    clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+    now = clocks.wall if now is None else now
+    rows = [row for row in list_jobs(home) if row.final]
+    offered = [_offered(home, row, keep, clocks, now) for row in rows]
+    removed = [job for job in retention.choose(offered, keep, now) if remove(JobDir(home, job))]
     if removed:
         listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
     _finish_removals(home)
     return removed
+
+
+def _offered(home: str, row: Row, keep: Keep, clocks: retention.Clocks, now: float) -> retention.Ended:
+    """Its record is only read where the wall clock alone would have it go."""
+    place = JobDir(home, row.id)
+    ended = values.moment(row.ended)
+    ended = _changed(place.events, now) if ended is None else ended  # no time that can be read: when it was written
+    # a number that alone would make all others go is looked up again: the index is only a cache
+    size = row.bytes if keep.bytes is None or row.bytes <= keep.bytes else folder_size(place.path)
+    if keep.age is None or now - ended <= keep.age:
+        return retention.Ended(row.id, ended, size)
+    keeper = (records.job(place) or {}).get("keeper") or {}
+    last = last_event(place.events) or {}
+    took = (values.number(last.get("totalMs")) or values.number(last.get("durationMs")) or 0) / 1000
+    most = retention.most_of(clocks, keeper.get("boot"), keeper.get("start"), os.sysconf("SC_CLK_TCK"), took)
+    return retention.Ended(row.id, ended, size, most)
+
+
+def _changed(path: str, otherwise: float) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
 
 
 def remove(place: JobDir) -> bool:
@@ -122,18 +148,8 @@ def remove(place: JobDir) -> bool:
         os.rename(place.path, place.path + _GONE)
     except OSError:
         return False
-    _delete(place.path + _GONE)
+    remove_tree(place.path + _GONE)
     return True
-
-
-def _delete(folder: str) -> None:
-    """A flat directory of ours, so nothing is followed anywhere."""
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except OSError:
-        pass  # the next time
 
 
 def _finish_removals(home: str) -> None:
@@ -144,5 +160,5 @@ def _finish_removals(home: str) -> None:
     except OSError:
         return
     for name in names:
-        if name.endswith(_GONE) and not os.path.islink(os.path.join(folder, name)):
-            _delete(os.path.join(folder, name))
+        if name.endswith(_GONE):  # a link is not followed
+            remove_tree(os.path.join(folder, name))

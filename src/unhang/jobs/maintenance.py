@@ -21,7 +21,7 @@ def due(home: str) -> bool:
         return False
     if 0 <= age < EVERY:
         return False
-    _touch(stamp)
+    _touch(stamp)  # also one from the future: the clock was set back
     return True
 
 
@@ -57,12 +57,23 @@ def in_a_thread(home: str) -> None:
 
 
 def _collect(home: str) -> None:
-    from unhang.core.retention import Keep
-    from unhang.jobs import sessions
-    from unhang.jobs.listing import collect
+    """One round. A clock that was set forward makes nothing old: within a boot, time is what passes since the boot.
+    After a new boot nothing can be told yet, so the first round lets nothing go by its age."""
+    from unhang.core import retention
+    from unhang.jobs import learning, listing, sessions
+    from unhang.procs import stat
+    from unhang.store import files
 
     try:
-        collect(home, Keep())
-        sessions.collect(home, Keep())
+        path = os.path.join(home, _STAMP)
+        clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+        stamp, keep = retention.from_json(files.read_json(path)), retention.Keep()
+        if stamp is None or stamp.boot != clocks.boot:
+            stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)
+            files.write_json(path, retention.to_json(stamp))
+        now = retention.steady(clocks, stamp)
+        listing.collect(home, keep, now)
+        sessions.collect(home, keep, now)
+        learning.forget(home, keep, now)
     except Exception:  # housekeeping may fail; the next hour comes
         pass

@@ -146,6 +146,19 @@ class History:
                     db.execute("DELETE FROM history_runs WHERE id <= ?", (number - KEPT,))
                     db.execute("DELETE FROM history_commands WHERE last_id <= ?", (number - KEPT,))
 
+    def forget(self, before: float) -> int:
+        """Every run that was started before that time, and each command that was not run since; the number of runs."""
+        if not os.path.exists(self.path):
+            return 0
+        with self._writing() as db:
+            gone = db.execute("DELETE FROM history_runs WHERE started_at < ?", (before,)).rowcount
+            db.execute("DELETE FROM history_commands WHERE last_at < ?", (before,))
+        if gone:
+            with self._reading() as db_:
+                if db_ is not None:
+                    db_.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was overwritten is not in the log either
+        return gone
+
     # -- reading
 
     def profile(self, command: str, directory: str, quantile: float = 0.95) -> Profile | None:

@@ -34,3 +34,15 @@ def read(home: str, command: str, directory: str) -> Profile | None:
         return Profile(**{name: found[name] for name in Profile.__match_args__ if found[name] is not None})
     except (KeyError, AttributeError):
         return None
+
+
+def forget(home: str, before: float) -> None:
+    """Those that were last written before that time."""
+    folder = os.path.join(home, FOLDER)
+    try:
+        with os.scandir(folder) as entries:
+            old = [entry.path for entry in entries if entry.stat(follow_symlinks=False).st_mtime < before]
+        for path in old:
+            os.unlink(path)
+    except OSError:
+        pass  # none there, or the next time
