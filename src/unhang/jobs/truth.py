@@ -16,7 +16,7 @@ from unhang.core import events as ev
 from unhang.errors import ControlError, UnhangError
 from unhang.procs import clock, markers, stat, vantage
 from unhang.procs.base import Process
-from unhang.store import claim, files, find, reader
+from unhang.store import claim, find, reader, records
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
@@ -55,7 +55,7 @@ def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
 
 def whereabouts(place: JobDir) -> str:
     """Where a job runs that has not ended and cannot be judged from here; "": here."""
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return ""
     sight = sight_of(job)
@@ -102,7 +102,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     """
     if has_ended(place):
         return True
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return _settle_unborn(place, birth)
     sight = sight_of(job)
@@ -164,7 +164,7 @@ def _settle_nested(place: JobDir) -> None:
     """Jobs started inside it end with it, as their own records say; their keepers no longer carry its tag."""
     for job_id in find.all_ids(place.home):
         inner = JobDir(place.home, job_id)
-        job = files.read_json(inner.job)
+        job = records.job(inner)
         keeper = keeper_of(job)
         if place.id not in str(keeper.get("parents", "")).split(":") or has_ended(inner):
             continue
@@ -196,7 +196,7 @@ def _signal(process: Process, number: int) -> bool:
 
 def stop_keeper(place: JobDir) -> bool:
     """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
-    job = files.read_json(place.job)
+    job = records.job(place)
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and sight_of(job).kind == vantage.HERE and _signal(process, signal.SIGTERM)
 
@@ -211,7 +211,7 @@ def end_without_keeper(place: JobDir) -> bool:
     where = whereabouts(place)
     if where:
         raise ControlError(f"job {place.id} runs elsewhere and does not answer ({where}): end it there")
-    keeper = keeper_of(files.read_json(place.job))
+    keeper = keeper_of(records.job(place))
     guard = process_named(keeper, "guard", "guardStart")
     # a guard that is stopped itself hears the request when it goes on
     if guard is not None and _signal(guard, signal.SIGUSR1) and _signal(guard, signal.SIGCONT) and _wait_for(guard):

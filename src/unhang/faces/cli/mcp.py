@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from unhang.core import framing
 from unhang.errors import UnhangError, UsageError
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
@@ -87,7 +88,7 @@ def _install(args: argparse.Namespace) -> int:
         print(f"{client.title} has it already: {path}")
     elif args.dry_run:
         print(f"would write {path}:")
-        print(after, end="" if after.endswith("\n") else "\n")
+        print(framing.harmless(after), end="" if after.endswith("\n") else "\n")
     else:
         backup = userfile.write(path, before, after)
         print(f"added to {client.title}: {path}" + (f" (before: {backup})" if backup else ""))

@@ -190,11 +190,10 @@ def _status(args: argparse.Namespace) -> int:
         running = who is not None and who["state"] == WATCHING
         common.print_json({"running": running, "watcher": who, "installed": installed, "sessions": views})
         return 0
-    print(described(who) if who is not None else "no watcher runs: unhang watch")
+    common.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
     installed = service.installed(home)
-    print(
-        f"installed: {installed['how']} ({installed['path']})" if installed else "installed: no (unhang watch install)"
-    )
+    how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
+    common.print_line(f"installed: {how}")
     for view in views:
         common.print_line(_line(view))
     return 0
