@@ -16,10 +16,10 @@ MakeMachine = Callable[..., Machine]
 def make_machine(tmp_path: Path) -> Iterator[MakeMachine]:
     made: list[Machine] = []
 
-    def make(*, cgroups: bool = False) -> Machine:
+    def make(*, cgroups: bool = False, slow_disk: bool = False) -> Machine:
         folder = tmp_path / f"machine-{len(made)}"
         folder.mkdir()
-        made.append(Machine(folder, cgroups=cgroups))
+        made.append(Machine(folder, cgroups=cgroups, slow_disk=slow_disk))
         return made[-1]
 
     yield make

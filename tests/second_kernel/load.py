@@ -23,8 +23,8 @@ if __name__ == "__main__":  # in the second kernel nothing is installed
 import unhang
 
 PRINTS = "n=0; while :; do n=$((n+1)); echo $n $(date +%s.%N); sleep 0.1; done"
-# more than the first file takes, so that the ring is in use
-FLOODS = "head -c 6000000 /dev/zero | tr '\\0' x; echo; " + PRINTS
+# More than the first file takes, so that the ring is in use.
+FLOODS = "seq 900000; " + PRINTS
 TERM_IS_IGNORED = "trap '' TERM; echo ready; while :; do sleep 1000; done"
 QUICKLY: dict[str, Any] = {"idle": 1.0, "warn": 0.5, "grace": 0.5, "stall": "off", "liveness": "output"}
 FOR_EVER: dict[str, Any] = {"idle": "off", "hard": "off", "stall": "off"}

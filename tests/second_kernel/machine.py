@@ -58,14 +58,14 @@ class Answer(NamedTuple):
 class Machine:
     """One disk, booted as often as one likes, once at a time."""
 
-    def __init__(self, folder: Path, *, cgroups: bool = False, memory: str = "256M") -> None:
+    def __init__(self, folder: Path, *, cgroups: bool = False, slow_disk: bool = False) -> None:
         need_second_kernel()
         compileall.compile_dir(str(SOURCE), quiet=1)  # it cannot write byte code itself, and would compile every time
         self.folder = folder
         self.boots = 0
         self.reports: list[str] = []  # lines of the second console since the last boot
-        self._memory = memory
         self._cgroups = cgroups
+        self._slow_disk = slow_disk
         self._disk = folder / "disk.img"
         self._dump = folder / "dump.img"
         self._process: subprocess.Popen[bytes] | None = None
@@ -119,8 +119,9 @@ class Machine:
         init.chmod(0o755)
         return [
             # names without a folder: a path may be longer than a socket's name can be, or have a colon in it
-            *(f"mem={self._memory}", "quiet", "uml_dir=.", f"umid=boot{self.boots}"),
-            *(f"ubd0={self._disk.name}", f"ubd1={self._dump.name}"),
+            *("mem=256M", "quiet", "uml_dir=.", f"umid=boot{self.boots}"),
+            # "s": every write goes to this machine's disk before the next one
+            *(f"ubd0{'s' if self._slow_disk else ''}={self._disk.name}", f"ubd1={self._dump.name}"),
             *("rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"),
             *("con=null", "con0=fd:0,fd:1", f"con1=fd:{commands},fd:{commands}", f"con2=fd:{reporting},fd:{reporting}"),
         ]

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.second_kernel.conftest import MakeMachine
-from tests.second_kernel.known import LATE, Known, check, load
+from tests.second_kernel.known import LATE, Known, check, check_counting, listed, load
 
 CUTS = 6
 
@@ -38,3 +38,18 @@ def test_what_was_said_before_a_power_cut_is_so_after_it(make_machine: MakeMachi
         known.hear(machine.reports, down_at)
     machine.boot()
     check(machine, known)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_flood_that_a_power_cut_ends_leaves_nothing_that_it_never_printed(make_machine: MakeMachine) -> None:
+    """The disk is slow, so that the flood rewrites its ring many times while that is on its way to the disk."""
+    machine = make_machine(slow_disk=True)
+    machine.boot()
+    for number in range(4):
+        job = machine.say("unhang start --idle off --hard off --stall off -- seq 1000000000").strip()
+        machine.listen(random.uniform(4, 7))
+        machine.cut_power()
+        machine.boot()
+        assert [row["phase"] for row in listed(machine)] == ["lost"] * (number + 1)
+        check_counting((machine.files(f"cut-{number}") / "jobs" / job / "stdout").read_text())

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The phase of a job that has not ended and cannot be judged from here.
 ELSEWHERE = "elsewhere"
+MACHINE_WENT_DOWN = "the machine went down"
 # How long a directory without a record may take to get one (a keeper that is just being born).
 BIRTH = 10.0
 # How long the guard may take to end the tree before a finder helps.
@@ -111,7 +112,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     if sight.kind == vantage.EARLIER_BOOT:
         if claim.is_claimed(place.events):  # by a living process, which only a machine of the same name can have
             return has_ended(place)
-        return _record_loss(place, "the machine went down")
+        return _record_loss(place, MACHINE_WENT_DOWN, cut=True)
     if keeper_lives(job) or _is_hidden(place, job):
         return has_ended(place)
     guard = process_named(keeper_of(job), "guard", "guardStart")
@@ -128,8 +129,8 @@ def _wait_for(process: Process) -> bool:
         return not wakeup.add_process(process.pid) or wakeup.wait(GUARD_PATIENCE)
 
 
-def _record_loss(place: JobDir, how: str) -> bool:
-    record_loss(place, [], how=how, stamp=clock.now)
+def _record_loss(place: JobDir, how: str, *, cut: bool = False) -> bool:
+    record_loss(place, [], how=how, stamp=clock.now, cut=cut)
     return True
 
 
@@ -143,7 +144,7 @@ def _settle_unborn(place: JobDir, birth: float) -> bool:
     if claim.is_claimed(place.events) or now - made < birth:
         return False
     if made < now - clock.monotonic():
-        return _record_loss(place, "the machine went down")
+        return _record_loss(place, MACHINE_WENT_DOWN, cut=True)
     started = any(event["type"] == ev.STARTED for event in reader.read_all(place.events))
     return _record_loss(place, "its record is gone" if started else "it was never started")
 

@@ -165,7 +165,7 @@ class Attempts:
         fields: dict[str, Any] = {"bytes": {s.name: s.store.total for s in self._outputs}, "stalled": loop.stalled}
         unstored = sum(stream.store.unstored for stream in self._outputs)
         for stream in self._outputs:
-            stream.store.finish()
+            stream.store.finish(durable=not self._launch.spec.foreground)
         if unstored:
             fields["unstoredBytes"] = unstored
         if end.phase == "timed_out":

@@ -55,20 +55,21 @@ class Durability:
                 files.sync_path(path)
             self._named = True
 
-    def later(self, paths: list[str], now: float) -> None:
-        """Sync the events and these files of output behind the keeper's back; one sync at a time."""
+    def later(self, sync_output: list[Callable[[], None]], now: float) -> None:
+        """Sync the events and the output behind the keeper's back; one sync at a time."""
         if self._syncing:  # a slow disk: try again when it has got on
             self._events_since = self._output_since = now
             return
         self._events_since = self._output_since = None
         self._syncing = True
         try:
-            _thread.start_new_thread(self._sync, ([self._place.events, *paths],))
+            _thread.start_new_thread(self._sync, (sync_output,))
         except RuntimeError:  # no more threads for this user
-            self._sync([self._place.events, *paths])
+            self._sync(sync_output)
 
-    def _sync(self, paths: list[str]) -> None:
-        for path in paths:
-            files.sync_path(path)
+    def _sync(self, sync_output: list[Callable[[], None]]) -> None:
+        files.sync_path(self._place.events)
+        for sync in sync_output:
+            sync()
         self._sync_names()
         self._syncing = False

@@ -1,18 +1,25 @@
 """What a job printed, bounded on disk whatever the volume: the first part and the last part are both kept.
 
 While the job runs, `stdout` holds the first bytes (half of the budget) and `stdout.tail` the last ones, as a ring: a
-page with two numbers (the stream position of the ring's first byte, and of the end), then the ring. It is overwritten
-in place, which costs a flood less than a pipe does. When the job has ended, the ring is unrolled behind the first
-part, with a line between that says how much is left out, and one plain file remains.
+page with three numbers (the stream position of the ring's first byte, of the end, and of what is safe), then the ring.
+It is overwritten in place, which costs a flood less than a pipe does. When the job has ended, the ring is unrolled
+behind the first part, with a line between that says how much is left out, and one plain file remains.
 
-The numbers are written after the bytes. A reader who comes in between, or after a crash in between, could take new
-bytes for the oldest ones; so a quarter of the ring, the part that may be being overwritten, is never read from.
+The first two numbers are written after the bytes. A reader who comes in between, or after a crash of the writer in
+between, could take new bytes for the oldest ones; so a quarter of the ring, the part that may be being overwritten, is
+never read from.
+
+A power cut is another matter: the kernel brings the pages of a file to the disk in whatever order, and a flood rewrites
+the ring many times while it does. What a cut leaves would then be a mixture that the job has never printed. So the
+third number says up to which position the ring was brought to the disk whole, and is taken back (durably, before the
+bytes) when a flood goes on to overwrite more than that quarter. After a cut, only what is safe is read.
 
 A disk that is full costs bytes, not the job: what could not be stored is counted and named.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import stat as modes
 
@@ -81,13 +88,19 @@ class OutputStore:
             os.close(self._fd)
             self._fd = -1
 
-    def paths(self) -> list[str]:
-        """The files that hold what was printed so far, for whichever process is to sync them."""
-        return [self._path, ring_path(self._path)] if self._ring.used else [self._path]
+    def sync(self) -> None:
+        """What was printed so far would survive a power cut when this returns; for a thread beside the writer's."""
+        files.sync_path(self._path)  # first: while the ring is safe, what stands before it is
+        if self._ring.used:
+            self._ring.sync()
 
     def _remember(self, data: memoryview) -> None:
-        self._recent.append(bytes(data[-TAIL:]))
-        self._recent_size += len(self._recent[-1])
+        if len(data) >= TAIL:  # a flood: what came before it does not matter, and joining would copy it again
+            self._recent = [bytes(data[-TAIL:])]
+            self._recent_size = TAIL
+            return
+        self._recent.append(bytes(data))
+        self._recent_size += len(data)
         if self._recent_size > 2 * TAIL or len(self._recent) > 256:
             joined = b"".join(self._recent)[-TAIL:]
             self._recent = [joined]
@@ -96,13 +109,13 @@ class OutputStore:
     def tail(self, size: int = TAIL) -> bytes:
         return b"".join(self._recent)[-size:]
 
-    def finish(self) -> None:
-        """One plain file from the two parts."""
+    def finish(self, *, durable: bool = False) -> None:
+        """One plain file from the two parts. `durable`: a power cut must not take what the ring has kept so far."""
         self._close_head()
         if self._ring.used:
             self._ring.close()
             try:
-                _join(self._path, pieces(self._path, exact=True), self.total)
+                _join(self._path, pieces(self._path, exact=True), self.total, durable=durable)
             except StateError:
                 pass  # somebody put a link in its place: readers refuse it, and the end of the job must be recorded
 
@@ -115,6 +128,9 @@ class _Ring:
         self._fd = -1
         self._start = 0
         self._retry_at = 0
+        self._reach = 0  # no byte of a later position is in the ring or on its way there
+        self._safe = 0  # the lowest position that the disk may call safe; 0: it calls nothing so
+        self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by whoever syncs
 
     def write(self, data: memoryview, position: int) -> int:
         """The number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
@@ -126,7 +142,10 @@ class _Ring:
             part = data[: max(1, self._size // 4)]
             at = (position - self._start) % self._size
             part = part[: self._size - at]
+            self._reach = position + len(part)
             try:
+                if self._safe and self._reach - self._safe > self._size // 4:
+                    self._take_back()
                 done = os.pwrite(self._fd, part, _HEADER + at)
                 os.pwrite(self._fd, (position + done).to_bytes(_NUMBER, "little"), _NUMBER)
             except OSError:
@@ -155,6 +174,41 @@ class _Ring:
         self._fd, self._start, self.used = fd, position, True
         return True
 
+    def _take_back(self) -> None:
+        """Nothing is safe any more; on the disk before anything is overwritten that was."""
+        with self._lock:
+            os.pwrite(self._fd, bytes(_NUMBER), 2 * _NUMBER)
+            self._safe = 0
+        files.sync(self._fd)
+
+    def sync(self) -> None:
+        """Bring it to the disk, and say so there, unless it was overwritten too fast meanwhile."""
+        try:
+            fd = files.open_plain(self._path, os.O_RDWR)
+        except (OSError, StateError):
+            return  # joined and gone
+        try:
+            end = int.from_bytes(os.pread(fd, _NUMBER, _NUMBER), "little")
+            files.sync(fd)
+            if self._declare_safe(fd, end):
+                files.sync(fd)
+                self._safe = end  # the disk has forgotten what it held before
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+    def _declare_safe(self, fd: int, position: int) -> bool:
+        with self._lock:
+            before = self._safe
+            # First said, then looked: a writer does it the other way round, so one of the two sees the other.
+            self._safe = before or position
+            if self._reach - self._safe > self._size // 4:
+                self._safe = before
+                return False
+            os.pwrite(fd, position.to_bytes(_NUMBER, "little"), 2 * _NUMBER)
+            return True
+
     def close(self) -> None:
         os.close(self._fd)
         self._fd = -1
@@ -169,8 +223,11 @@ class Piece(Record):
     skip: int = 0
 
 
-def pieces(path: str, *, exact: bool = False) -> list[Piece]:
-    """What of a stream is on disk, in order. `exact`: nobody writes and nobody crashed, the whole ring counts."""
+def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
+    """What of a stream is on disk, in order.
+
+    `exact`: nobody writes and nobody crashed, the whole ring counts. `cut`: the machine went down under its writer.
+    """
     found: list[Piece] = []
     try:
         status = os.lstat(path)
@@ -182,15 +239,8 @@ def pieces(path: str, *, exact: bool = False) -> list[Piece]:
             raise StateError(f"refused: {path} is {what}")
         found.append(Piece(0, status.st_size, path))
     ring = ring_path(path)
-    try:
-        fd = files.open_plain(ring, os.O_RDONLY)
-    except (OSError, StateError):
-        return found
-    try:
-        header, size = os.pread(fd, 2 * _NUMBER, 0), os.fstat(fd).st_size - _HEADER
-    finally:
-        os.close(fd)
-    start, end = int.from_bytes(header[:_NUMBER], "little"), int.from_bytes(header[_NUMBER:], "little")
+    start, end, safe, size = _header(path)
+    end = safe if cut else end
     if size <= 0 or end <= start:
         return found
     kept = end - start
@@ -203,6 +253,20 @@ def pieces(path: str, *, exact: bool = False) -> list[Piece]:
     if kept > before_wrap:
         found.append(Piece(first + before_wrap, kept - before_wrap, ring, _HEADER))
     return found
+
+
+def _header(path: str) -> tuple[int, int, int, int]:
+    """The three numbers of a stream's ring, and its size (0: there is none)."""
+    try:
+        fd = files.open_plain(ring_path(path), os.O_RDONLY)
+    except (OSError, StateError):
+        return 0, 0, 0, 0
+    try:
+        header, size = os.pread(fd, 3 * _NUMBER, 0), os.fstat(fd).st_size - _HEADER
+    finally:
+        os.close(fd)
+    start, end, safe = (int.from_bytes(header[at : at + _NUMBER], "little") for at in range(0, 3 * _NUMBER, _NUMBER))
+    return start, end, safe, size
 
 
 def read_piece(piece: Piece, offset: int, count: int) -> bytes:
@@ -218,20 +282,30 @@ def read_piece(piece: Piece, offset: int, count: int) -> bytes:
         os.close(fd)
 
 
-def join(path: str) -> None:
-    """For recovery: one plain file from what a crash has left."""
-    parts = pieces(path)
-    if os.path.exists(ring_path(path)):
-        _join(path, parts, None)
+def join(path: str, *, cut: bool = False) -> int:
+    """For recovery: one plain file from what a crash has left (`cut`: of the machine). How much was printed, as far as
+    is known."""
+    parts = pieces(path, cut=cut)
+    printed = max((part.position + part.length for part in parts), default=0)
+    if not os.path.exists(ring_path(path)):
+        return printed
+    start, end, _, _ = _header(path)
+    if len(parts) == 1 and parts[0].length >= start:
+        printed = max(printed, end)  # that number is true, though nothing of the ring can be relied upon
+    _join(path, parts, printed, durable=True)
+    return printed
 
 
-def _join(path: str, parts: list[Piece], total: int | None) -> None:
+def _join(path: str, parts: list[Piece], total: int | None, *, durable: bool) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:
         out = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except (OSError, StateError):
         return
-    size = os.fstat(out).st_size
+    size, start = os.fstat(out).st_size, _header(path)[0]
+    if size > start > 0:  # a part of the ring stands there already: who did this before was interrupted
+        os.ftruncate(out, start)
+        size = start
     try:
         at = size
         for piece in parts:
@@ -242,12 +316,17 @@ def _join(path: str, parts: list[Piece], total: int | None) -> None:
             at = piece.position + piece.length
         if total is not None and total > at:
             _write_all(out, gap_line(total - at))
+        if durable:
+            files.sync(out)
     except OSError:
         os.ftruncate(out, size)
         return
     finally:
         os.close(out)
-    os.unlink(ring_path(path))
+    try:
+        os.unlink(ring_path(path))
+    except OSError:
+        pass  # the job has removed it: its folder is its own
 
 
 def _write_all(fd: int, data: bytes) -> None:

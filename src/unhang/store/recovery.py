@@ -62,11 +62,13 @@ def record_loss(
     how: str,
     stamp: Callable[[], str],
     sweep: Sweep | None = None,
+    cut: bool = False,
     patience: float = PATIENCE,
 ) -> bool:
     """Write the end that the keeper could not write, once, whichever process finds it first. False: there is one.
 
-    `sweep` ends what is left, in the process that then writes it down: under the same claim.
+    `sweep` ends what is left, in the process that then writes it down: under the same claim. `cut`: the whole machine
+    went down, so the files are as its disk was then.
     """
 
     def compose(events: list[ev.Event]) -> list[ev.Event]:
@@ -76,10 +78,12 @@ def record_loss(
         lost = outcome.lost(f"lost: {how}{what}", None, _pid(events), ended, survivors)
         return [ev.exited(lost.phase, lost.message, lost.fields)]
 
-    return record_end(place, compose, stamp=stamp, patience=patience)
+    return record_end(place, compose, stamp=stamp, cut=cut, patience=patience)
 
 
-def record_end(place: JobDir, compose: Compose, *, stamp: Callable[[], str], patience: float = PATIENCE) -> bool:
+def record_end(
+    place: JobDir, compose: Compose, *, stamp: Callable[[], str], cut: bool = False, patience: float = PATIENCE
+) -> bool:
     """Append what `compose` makes of the events so far, with the claim of the log in hand. False: there is an end.
 
     Raises Busy where the claim cannot be had in time: then another process is about to write the same.
@@ -89,7 +93,7 @@ def record_end(place: JobDir, compose: Compose, *, stamp: Callable[[], str], pat
         last = reader.last_event(place.events)
         if last is not None and last["type"] == ev.EXITED:
             return False
-        _record(place, compose, stamp)
+        _record(place, compose, stamp, cut)
     finally:
         os.close(log)
     return True
@@ -107,7 +111,7 @@ def _claimed(place: JobDir, patience: float) -> int:
     return fd
 
 
-def _record(place: JobDir, compose: Compose, stamp: Callable[[], str]) -> None:
+def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool) -> None:
     added = compose(reader.read_all(place.events))
     job = files.read_json(place.job)
     if job is not None:
@@ -119,7 +123,7 @@ def _record(place: JobDir, compose: Compose, stamp: Callable[[], str]) -> None:
         log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
     for event in added[:-1]:
         log.append(event)
-    written = log.append_last(added[-1] | {"bytes": _join_output(place)})
+    written = log.append_last(added[-1] | {"bytes": _join_output(place, cut)})
     log.close()
     files.sync_path(place.path)
     _forget(place)
@@ -132,14 +136,12 @@ def _pid(events: list[ev.Event]) -> int | None:
     return next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
 
 
-def _join_output(place: JobDir) -> dict[str, int]:
+def _join_output(place: JobDir, cut: bool) -> dict[str, int]:
     """How much each stream is known to have printed: more than the last event may have said."""
     printed: dict[str, int] = {}
     for stream in ("stdout", "stderr"):
         try:
-            parts = output.pieces(place.stream(stream))
-            printed[stream] = max((part.position + part.length for part in parts), default=0)
-            output.join(place.stream(stream))
+            printed[stream] = output.join(place.stream(stream), cut=cut)
         except (StateError, OSError):
             continue  # not ours, or no room: the two parts stay as they are
     return printed
