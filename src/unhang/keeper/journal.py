@@ -108,7 +108,12 @@ class Journal:
         """What was written some seconds ago is brought to the disk."""
         due = self._durability.due()
         if due is not None and now >= due:
-            self._durability.later([path for s in self._streams.values() for path in s.store.paths()], now)
+            self._durability.later([stream.store.sync for stream in self._streams.values()], now)
+
+    def sync_output(self) -> None:
+        """What the job has printed would survive a power cut when this returns."""
+        for stream in self._streams.values():
+            stream.store.sync()
 
     def record_last(self, event: ev.Event) -> None:
         for stream in list(self._pending.values()):

@@ -136,6 +136,8 @@ def keep(launch: Launch, ready: Ready) -> None:
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     desk.finish(place.control)
     journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
+    if not spec.foreground:
+        journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()
 
 
