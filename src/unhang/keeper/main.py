@@ -119,9 +119,18 @@ def keep(launch: Launch, ready: Ready) -> None:
 def _give_up(launch: Launch, why: str) -> None:
     if launch.owner is not None:
         launch.owner.sendall(json.dumps({"failed": why}).encode() + b"\n")
-    for name in os.listdir(launch.place.path):
-        os.unlink(f"{launch.place.path}/{name}")
-    os.rmdir(launch.place.path)
+    place = launch.place
+    # by name, and not by listing: there may be no descriptor left for that
+    for leave in (
+        (os.unlink, place.job),
+        (os.unlink, f"{place.job}.new"),
+        (os.unlink, place.events),
+        (os.rmdir, place.path),
+    ):
+        try:
+            leave[0](leave[1])
+        except OSError:
+            continue
 
 
 def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:
