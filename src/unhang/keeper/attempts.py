@@ -114,11 +114,11 @@ class Attempts:
         env |= self.heart.environment(spec.limits.idle)
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
-            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stdin = spawn.open_null()
         if spec.kind != AGENT or spec.pty:
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
-        reads, writes = os.pipe()
-        # above the number that the job gets, which must not be one that is still to be handed out
+        reads, writes = spawn.open_pipe()
+        # not the number that it has in the job: to become itself would leave it closed there
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)

@@ -145,12 +145,12 @@ def _tell_owner(launch: Launch, why: str) -> None:
 
 
 def _leave_no_trace(place: JobDir) -> None:
-    try:
-        for name in os.listdir(place.path):
-            os.unlink(f"{place.path}/{name}")
-        os.rmdir(place.path)
-    except OSError:
-        pass  # a disk that cannot be written to: a reader records the loss
+    """By name, and not by listing: there may be no descriptor left for that."""
+    for remove, path in ((os.unlink, place.job), (os.unlink, place.events), (os.rmdir, place.path)):
+        try:
+            remove(path)
+        except OSError:
+            continue  # a disk that cannot be written to: a reader records the loss
 
 
 def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:
