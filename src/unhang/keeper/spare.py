@@ -139,7 +139,7 @@ def _be_guard(line: socket) -> None:
             _refuse(line, error)
         finally:
             os._exit(status)
-    close_all_but({theirs.fileno(), board.fd})
+    close_all_but({theirs.fileno()})
     to_null(range(3))
     guards.guard(theirs, tree, keeper, board)
 
@@ -161,7 +161,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
     guard_line.close()
     if not job.spec.foreground:
         # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait
-        close_all_but(set(fds) | set(owner) | ready.signals.fds | {ready.board.fd})
+        close_all_but(set(fds) | set(owner) | ready.signals.fds)
         to_null(range(3))
     gc.enable()
     keepers.keep(job, ready)
