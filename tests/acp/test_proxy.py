@@ -18,7 +18,7 @@ from tests.engine.harness import wait_until
 from tests.jobs.harness import Jobs
 from unhang.acp.proxy import Direction
 from unhang.acp.proxy_ends import Sink
-from unhang.agents.acp_proxy_lines import Lines
+from unhang.agents.lines import Lines
 
 QUICK = ("--stall", "off", "--idle", "1", "--grace", "1")
 

@@ -92,7 +92,7 @@ def test_a_session_is_loaded_where_it_cannot_be_resumed(bench: Bench) -> None:
         ("old", ("--session", "x"), "stand-in cannot resume a session (it offers neither session/resume nor"),
         ("refuses", (), "the agent is not logged in (Authentication required): log in with it first"),
         ("strange", (), "the agent speaks version 99 of the protocol; unhang speaks 1"),
-        ("endless", (), "the agent sent a line of more than 64 MiB before it answered session/prompt"),
+        ("endless", (), "the agent sent a line of more than 256 MiB before it answered session/prompt"),
         ("quits", (), "stand-in ended while in a turn (exit code 7)"),
         ("", ("--model", "x"), "stand-in lets nobody choose a model"),
     ],

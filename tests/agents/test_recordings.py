@@ -10,7 +10,8 @@ import pytest
 from tests.agents import programs, recordings
 from unhang.agents.acp_turn import Session
 from unhang.agents.acp_turn_requests import request_of
-from unhang.agents.said import Said, dig
+from unhang.agents.fields import dig
+from unhang.agents.said import Said
 
 # How the last turn of each ended. None: it was ended before it said so.
 SCENARIOS: dict[str, str | None] = {

@@ -9,7 +9,8 @@ import pytest
 from tests.claude_run import recordings
 from unhang.agents.claude import Claude
 from unhang.agents.claude_report import report
-from unhang.agents.said import Said, dig
+from unhang.agents.fields import dig
+from unhang.agents.said import Said
 
 # How the last turn of each ended: is_error, terminal_reason.
 ENDINGS = {

@@ -11,7 +11,8 @@ from tests.codex import recordings
 from unhang.agents.codex import Codex
 from unhang.agents.codex_exec import Exec
 from unhang.agents.codex_requests import request_of
-from unhang.agents.said import Said, dig
+from unhang.agents.fields import dig
+from unhang.agents.said import Said
 
 # How the last turn of each ended: status, codexErrorInfo. None: it was ended before it said so.
 ENDINGS: dict[str, tuple[str, str] | None] = {

@@ -157,7 +157,7 @@ class Engine:
                 if entry is not None and entry[0].state not in "ZX":
                     found.add(int(name))
         for tag, job_id in tags.items():
-            found |= {process.pid for process in markers.find(job_id, tag)}
+            found |= {process.pid for process in markers.find(markers.Marks(job_id, tag, None))}
         return sorted(found)
 
     def close(self) -> None:

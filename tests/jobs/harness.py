@@ -41,9 +41,10 @@ def over(job: Job) -> Job:
 def left_of(place: JobDir) -> list[int]:
     """Every process with a mark of this job that lives on (its keeper may take a moment to go)."""
     tag = ((files.read_json(place.job) or {}).get("keeper") or {}).get("tag")
-    for process in markers.find(place.id, tag):
+    marks = markers.Marks(place.id, tag, None)
+    for process in markers.find(marks):
         Process(process.pid).wait_gone(10)
-    return [process.pid for process in markers.find(place.id, tag)]
+    return [process.pid for process in markers.find(marks)]
 
 
 def check_log(place: JobDir) -> list[dict[str, Any]]:

@@ -63,8 +63,8 @@ def test_a_job_whose_keeper_is_killed_after_any_event_is_recorded_as_what_it_is(
     running: list[tuple[int, subprocess.Popen[bytes], RollCall]] = []
     for number in range(1, _BOUNDARIES + 1):
         roll = jobs.roll()
-        env = jobs.env | {"UNHANG_FAULT": f"kill-{who}-after-event:{number}"}
-        running.append((number, jobs.popen("start", *_LIMITS, "--", *actor("env_cleared", roll.path), env=env), roll))
+        words = ("start", *_LIMITS, "--", *actor("env_cleared", roll.path))
+        running.append((number, jobs.popen_program(*actor("mortal", who, number, *words)), roll))
     phases: set[str] = set()
     for number, process, roll in running:
         with roll:
@@ -80,7 +80,7 @@ def test_a_job_whose_keeper_is_killed_after_any_event_is_recorded_as_what_it_is(
 def test_a_keeper_killed_right_after_a_record_was_seen_leaves_that_record_and_one_end(
     jobs: Jobs, roll: RollCall
 ) -> None:
-    """No fault point: a follower sees the event and kills."""
+    """No fault injected: a follower sees the event and kills."""
     job = jobs.begin(*_LIMITS, "--", *actor("double_fork", roll.path))
     keeper, _ = keeper_of(job.place)
     for event in job.watch():
@@ -166,10 +166,10 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
     assert keeper.wait_gone()
     looks = 0
 
-    def find(job_id: str, tag: int | None) -> list[Process]:
+    def find(marks: markers.Marks) -> list[Process]:
         nonlocal looks
         looks += 1
-        return [] if looks == 1 else real(job_id, tag)
+        return [] if looks == 1 else real(marks)
 
     real = markers.find
     monkeypatch.setattr(markers, "find", find)
@@ -206,7 +206,7 @@ def test_a_record_of_before_a_restart_of_the_machine_is_lost_and_nobody_with_its
     Path(old.job).write_text(json.dumps(record | {"id": old.id}))
     Path(old.events).write_bytes(Path(job.place.events).read_bytes())
     assert jobs.handle(old.id).status()["phase"] == "lost"
-    assert "restarted" in check_log(old)[-1]["message"]
+    assert check_log(old)[-1]["message"].startswith("lost: the machine went down")
     assert leader.is_alive()
     assert job.status()["status"] == "running"
 

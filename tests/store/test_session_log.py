@@ -154,7 +154,7 @@ def test_a_planted_link_is_refused(tmp_path: Path) -> None:
     os.unlink(stream.folder)
     os.mkdir(stream.folder, 0o700)
     os.symlink(elsewhere / "file", stream.path)
-    with pytest.raises(OSError):
+    with pytest.raises(StateError):
         stream.append(EVENT)
     assert list(elsewhere.iterdir()) == []
 

@@ -13,6 +13,7 @@ from unhang.acp.results import Completed, TimedOut
 from unhang.acp.terminal import Terminal
 from unhang.agents import acp_terminal as at
 from unhang.agents.acp_terminal import Refused, Request
+from unhang.agents.said import one_line
 from unhang.core.policy.model import Asked
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
@@ -31,6 +32,7 @@ _LIMITS = ("idle", "hard", "stall", "warn", "grace", "category", "liveness")
 _LONGEST_LABEL = 200
 # Files are read and jobs are started in these; nothing that waits for a command ever sits in one.
 _THREADS = 4
+_MOST_TERMINALS = 1000  # of one client, in all its sessions
 
 
 class Host:
@@ -74,7 +76,7 @@ class Host:
         if method == "terminal/create":
             return await self.create(at.request_of(params, self._output_limit))
         if method not in METHODS:
-            raise Refused(at.METHOD_NOT_FOUND, f"no such method: {method}")
+            raise Refused(at.METHOD_NOT_FOUND, f"no such method: {one_line(method, 80)}")
         session, terminal_id = at.name_of(params, "sessionId"), at.name_of(params, "terminalId")
         if method == "terminal/output":
             return await self.output(session, terminal_id)
@@ -121,7 +123,8 @@ class Host:
     def _found(self, session: str, terminal_id: str) -> Terminal:
         terminal = self._terminals.get(terminal_id)
         if terminal is None or terminal.session != session:
-            raise Refused(at.INVALID_PARAMS, f"no terminal {terminal_id!r} in this session: never made, or released")
+            name = one_line(terminal_id, 80)
+            raise Refused(at.INVALID_PARAMS, f"no terminal {name!r} in this session: never made, or released")
         return terminal
 
     def _let_go(self, terminal: Terminal) -> None:
@@ -138,6 +141,9 @@ class Host:
         running += sum(session == request.session for session in self._starting.values())
         if running >= self._max_running:
             raise Refused(at.INTERNAL_ERROR, f"{running} commands run in this session already")
+        self._forget_the_oldest()
+        if len(self._terminals) + len(self._starting) >= _MOST_TERMINALS:  # an agent may name any number of sessions
+            raise Refused(at.INTERNAL_ERROR, f"{_MOST_TERMINALS} commands run in the sessions of this client already")
         starting = asyncio.ensure_future(self._start(request))
         self._starting[starting] = request.session
         starting.add_done_callback(self._starting.pop)
@@ -153,6 +159,13 @@ class Host:
                         self._let_go(terminal)
                     await terminal.end("cancellation of its task")
             raise
+
+    def _forget_the_oldest(self) -> None:
+        """Terminals that have ended and that the agent never released."""
+        if len(self._terminals) + len(self._starting) >= _MOST_TERMINALS:
+            ended = next((t for t in self._terminals.values() if t.machine.exit is not None), None)
+            if ended is not None:
+                self._let_go(ended)
 
     async def _start(self, request: Request) -> Terminal:
         try:

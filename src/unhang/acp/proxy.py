@@ -10,7 +10,6 @@ when nothing is left to be read.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import time
@@ -18,9 +17,12 @@ from functools import partial
 
 from unhang.acp.proxy_back import Back, look_at
 from unhang.acp.proxy_ends import Sink
-from unhang.agents.acp_proxy import INITIALIZE, Conversation
-from unhang.agents.acp_proxy_lines import Lines
-from unhang.agents.acp_proxy_words import chunk_of, names_terminals, opens_or_closes, with_terminals
+from unhang.agents.acp_proxy import INITIALIZE, Conversation, Told
+from unhang.agents.acp_proxy_words import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
+from unhang.agents.fields import parsed as value_of
+from unhang.agents.fields import text_of
+from unhang.agents.lines import Lines
+from unhang.agents.said import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _CHUNK = 1 << 18
 _LATE = 2.0
 # An agent that never stops talking cannot put its judgement off for longer than this.
 _PATIENCE = 0.25
+_COMPLAINTS = 5
 
 
 class Direction:
@@ -93,6 +96,7 @@ class Proxy:
         self._end_at: float | None = None  # the editor has closed its side: the agent shall be gone by then
         self._told_of_its_death = False
         self._blocked_since: float | None = None
+        self._complaints = 0
 
     def _with_terminals(self, options: dict[str, Any]) -> TerminalDesk:
         from unhang.acp.proxy_desk import TerminalDesk
@@ -111,7 +115,8 @@ class Proxy:
             self._to_agent.forward(rest)
         self._to_agent.forward(b"".join(lines))
         for said in to_read:
-            self._conversation.editor_said(parsed(said) if isinstance(said, bytes) else said, now)
+            message = parsed(said) if isinstance(said, bytes) else said
+            self._surely(partial(self._conversation.editor_said, message, now))
 
     def _offering(self, message: Any, line: bytes) -> bytes:
         """With --terminals: the one line that is changed on its way, and the end of a session noticed."""
@@ -119,9 +124,8 @@ class Proxy:
             return line
         if message.get("method") == INITIALIZE and "id" in message:
             return with_terminals(message) or line
-        params = message.get("params")
-        if message.get("method") == "session/close" and isinstance(params, dict):
-            self._desk.end_session(str(params.get("sessionId", "")))
+        if message.get("method") == "session/close":
+            self._desk.end_session(text_of(message, "params", "sessionId"))
         return line
 
     def _agent_wrote(self, chunk: bytes, now: float) -> None:
@@ -138,7 +142,7 @@ class Proxy:
             message = parsed(line)
             if self._conversation.is_late(message):
                 continue
-            self._conversation.agent_said(message, now)
+            self._surely(partial(self._conversation.agent_said, message, now))
             if not self._is_for_us(message):
                 self._to_editor.forward(line)
 
@@ -149,7 +153,7 @@ class Proxy:
                 continue  # a few words more, from the same session and at the same time
             chunk = chunk_of(line)
             if chunk is None:
-                self._conversation.agent_said(parsed(line), now)
+                self._surely(partial(self._conversation.agent_said, parsed(line), now))
             else:
                 session, start = chunk
                 self._conversation.agent_spoke(session, now)
@@ -159,7 +163,7 @@ class Proxy:
         if self._desk is None or not isinstance(message, dict):
             return False
         method = message.get("method")
-        if not isinstance(method, str) or not method.startswith("terminal/") or "id" not in message:
+        if not isinstance(method, str) or not method.startswith("terminal/") or key_of(message.get("id")) is None:
             return False
         self._desk.ask(message["id"], method, message.get("params"))
         return True
@@ -168,14 +172,26 @@ class Proxy:
         self._conversation.answered_by_us(id, time.monotonic())
         self._to_agent.say(line)
 
+    def _surely(self, work: Callable[[], None]) -> bool:
+        """A message that our own clocks stumble over has gone through already, and the conversation goes on."""
+        try:
+            work()
+        except Exception as error:
+            self._complaints += 1
+            if self._complaints <= _COMPLAINTS:
+                what = one_line(f"{type(error).__name__}: {error}")
+                complain(f"unhang: a message could not be understood ({what}); it was passed on as it came")
+            return False
+        return True
+
     # --- the loop -------------------------------------------------------------------------------------------
 
     def run(self) -> dict[str, Any]:
         """Until the agent is gone and everything that it said has been passed on; the last event of its job."""
         while self._agent_open:
             self._turn()
-        while self._owned and self._owner.hear():
-            pass
+        if self._owned:
+            self._owner.listen_to_the_end()
         last = self._last_event()
         self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
         self._drain_to_editor()
@@ -295,12 +311,16 @@ class Proxy:
             self._owner.cancel("the end of its input")
         if self._blocked_since is not None:
             return
-        told = self._conversation.judge(now)
+        judged: list[Told] = []
+        if not self._surely(lambda: judged.append(self._conversation.judge(now))):
+            self._conversation.forget()  # what cannot be judged would be due again at once
+            return
+        told = judged[0]
         for line in told.agent:
             self._to_agent.say(line)
         for line in told.editor:
             self._to_editor.say(line)
-        for session in told.stalled:
+        for session in dict.fromkeys(told.stalled):
             look_at(self._launched.place.id, self._back, partial(self._stalled, session))
 
     def _stalled(self, session: str, why: str) -> None:
@@ -349,7 +369,12 @@ def parsed(line: bytes) -> Any:
     """None: not JSON, or the beginning of an over-long line; it goes through all the same."""
     if not line.endswith(b"\n"):
         return None
+    return value_of(line)
+
+
+def complain(text: str) -> None:
+    """On stderr, which an editor shows in its log of the agent."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        os.write(2, text.encode("utf-8", "replace") + b"\n")
+    except OSError:
+        pass  # nobody reads it

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unhang.agents.acp_proxy_words import line
+from unhang.agents.said import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class TerminalDesk:
         except Refused as refused:
             said = line({"id": id, "error": {"code": refused.code, "message": refused.reason}})
         except Exception as error:
-            said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {error}"}})
+            said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {one_line(str(error), 500)}"}})
         self._back.give(lambda: self._answer(id, said))
 
     def end_session(self, session: str) -> None:

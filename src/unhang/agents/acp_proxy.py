@@ -24,6 +24,7 @@ from unhang.agents.acp_proxy_words import (
     stall_text,
     title_of,
 )
+from unhang.agents.fields import id_of, mapping_of, text_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 
@@ -46,6 +47,9 @@ _NO_PROGRESS = frozenset(
     }
 )
 _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
+# More of these at once are an end that loses count: requests past it are passed on and not watched, and of tools,
+# questions and answers that are no longer wanted the oldest are forgotten.
+_MOST = 2000
 
 
 class Clocks(Record):
@@ -96,7 +100,7 @@ class Conversation:
         self.notices = notices
         self._open: dict[str, Open] = {}
         self._asked: dict[str, list[Open]] = {}  # the agent's requests: the turns they belong to
-        self._given_up: set[str] = set()
+        self._given_up: dict[str, None] = {}
         self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
 
     # --- what is said ---------------------------------------------------------------------------------------
@@ -104,36 +108,42 @@ class Conversation:
     def editor_said(self, message: Any, now: float) -> None:
         if not isinstance(message, dict):
             return
-        method, params = message.get("method"), _params(message)
+        method, params = message.get("method"), mapping_of(message, "params")
+        key = key_of(message.get("id"))
         if method is None:
-            self._answered_by_editor(key_of(message.get("id")), now)
+            self._answered_by_editor(key, now)
         elif "id" in message:
-            key = key_of(message["id"])
-            session = str(params.get("sessionId", ""))
-            self._given_up.discard(key)
-            for turn in self._turns(session) if method == PROMPT else []:
-                self._moved(turn, now)  # the agent has got something to do; a cancel would be for all of them
-            self._open[key] = Open(message["id"], str(method), session, now)
+            self._asked_by_editor(key, message["id"], text_of(method, most=200), params, now)
         elif method == CANCEL:
-            for turn in self._turns(str(params.get("sessionId", ""))):
+            for turn in self._turns(text_of(params, "sessionId")):
                 turn.cancelled = turn.cancelled or now
         elif method == CANCEL_REQUEST:
-            asked = self._open.get(key_of(params.get("requestId", params.get("id"))))
+            asked = self._open.get(key_of(params.get("requestId", params.get("id"))) or "")
             if asked is not None and asked.cancelled is None:
                 asked.cancelled, asked.cancelled_by_request = now, True
+
+    def _asked_by_editor(self, key: str | None, id: Any, method: str, params: Message, now: float) -> None:
+        session = text_of(params, "sessionId")
+        for turn in self._turns(session) if method == PROMPT else []:
+            self._moved(turn, now)  # the agent has got something to do; a cancel would be for all of them
+        if key is None:
+            return
+        self._given_up.pop(key, None)
+        if len(self._open) < _MOST or key in self._open:
+            self._open[key] = Open(id, method, session, now)
 
     def agent_said(self, message: Any, now: float) -> None:
         if not isinstance(message, dict):
             return
-        method, params = message.get("method"), _params(message)
+        method, params = message.get("method"), mapping_of(message, "params")
         if method is None:
             self._answered_by_agent(message)
         elif "id" in message:
-            self._asked_by_agent(key_of(message["id"]), str(method), params, now)
+            self._asked_by_agent(key_of(message["id"]), text_of(method, most=200), params, now)
         elif method == "session/update":
             update = params.get("update")
             if isinstance(update, dict):
-                for turn in self._turns(str(params.get("sessionId", ""))):
+                for turn in self._turns(text_of(params, "sessionId")):
                     self._update(turn, update, now)
 
     def agent_spoke(self, session: str, now: float) -> None:
@@ -151,9 +161,9 @@ class Conversation:
         if not self._given_up or not isinstance(message, dict) or "method" in message:
             return False
         key = key_of(message.get("id"))
-        if key not in self._given_up:
+        if key is None or key not in self._given_up:
             return False
-        self._given_up.discard(key)
+        del self._given_up[key]
         return True
 
     @property
@@ -164,25 +174,34 @@ class Conversation:
         return [turn for turn in self._open.values() if turn.method == PROMPT and turn.session == session]
 
     def _update(self, turn: Open, update: Message, now: float) -> None:
-        kind = update.get("sessionUpdate")
+        kind = text_of(update, "sessionUpdate", most=120)
         if kind in _NO_PROGRESS:
             return
-        tool = update.get("toolCallId")
-        if kind in ("tool_call", "tool_call_update") and isinstance(tool, str):
-            if update.get("status") in _TOOL_OVER:
+        tool = id_of(update, "toolCallId")
+        if kind in ("tool_call", "tool_call_update") and tool:
+            if text_of(update, "status", most=60) in _TOOL_OVER:
                 turn.tools.pop(tool, None)
             elif tool not in turn.tools:
                 turn.tools[tool] = (title_of(update), now)
+                if len(turn.tools) > _MOST:
+                    del turn.tools[next(iter(turn.tools))]
         self._moved(turn, now)
 
     def _moved(self, turn: Open, now: float) -> None:
         turn.moved = now
         turn.stalled = False
 
-    def _asked_by_agent(self, key: str, method: str, params: Message, now: float) -> None:
-        self._asked[key] = self._turns(str(params.get("sessionId", "")))
-        for turn in self._asked[key]:
+    def _asked_by_agent(self, key: str | None, method: str, params: Message, now: float) -> None:
+        turns = self._turns(text_of(params, "sessionId"))
+        for turn in turns:
             self._moved(turn, now)
+        if key is None:
+            return
+        self._answered_by_editor(key, now)  # one that has the same id: no answer could be told from this one's
+        self._asked[key] = turns
+        if len(self._asked) > _MOST:
+            self._answered_by_editor(next(iter(self._asked)), now)
+        for turn in turns:
             if method.startswith("terminal/"):
                 turn.commands.add(key)
             else:
@@ -190,8 +209,8 @@ class Conversation:
                 if turn.stands_since is None:
                     turn.stands_since = now
 
-    def _answered_by_editor(self, key: str, now: float) -> None:
-        for turn in self._asked.pop(key, []):
+    def _answered_by_editor(self, key: str | None, now: float) -> None:
+        for turn in self._asked.pop(key or "", []):
             turn.commands.discard(key)
             turn.asked.discard(key)
             self._moved(turn, now)
@@ -204,7 +223,7 @@ class Conversation:
         self._answered_by_editor(key_of(id), now)
 
     def _answered_by_agent(self, message: Message) -> None:
-        done = self._open.pop(key_of(message.get("id")), None)
+        done = self._open.pop(key_of(message.get("id")) or "", None)
         result = message.get("result")
         if done is not None and done.method == INITIALIZE and isinstance(result, dict):
             version = result.get("protocolVersion")
@@ -291,10 +310,17 @@ class Conversation:
         self._close(turn, told, line)
 
     def _close(self, turn: Open, told: Told, line: bytes) -> None:
-        key = key_of(turn.id)
+        key = key_of(turn.id) or ""
         self._open.pop(key, None)
-        self._given_up.add(key)
+        self._given_up[key] = None
+        if len(self._given_up) > _MOST:
+            del self._given_up[next(iter(self._given_up))]
         told.editor.append(line)
+
+    def forget(self) -> None:
+        """Nothing that is open is watched any more; its answers pass as they come."""
+        self._open.clear()
+        self._asked.clear()
 
     def stall_line(self, session: str, why: str, now: float) -> bytes | None:
         """What to tell the editor of a stall that has been looked into; None: it is over."""
@@ -312,8 +338,3 @@ class Conversation:
         lines = [error(request.id, how) for request in self._open.values()]
         self._open.clear()
         return lines
-
-
-def _params(message: dict[str, Any]) -> dict[str, Any]:
-    found = message.get("params")
-    return found if isinstance(found, dict) else {}

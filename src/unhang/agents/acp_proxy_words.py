@@ -6,6 +6,8 @@ import json
 import re
 from enum import Enum
 
+from unhang.agents.fields import mapping_of, text_of
+from unhang.agents.said import one_line
 from unhang.core.durations import human
 
 TYPE_CHECKING = False
@@ -21,6 +23,8 @@ class Notice(Enum):
     OFF = "off"
 
 
+# The ids of a protocol are counters or UUIDs; an id is kept as long as its request is open.
+_LONGEST_ID, _LARGEST_ID = 1000, 1e300
 _CHUNK = re.compile(rb'"sessionUpdate":"agent_(?:message|thought)_chunk"')
 _SESSION = re.compile(rb'"sessionId":"([^"\\\\]*)"')
 
@@ -41,9 +45,10 @@ def chunk_of(line: bytes) -> tuple[str, bytes] | None:
     return found[1].decode("utf-8", "replace"), start
 
 
-def key_of(id: Any) -> str:
-    """1 and "1" are two ids."""
-    return json.dumps(id)
+def key_of(id: Any) -> str | None:
+    """1 and "1" are two ids. None: nothing that an answer could be told by (a list, NaN, a text beyond all measure)."""
+    usable = isinstance(id, int | float) and not isinstance(id, bool) and abs(id) <= _LARGEST_ID
+    return json.dumps(id) if usable or (isinstance(id, str) and len(id) <= _LONGEST_ID) else None
 
 
 def line(message: dict[str, Any]) -> bytes:
@@ -70,7 +75,7 @@ def notice(session: str, text: str, how: Notice) -> bytes:
 
 
 def title_of(update: dict[str, Any]) -> str:
-    return " ".join(str(update.get("title") or update.get("kind") or "a tool").split())[:80]
+    return one_line(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
 
 
 def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: float | None) -> str:
@@ -103,11 +108,12 @@ def names_terminals(lines: list[bytes]) -> bool:
 
 def with_terminals(message: dict[str, Any]) -> bytes | None:
     """An `initialize` that offers terminals; None: it does already."""
-    params = message.get("params")
-    params = dict(params) if isinstance(params, dict) else {}
-    offered = params.get("clientCapabilities")
-    offered = dict(offered) if isinstance(offered, dict) else {}
+    params = mapping_of(message, "params")
+    offered = mapping_of(params, "clientCapabilities")
     if offered.get("terminal") is True:
         return None
-    params["clientCapabilities"] = offered | {"terminal": True}
-    return json.dumps(message | {"params": params}, separators=(",", ":")).encode() + b"\n"
+    params = params | {"clientCapabilities": offered | {"terminal": True}}
+    try:
+        return json.dumps(message | {"params": params}, separators=(",", ":")).encode() + b"\n"
+    except RecursionError:  # as deep as a reader can go; it passes as it came
+        return None

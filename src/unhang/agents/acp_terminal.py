@@ -10,6 +10,7 @@ reads afterwards gets the same one.
 
 from __future__ import annotations
 
+from unhang.agents.said import one_line
 from unhang.core import framing
 from unhang.core.record import Record
 
@@ -39,6 +40,8 @@ _NEXT = {
 INVALID_PARAMS, INTERNAL_ERROR, METHOD_NOT_FOUND = -32602, -32603, -32601
 # What a client keeps of one terminal at most, whatever an agent asks for.
 MOST_OUTPUT = 64 << 20
+# What the kernel takes as one word of a command line, and about what it takes in all.
+LONGEST_WORD, LONGEST_LINE = 128 << 10, 2 << 20
 # A terminal without a limit of its own.
 DEFAULT_OUTPUT = 1 << 20
 # Under this name an agent may say more in `_meta` than the protocol has words for, and is told more.
@@ -169,6 +172,8 @@ def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> Request:
     args = given.get("args") or []
     if not isinstance(args, list) or not all(isinstance(word, str) for word in args):
         raise Refused(INVALID_PARAMS, "args: a list of texts")
+    if max(map(len, (command, *args))) > LONGEST_WORD or sum(map(len, args)) > LONGEST_LINE:
+        raise Refused(INVALID_PARAMS, "command: longer than a command line can be")
     cwd = given.get("cwd")
     if cwd is not None and (not isinstance(cwd, str) or not cwd.startswith("/")):
         raise Refused(INVALID_PARAMS, "cwd: an absolute path")
@@ -223,7 +228,7 @@ def wishes_of(meta: Any) -> dict[str, Any]:
         return {}
     for name, value in _table(said, f"_meta.{META}").items():
         if name not in _DURATIONS + _WORDS:
-            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {name}")
+            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {one_line(name, 60)}")
         if isinstance(value, bool) or not isinstance(value, str if name in _WORDS else str | int | float):
             raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: {'a text' if name in _WORDS else 'a duration'}")
     return dict(said)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from unhang.agents import acp_turn_updates as updates
 from unhang.agents.acp_turn_tools import Tools
 from unhang.agents.acp_turn_updates import Meter
-from unhang.agents.said import Said, Standing, one_line, raw_of, text_of
+from unhang.agents.fields import id_of, mapping_of, text_of
+from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.agents.acp_turn_tools import Tool
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
     from unhang.core.policy.model import Policy
 
 # A reply comes in thousands of chunks: each is a sign of life, one in two seconds is an event.
@@ -137,13 +138,13 @@ class Session:
 
     def asks(self, tool: Any, wait: float, now: float) -> list[Said]:
         """Somebody is asked, and may take so long."""
-        self._asking[text_of(tool, "toolCallId")] = wait
+        self._asking[id_of(tool, "toolCallId")] = wait
         self._heard = now
         return self._rewind([Said(alive=True)])
 
     def permitted(self, tool: Any, allowed: bool, now: float) -> list[Said]:
         """A question was answered. The call is known from here on, even if nothing was said of it before."""
-        identity = text_of(tool, "toolCallId")
+        identity = id_of(tool, "toolCallId")
         self._asking.pop(identity, None)
         if self.in_turn:
             self.tools.note(tool, now)
@@ -163,11 +164,10 @@ class Session:
 
     def hear(self, message: Message, now: float) -> list[Said]:
         """A notification; requests and answers are the driver's."""
-        method = message.get("method")
-        if not isinstance(method, str) or "id" in message:
+        method = text_of(message, "method", most=120)
+        if not method or "id" in message:
             return []
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = mapping_of(message, "params")
         if method != "session/update":
             return self._other(method, message)
         found = [self._finished(one, message) for one in self._update(params, now)]
@@ -193,9 +193,8 @@ class Session:
         return said.replace(fields=fields, raw=raw_of(message))
 
     def _update(self, params: Message, now: float) -> list[Said]:
-        update = params.get("update")
-        update = update if isinstance(update, dict) else {}
-        kind = text_of(update, "sessionUpdate")
+        update = mapping_of(params, "update")
+        kind = text_of(update, "sessionUpdate", most=120)
         ours = text_of(params, "sessionId") in ("", self.id)
         match kind:
             case "agent_message_chunk" | "agent_thought_chunk":
@@ -217,7 +216,7 @@ class Session:
         self.tools.model_spoke()
         written = kind == "agent_message_chunk"
         if ours and written and self.in_turn:
-            self._write(text, text_of(update, "messageId"))
+            self._write(text, id_of(update, "messageId"))
         if now - self._shown < PREVIEW_EVERY or not self.in_turn:
             return [Said(alive=True)]
         self._shown = now
@@ -277,7 +276,7 @@ class Session:
     def answered(self, result: Message, now: float) -> list[Said]:
         """The turn has ended, in the agent's words."""
         self._heard = now
-        reason = text_of(result, "stopReason") or "unknown"
+        reason = text_of(result, "stopReason", most=80) or "unknown"
         self.meter.total(result)
         left = self._close(Ended(reason))
         fields: Message = {"sessionId": self.id, "stopReason": reason, "text": self.text[:1500] or None}
@@ -291,7 +290,7 @@ class Session:
     def failed(self, error: Message, now: float) -> list[Said]:
         """The prompt was answered by an error."""
         self._heard = now
-        text = one_line(error.get("message") or "no reason given", 500)
+        text = one_line(text_of(error, "message") or "no reason given", 500)
         self._close(Ended("", error))
         self.phase = "failed"
         fields: Message = {"sessionId": self.id, "error": error}
@@ -318,7 +317,7 @@ class Session:
             case "permission":
                 return Standing("input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"])
             case "tool":
-                names = ", ".join(one_line(name, 120) for name in self.tools.names)
+                names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
                 text = f"a tool of {self.name} has been silent for {silent}: {names}"
                 return Standing("unknown", text, ["give its tools more time: --tool"])
         if not self.in_turn:

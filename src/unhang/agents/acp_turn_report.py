@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unhang.agents.fields import count_of, id_of, mapping_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -11,6 +13,7 @@ _KEPT = ("sessionId", "stopReason", "text", "error", "cause", "suggestions", "us
 _SELF = {"agentName": "name", "agentVersion": "version", "agentTitle": "title", "protocolVersion": "protocolVersion"}
 _METERED = ("contextTokens", "contextWindow", "occupancy", "cost")
 _TOOLS = 100
+_LISTED = 100  # permissions, steps
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -32,18 +35,18 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
         found |= {name: event[name] for name in _KEPT if event.get(name) is not None}
         found |= {name: event[given] for given, name in _SELF.items() if event.get(given) is not None}
         if event.get("phase") == "metering":
-            found["usage"] = (found.get("usage") or {}) | {name: event[name] for name in _METERED if name in event}
-        if event.get("phase") == "stopping" and event.get("budget"):
-            running = event["budget"]
-        if event.get("toolCallId"):
-            tools[str(event["toolCallId"])] = _tool(event)
+            found["usage"] = mapping_of(found, "usage") | {name: event[name] for name in _METERED if name in event}
+        if event.get("phase") == "stopping" and mapping_of(event, "budget"):
+            running = {"name": None, "limitMs": None, "elapsedMs": None} | mapping_of(event, "budget")
+        if id_of(event, "toolCallId"):
+            tools[id_of(event, "toolCallId")] = _tool(event)
         if event.get("decision") is not None:
             permissions.append({"request": event.get("request"), "decision": event["decision"], "by": event.get("by")})
         if event.get("step"):
             ladder.append({"step": event["step"], "done": event.get("done")})
     found = _nothing() | found
-    found |= {"toolCalls": list(tools.values())[-_TOOLS:], "permissions": permissions, "ladder": ladder}
-    return found | {"budget": fired}
+    found |= {"toolCalls": list(tools.values())[-_TOOLS:], "permissions": permissions[-_LISTED:]}
+    return found | {"ladder": ladder[-_LISTED:], "budget": fired}
 
 
 def _nothing() -> dict[str, Any]:
@@ -60,8 +63,9 @@ def _fired(last: dict[str, Any], running: dict[str, Any] | None) -> dict[str, An
     """The end says which of the two limits it was; whose turn it was under the idle limit, its driver has said."""
     reason = last.get("timeoutReason")
     if reason == "exec_timeout":
-        error = last.get("error") or {}
-        return {"name": "hard", "limitMs": None, "elapsedMs": error.get("wallClockMs", last.get("durationMs"))}
+        elapsed = count_of(last, "error", "wallClockMs")
+        elapsed = count_of(last, "durationMs") if elapsed is None else elapsed
+        return {"name": "hard", "limitMs": None, "elapsedMs": elapsed}
     if reason != "no_output_timeout":
         return None
-    return running or {"name": "idle", "limitMs": None, "elapsedMs": (last.get("error") or {}).get("idleMs")}
+    return running or {"name": "idle", "limitMs": None, "elapsedMs": count_of(last, "error", "idleMs")}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import id_of, mapping_of, mappings_of, text_of, words_of
+from unhang.agents.said import one_line
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
 DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")
+_OPTIONS = 20  # that a question may offer
 NOT_OURS, INVALID, NOT_FOUND, INTERNAL = -32601, -32602, -32002, -32603
 # What each decision picks, the most cautious first: "always" outlives the turn, sometimes in the user's own settings.
 _PICKS = {
@@ -40,7 +42,7 @@ class Request(Record):
     @property
     def tool(self) -> str:
         """The call that it is about."""
-        return text_of(self.params, "toolCall", "toolCallId")
+        return id_of(self.params, "toolCall", "toolCallId")
 
     def result(self, value: Message) -> Message:
         return {"id": self.id, "result": value}
@@ -88,26 +90,24 @@ def request_of(message: Message) -> Request | None:
     method = message.get("method")
     if not isinstance(method, str) or message.get("id") is None:
         return None
-    params = message.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = mapping_of(message, "params")
     return Request(message["id"], method, _text(method, params), params, _options(params))
 
 
 def _options(params: Message) -> tuple[Option, ...]:
-    listed = params.get("options")
-    found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    named = [Option(text_of(one, "optionId"), text_of(one, "kind"), text_of(one, "name")) for one in found]
-    return tuple(option for option in named if option.id)
+    found = [
+        Option(text_of(one, "optionId"), text_of(one, "kind", most=60), one_line(text_of(one, "name"), 120))
+        for one in mappings_of(params, "options", most=_OPTIONS)
+    ]
+    return tuple(option for option in found if option.id)
 
 
 def _text(method: str, params: Message) -> str:
     match method:
         case "session/request_permission":
-            command = dig(params, "toolCall", "rawInput", "command")
-            title = command if isinstance(command, str) and command else text_of(params, "toolCall", "title")
-            return (
-                f"The agent asks for permission: {one_line(title or text_of(params, 'toolCall', 'kind') or 'a tool')}"
-            )
+            call = mapping_of(params, "toolCall")
+            what = words_of(call, "rawInput", "command") or text_of(call, "title") or text_of(call, "kind")
+            return f"The agent asks for permission: {one_line(what or 'a tool')}"
         case "fs/read_text_file":
             return f"The agent asks to read {one_line(text_of(params, 'path'))}"
         case "fs/write_text_file":

@@ -8,7 +8,8 @@ announcement, an update, a permission that was granted) to the word that it is o
 from __future__ import annotations
 
 from unhang.agents.codex_items import phase_of_command
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import id_of, text_of, words_of
+from unhang.agents.said import one_line
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.policy import builtin
 from unhang.core.policy.resolve import resolve
@@ -17,13 +18,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
     from unhang.core.policy.model import Policy
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}
 _DAY = 86400.0
 _RENAMED = 4
+# More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
+_MOST = 500
 _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no new call
 
 
@@ -77,7 +80,7 @@ class Tools:
 
     def note(self, call: Any, now: float) -> tuple[Tool | None, bool, bool]:
         """A word about a call → (it, whether it began, ended or got its name by it, whether it is progress)."""
-        identity = text_of(call, "toolCallId")
+        identity = id_of(call, "toolCallId")
         if not identity or identity in self._over:
             return None, False, False
         tool = self.running.get(identity)
@@ -86,12 +89,13 @@ class Tools:
         before, called = tool.status, tool.name
         self._learn(tool, call)
         if tool.status in OVER:
-            self.running.pop(identity, None)
             self._remember(identity)
             return tool, True, True
-        if tool.status == "in_progress" and dig(call, "status"):
+        if tool.status == "in_progress" and text_of(call, "status"):
             tool.parallel = False  # it says itself that it works
         self.running[identity] = tool
+        while len(self.running) > _MOST:
+            self._remember(next(iter(self.running)))
         tool.renamed += tool.name != called
         named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
         return tool, begun or named, begun or tool.status != before or not tool.parallel
@@ -107,6 +111,8 @@ class Tools:
         tool = self.running.pop(identity, None)
         if tool is not None:
             self._refused[identity] = tool
+            while len(self._refused) > _MOST:
+                del self._refused[next(iter(self._refused))]
 
     def model_spoke(self) -> None:
         for tool in self.running.values():
@@ -122,19 +128,18 @@ class Tools:
         return left
 
     def _remember(self, identity: str) -> None:
+        self.running.pop(identity, None)
         self._over[identity] = None
         while len(self._over) > _KEPT_OVER:
             del self._over[next(iter(self._over))]
 
     def _learn(self, tool: Tool, call: Message) -> None:
-        tool.title = text_of(call, "title") or tool.title
-        tool.kind = text_of(call, "kind") or tool.kind
-        tool.status = text_of(call, "status") or tool.status
-        command = dig(call, "rawInput", "command") or dig(call, "rawInput", "cmd")
-        if isinstance(command, list):
-            command = " ".join(map(str, command))
-        if isinstance(command, str) and command and command != tool.command:
-            tool.command = command[:4000]
+        tool.title = text_of(call, "title", most=500) or tool.title
+        tool.kind = text_of(call, "kind", most=60) or tool.kind
+        tool.status = text_of(call, "status", most=60) or tool.status
+        command = words_of(call, "rawInput", "command") or words_of(call, "rawInput", "cmd")
+        if command and command != tool.command:
+            tool.command = command
             tool.limit = self._limit_of(tool)
         elif self._limit is not None:
             tool.limit = self._limit

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import Said, dig, one_line, text_of
+from unhang.agents.fields import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
+from unhang.agents.said import Said, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 # kind → the text; "" : nothing worth an event
 _PLAIN = {
@@ -47,28 +48,29 @@ def plain(kind: str, update: Message, phase: str) -> list[Said]:
 
 
 def content_text(content: Any) -> str:
-    """Of one block, or of several."""
+    """Of one block, or of several; whole, since it is what the agent has written."""
     if isinstance(content, list):
-        return "".join(content_text(one) for one in content)
-    kind = text_of(content, "type")
+        return "".join(_block_text(one) for one in content)
+    return _block_text(content)
+
+
+def _block_text(block: Any) -> str:
+    kind = text_of(block, "type", most=60)
     if kind == "text":
-        return text_of(content, "text")
+        return whole_of(block, "text")
     if kind == "resource_link":
-        return text_of(content, "uri")
-    return text_of(content, "resource", "text") or (f"[{kind}]" if kind else "")
+        return text_of(block, "uri")
+    return whole_of(block, "resource", "text") or (f"[{kind}]" if kind else "")
 
 
 def plan_of(update: Message) -> list[Message] | None:
     """The entries, as short as they can be shown; None: none are said."""
-    entries = update.get("entries")
-    if not isinstance(entries, list):
-        entries = dig(update, "plan", "entries")
-    if not isinstance(entries, list):
+    plan = update if isinstance(update.get("entries"), list) else mapping_of(update, "plan")
+    if not isinstance(plan.get("entries"), list):
         return None
-    found = [entry for entry in entries if isinstance(entry, dict)]
     return [
-        {"content": one_line(text_of(entry, "content"), 120), "status": text_of(entry, "status") or "pending"}
-        for entry in found[:100]
+        {"content": one_line(text_of(entry, "content"), 120), "status": text_of(entry, "status", most=60) or "pending"}
+        for entry in mappings_of(plan, "entries", most=100)
     ]
 
 
@@ -79,7 +81,7 @@ class Meter:
         self.usage: Message = {}
 
     def read(self, update: Message) -> list[Said]:
-        used, size = _count(update.get("used")), _count(update.get("size"))
+        used, size = count_of(update, "used"), count_of(update, "size")
         share = round(used / size, 4) if used is not None and size else None
         new = {"contextTokens": used, "contextWindow": size, "occupancy": share, "cost": _cost(update.get("cost"))}
         new = {name: value for name, value in new.items() if value is not None}
@@ -95,17 +97,12 @@ class Meter:
         usage = result.get("usage")
         own = dig(result, "_meta", "quota", "token_count")
         names = ("inputTokens", "outputTokens", "totalTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens")
-        found = {name: _count(dig(usage, name)) for name in names}
+        found = {name: count_of(usage, name) for name in names}
         if not isinstance(usage, dict) and isinstance(own, dict):
-            found |= {"inputTokens": _count(own.get("input_tokens")), "outputTokens": _count(own.get("output_tokens"))}
+            found |= {"inputTokens": count_of(own, "input_tokens"), "outputTokens": count_of(own, "output_tokens")}
         self.usage |= {name: value for name, value in found.items() if value is not None}
 
 
 def _cost(value: Any) -> Message | None:
-    amount, currency = dig(value, "amount"), text_of(value, "currency")
-    usable = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return {"amount": amount, "currency": currency} if usable and currency else None
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    amount, currency = number_of(value, "amount"), text_of(value, "currency", most=20)
+    return {"amount": amount, "currency": currency} if amount is not None and currency else None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from unhang.agents import claude_tools, claude_words
 from unhang.agents.claude_meter import Meter
 from unhang.agents.claude_system import plain
-from unhang.agents.said import Said, Standing, dig, one_line, raw_of, text_of
+from unhang.agents.fields import count_of, dig, id_of, mappings_of, number_of, text_of, whole_of
+from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 
@@ -18,11 +19,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 # A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
 PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 4000
+_KEPT_HOOKS = 100  # that run at once
 _AGENTS = frozenset({"local_agent", "remote_agent", "in_process_teammate", "local_workflow"})
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 _VERBS = {"thinking_delta": "thinks", "signature_delta": "thinks", "input_json_delta": "writes a call"}
@@ -73,10 +75,10 @@ class Claude:
     # --- one line -------------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[Said]:
-        kind = message.get("type")
-        if not isinstance(kind, str):
+        kind = text_of(message, "type", most=80)
+        if not kind:
             return []
-        self.session = text_of(message, "session_id") or self.session
+        self.session = id_of(message, "session_id") or self.session
         found = [self._finished(one, message) for one in self._judge(kind, message, now)]
         if any(one.alive for one in found):
             self._heard = now
@@ -86,7 +88,7 @@ class Claude:
     def _finished(self, said: Said, message: Message) -> Said:
         if not said.phase:
             return said
-        fields = {"sessionId": self.session, "agentId": text_of(message, "agent_id")} | said.fields
+        fields = {"sessionId": self.session, "agentId": id_of(message, "agent_id")} | said.fields
         fields = {name: value for name, value in fields.items() if value not in (None, "")}
         return said.replace(fields=fields, raw=raw_of(message))
 
@@ -101,7 +103,7 @@ class Claude:
             case "result":
                 return self._result(message)
             case "system":
-                return self._system(text_of(message, "subtype"), message, now)
+                return self._system(text_of(message, "subtype", most=80), message, now)
             case "control_request":
                 what = text_of(message, "request", "subtype") or "something"
                 return [Said("warning", f"Claude asks its host: {one_line(what)}.", "control_request")]
@@ -127,24 +129,26 @@ class Claude:
             case "background_tasks_changed":
                 return self._tasks(message)
             case "hook_started":
-                self._hooks[text_of(message, "hook_id")] = (text_of(message, "hook_name"), now)
+                self._hooks[id_of(message, "hook_id")] = (one_line(text_of(message, "hook_name"), 120), now)
+                while len(self._hooks) > _KEPT_HOOKS:
+                    del self._hooks[next(iter(self._hooks))]
             case "hook_response":
-                self._hooks.pop(text_of(message, "hook_id"), None)
+                self._hooks.pop(id_of(message, "hook_id"), None)
         found = plain(message, self.phase)
         if found is None:
             return [Said("unknown", f"Something new: system/{one_line(subtype)}.", f"system/{subtype}")]
         if subtype == "permission_denied":
-            found = found.replace(fields={"denied": text_of(message, "tool_name")})
+            found = found.replace(fields={"denied": text_of(message, "tool_name", most=120)})
         elif found.phase and found.alive:
             self.phase = found.phase
         return [found]
 
     def _init(self, message: Message) -> Said:
         again = self.ended is not None
-        self.turn, self.model = True, text_of(message, "model") or self.model
-        version = text_of(message, "claude_code_version")
+        self.turn, self.model = True, text_of(message, "model", most=120) or self.model
+        version = text_of(message, "claude_code_version", most=60)
         fields = {"model": self.model, "claudeVersion": version or None}
-        fields["permissionMode"] = text_of(message, "permissionMode") or None
+        fields["permissionMode"] = text_of(message, "permissionMode", most=60) or None
         if again:
             return self._now("thinking", "Another turn has started.", "system/init", alive=True, **fields)
         return self._now("starting", f"Claude Code {version} is ready.", "system/init", alive=True, **fields)
@@ -161,25 +165,23 @@ class Claude:
         if not self._retries:
             self._retrying_since = now
         self._retries += 1
-        status, error = claude_words.count(message.get("error_status")), text_of(message, "error")
+        status, error = count_of(message, "error_status"), one_line(text_of(message, "error"), 500)
         self._trouble = f"{error or 'no reason given'}{f' ({status})' if status else ''}"
-        attempt, most = message.get("attempt"), message.get("max_retries")
+        attempt, most = (_shown(count_of(message, name)) for name in ("attempt", "max_retries"))
         text = f"Claude tries again (attempt {attempt} of {most}): {one_line(self._trouble)}"
         known = {"retries": self._retries, "httpStatus": status, "error": {"message": self._trouble}}
         return Said("warning", text, "system/api_retry", fields=known)
 
     def _compacted(self, message: Message) -> Said:
-        numbers = message.get("compact_metadata")
-        before, after = (claude_words.count(dig(numbers, name)) for name in ("pre_tokens", "post_tokens"))
+        before, after = (count_of(message, "compact_metadata", name) for name in ("pre_tokens", "post_tokens"))
         text = f"The context was compacted: {_shown(before)} → {_shown(after)} tokens."
         fields = {"tokensBefore": before, "tokensAfter": after}
         return self._now("compacting", text, "system/compact_boundary", alive=True, **fields)
 
     def _tasks(self, message: Message) -> list[Said]:
-        tasks = message.get("tasks")
-        listed = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-        self.background = {str(t.get("task_id")): text_of(t, "description") or text_of(t, "task_type") for t in listed}
-        self.agents = {str(task.get("task_id")) for task in listed if text_of(task, "task_type") in _AGENTS}
+        listed = mappings_of(message, "tasks", most=100)
+        self.background = {id_of(task, "task_id"): _about(task) for task in listed}
+        self.agents = {id_of(task, "task_id") for task in listed if text_of(task, "task_type") in _AGENTS}
         changed = not self.agents and self.flight.clear(agents=True)
         return [Said(windowed=True, window=self.flight.window)] if changed else []
 
@@ -187,7 +189,7 @@ class Claude:
 
     def _stream(self, message: Message, now: float) -> list[Said]:
         event = message.get("event")
-        kind = text_of(event, "type")
+        kind = text_of(event, "type", most=80)
         if kind not in _STREAM:
             return [Said("unknown", f"Something new: stream_event/{one_line(kind)}.", f"stream_event/{kind}")]
         ours = not message.get("parent_tool_use_id")
@@ -221,20 +223,19 @@ class Claude:
         return self._now("thinking", text, "stream_event/content_block_delta", alive=True)
 
     def _assistant(self, message: Message, now: float) -> list[Said]:
-        content = dig(message, "message", "content")
-        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         ours = not message.get("parent_tool_use_id")
         said: list[Said] = []
-        for block in blocks:
+        for block in mappings_of(message, "message", "content"):
             match block.get("type"):
                 case "tool_use" | "server_tool_use" | "mcp_tool_use":
-                    said.append(self._call(block, now, text_of(message, "parent_tool_use_id")))
+                    said.append(self._call(block, now, id_of(message, "parent_tool_use_id")))
                 case "text" if message.get("is_api_error_message"):
                     text = one_line(text_of(block, "text"), 500)
-                    said.append(Said("warning", text, "assistant", fields={"httpStatus": self._status_of(message)}))
+                    status = count_of(message, "api_error_status")
+                    said.append(Said("warning", text, "assistant", fields={"httpStatus": status}))
                 case "text":
                     if ours:
-                        self.reply = text_of(block, "text")
+                        self.reply = whole_of(block, "text")
                     who = "Claude" if ours else "An agent of Claude's"
                     text = f"{who} said: {one_line(text_of(block, 'text'))}"
                     said.append(self._now("thinking", text, "assistant", alive=True))
@@ -246,12 +247,9 @@ class Claude:
                     said.append(Said(alive=True))
         return said
 
-    def _status_of(self, message: Message) -> int | None:
-        return claude_words.count(message.get("api_error_status"))
-
     def _call(self, use: Message, now: float, agent: str) -> Said:
         self.phase = claude_tools.phase_of(use)
-        fields: Message = {"toolUseId": use.get("id"), "tool": text_of(use, "name")}
+        fields: Message = {"toolUseId": id_of(use, "id"), "tool": text_of(use, "name", most=120)}
         if fields["tool"] == "Bash":
             fields["command"] = claude_tools.subject_of(use)
         if use.get("type") != "tool_use":  # the service runs it: nothing of it ends here
@@ -260,10 +258,8 @@ class Claude:
         return Said(self.phase, claude_tools.begun(use), "assistant", True, True, self.flight.window, fields)
 
     def _user(self, message: Message) -> list[Said]:
-        content = dig(message, "message", "content")
-        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         said: list[Said] = []
-        for block in blocks:
+        for block in mappings_of(message, "message", "content"):
             if block.get("type") == "tool_result":
                 said.append(self._returned(block))
             elif text_of(block, "text").startswith("[Request interrupted"):
@@ -271,7 +267,7 @@ class Claude:
         return said
 
     def _returned(self, block: Message) -> Said:
-        identity, failed = str(block.get("tool_use_id")), block.get("is_error") is True
+        identity, failed = id_of(block, "tool_use_id"), block.get("is_error") is True
         tool = self.flight.end(identity)
         self.phase = "thinking"
         text = claude_tools.ended(tool, failed, claude_tools.result_text(block))
@@ -285,21 +281,22 @@ class Claude:
         self._hooks.clear()
         self.results += 1
         failed = message.get("is_error") is not False
-        reason = text_of(message, "terminal_reason") or text_of(message, "subtype")
-        text = text_of(message, "result")
+        subtype = text_of(message, "subtype", most=60)
+        reason = text_of(message, "terminal_reason", most=60) or subtype
+        text = whole_of(message, "result")
         error = claude_words.error_json(message) if failed else None
         self.ended = Ending(failed, reason, text, error)
-        denials = message.get("permission_denials")
-        names = [text_of(denial, "tool_name") for denial in denials] if isinstance(denials, list) else []
-        method = f"result/{text_of(message, 'subtype')}"
+        denials = mappings_of(message, "permission_denials", most=20)
+        names = [text_of(denial, "tool_name", most=80) for denial in denials]
+        method = f"result/{subtype}"
         fields: Message = {
             "isError": failed,
             "terminalReason": reason or None,
             "result": text[:1500] or None,
             "resultLength": len(text) if len(text) > 1500 else None,
             "error": error,
-            "costUsd": message.get("total_cost_usd"),
-            "numTurns": claude_words.count(message.get("num_turns")),
+            "costUsd": number_of(message, "total_cost_usd"),
+            "numTurns": count_of(message, "num_turns"),
             "permissionDenials": names,
             "results": self.results,
         }
@@ -344,6 +341,10 @@ class Claude:
         if self.phase == "compacting":
             return Standing("network", f"the compaction has had no answer from the model for {silent}", again)
         return Standing("network", f"Claude has had nothing from the model for {silent}", again)
+
+
+def _about(task: Message) -> str:
+    return one_line(text_of(task, "description") or text_of(task, "task_type"), 200)
 
 
 def _shown(count: int | None) -> str:

@@ -6,6 +6,8 @@ and what the model said are not recorded; a tool's input is cut short, and the c
 
 from __future__ import annotations
 
+from unhang.agents.fields import items_of, number_of, text_of, whole_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,11 +57,10 @@ _CONTENTS = frozenset({"content", "contents", "new_string", "old_string", "new_s
 
 def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str | None = None) -> dict[str, Any]:
     """`start`: the start time of Claude's process, as the kernel counts it: with the pid its identity."""
-    method = _line(payload.get("hook_event_name") or "unknown")
+    method = _line(text_of(payload, "hook_event_name") or "unknown")
     event: dict[str, Any] = {"type": "hook", "phase": _PHASES.get(method, OTHER), "message": "", "method": method}
     for name, ours in _TEXTS.items():
-        value = payload.get(name)
-        if isinstance(value, str) and value:
+        if value := text_of(payload, name):
             event[ours] = _line(value)
     if "sessionId" not in event and environ.get("CLAUDE_CODE_SESSION_ID"):
         event["sessionId"] = _line(environ["CLAUDE_CODE_SESSION_ID"])
@@ -76,11 +77,11 @@ def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str 
         event["toolInput"] = _short(payload["tool_input"])
     if isinstance(payload.get("is_interrupt"), bool):
         event["isInterrupt"] = payload["is_interrupt"]
-    duration = payload.get("duration_ms")
-    if isinstance(duration, int | float) and not isinstance(duration, bool) and abs(duration) < 1e15:
+    duration = number_of(payload, "duration_ms")
+    if duration is not None:
         event["durationMs"] = round(duration)
     if isinstance(payload.get("background_tasks"), list):
-        event["backgroundTasks"] = [_short(task, 200) for task in payload["background_tasks"][:_TASKS]]
+        event["backgroundTasks"] = [_short(task, 200) for task in items_of(payload, "background_tasks", most=_TASKS)]
     event["message"] = _message(method, event, payload)
     return _fitting(event)
 
@@ -123,9 +124,9 @@ def _message(method: str, event: dict[str, Any], payload: Mapping[str, Any]) -> 
         case "PermissionRequest":
             return f"a person is asked to permit {tool}"
         case "UserPromptSubmit":
-            return f"a prompt of {len(str(payload.get('prompt') or ''))} characters"
+            return f"a prompt of {len(whole_of(payload, 'prompt'))} characters"
         case "Notification":
-            return _line(payload.get("message") or event.get("notificationType") or method)
+            return _line(text_of(payload, "message") or event.get("notificationType") or method)
         case "StopFailure":
             return f"the turn failed: {event.get('error', 'unknown')}"[:_TEXT]
         case "SessionStart" | "SessionEnd":
@@ -146,10 +147,8 @@ def _after(event: dict[str, Any]) -> str:
     return f" after {event['durationMs']} ms" if "durationMs" in event else ""
 
 
-def _line(value: Any, size: int = _TEXT) -> str:
-    """One line, bounded, nothing unprintable."""
-    text = value if isinstance(value, str) else str(value)
-    # of a very long text only the beginning is looked at
+def _line(text: str, size: int = _TEXT) -> str:
+    """One line, bounded, nothing unprintable. Of a very long text only the beginning is looked at."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * size]).split())
     return text if len(text) <= size else text[: size - 1] + "…"
 
@@ -170,9 +169,9 @@ def _cut(value: Any, size: int, depth: int = 0) -> Any:
         return {_line(name, 60): _field(name, entry, size, depth) for name, entry in list(value.items())[:20]}
     if isinstance(value, list) and depth < 3:
         return [_cut(entry, size, depth + 1) for entry in value[:5]]
-    if isinstance(value, float) and not abs(value) < 1e300:  # what is no number in JSON
-        return None
-    return value if value is None or isinstance(value, bool | int | float) else "…"
+    if value is None or isinstance(value, bool):
+        return value
+    return number_of(value) if isinstance(value, int | float) else "…"
 
 
 def _field(name: str, value: Any, size: int, depth: int) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from unhang.agents.claude_words import count
-from unhang.agents.said import Said, dig
+from unhang.agents.fields import count_of
+from unhang.agents.said import Said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 LEVELS = (0.80, 0.95)
 _IN_CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -21,11 +21,11 @@ class Meter:
 
     def start(self, usage: object) -> None:
         """message_start: what is in the context before the answer."""
-        self._asked = sum(count(dig(usage, name)) or 0 for name in _IN_CONTEXT)
+        self._asked = sum(count_of(usage, name) or 0 for name in _IN_CONTEXT)
 
     def delta(self, usage: object, method: str) -> list[Said]:
         """message_delta: how long the answer was."""
-        output = count(dig(usage, "output_tokens")) or 0
+        output = count_of(usage, "output_tokens") or 0
         if not self._asked:
             return []
         self.usage = self.usage | {"contextTokens": self._asked + output}
@@ -33,10 +33,8 @@ class Meter:
 
     def result(self, message: Message, model: str, method: str) -> list[Said]:
         """Only here is said how large the context may be."""
-        models = message.get("modelUsage")
-        models = models if isinstance(models, dict) else {}
-        window = count(dig(models.get(model), "contextWindow"))
-        total = sum((count(dig(message, "usage", name)) or 0) for name in (*_IN_CONTEXT, "output_tokens"))
+        window = count_of(message, "modelUsage", model, "contextWindow")
+        total = sum((count_of(message, "usage", name) or 0) for name in (*_IN_CONTEXT, "output_tokens"))
         share = round(self.usage["contextTokens"] / window, 4) if window and "contextTokens" in self.usage else None
         found = {"contextWindow": window, "occupancy": share, "totalTokens": total or None}
         self.usage = self.usage | {name: value for name, value in found.items() if value is not None}

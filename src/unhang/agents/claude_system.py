@@ -6,13 +6,14 @@ text is not worth a line either.
 
 from __future__ import annotations
 
-from unhang.agents.said import Said, one_line, text_of
+from unhang.agents.fields import text_of
+from unhang.agents.said import Said, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
     Words = str | Callable[[Message], str]
 
@@ -114,9 +115,9 @@ OTHERS: dict[str, tuple[str | None, bool, Words]] = {
 
 def plain(message: Message, current: str) -> Said | None:
     """None: not one of these."""
-    kind = text_of(message, "type")
+    kind = text_of(message, "type", most=80)
     if kind == "system":
-        subtype = text_of(message, "subtype")
+        subtype = text_of(message, "subtype", most=80)
         known = SYSTEM.get(subtype, _SCREEN if subtype.startswith("ui_") else None)
         method = f"system/{subtype}"
     else:

@@ -6,14 +6,15 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 from __future__ import annotations
 
 from unhang.agents.codex_items import phase_of_command
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import id_of, items_of, number_of, text_of
+from unhang.agents.said import one_line
 from unhang.core.durations import human
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 BASH_DEFAULT, BASH_MOST = 120.0, 600.0
 # After its own timeout a command is moved into the background, and the call returns.
@@ -24,6 +25,8 @@ _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
 # the word of its input that says what the call is about
 _SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt")
+# More calls than this at once are calls whose end was never told: the oldest are forgotten.
+MOST = 500
 
 
 class Tool(Record):
@@ -53,7 +56,7 @@ def subject_of(use: Message) -> str:
 
 
 def begun(use: Message) -> str:
-    name, subject = text_of(use, "name") or "a tool", one_line(subject_of(use))
+    name, subject = text_of(use, "name", most=120) or "a tool", one_line(subject_of(use))
     if name == "Bash":
         return f"Running: {subject}"
     if name in _EDITS:
@@ -78,11 +81,8 @@ def _mcp_name(name: str) -> str:
 
 
 def result_text(block: Message) -> str:
-    content = block.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return " ".join(text_of(part, "text") for part in parts)
+    """The beginning of it, for people."""
+    return text_of(block, "content") or " ".join(text_of(part, "text") for part in items_of(block, "content", most=20))
 
 
 class Flight:
@@ -101,8 +101,10 @@ class Flight:
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
-        tool = Tool(text_of(use, "name") or "a tool", subject_of(use), now, self.limit_of(use), agent)
-        self._open[str(use.get("id"))] = tool
+        tool = Tool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
+        self._open[id_of(use, "id")] = tool
+        while len(self._open) > MOST:
+            del self._open[next(iter(self._open))]
 
     def end(self, identity: str) -> Tool | None:
         return self._open.pop(identity, None)
@@ -117,7 +119,10 @@ class Flight:
     def ages(self, now: float) -> list[Message]:
         """For events and people: what is open, the oldest first."""
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
-        return [{"tool": tool.name, "what": tool.what, "ageMs": round((now - tool.since) * 1000)} for tool in tools]
+        return [
+            {"tool": tool.name, "what": one_line(tool.what), "ageMs": round((now - tool.since) * 1000)}
+            for tool in tools[:10]
+        ]
 
     def words(self, now: float) -> str:
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
@@ -133,9 +138,8 @@ class Flight:
             return self._limit
         name = text_of(use, "name")
         if name == "Bash":
-            asked = dig(use, "input", "timeout")
-            known = isinstance(asked, int | float) and not isinstance(asked, bool) and asked > 0
-            return min(asked / 1000 if known else self._bash_default, self._bash_most) + _BASH_SLACK
+            asked = number_of(use, "input", "timeout") or 0.0
+            return min(asked / 1000 if asked > 0 else self._bash_default, self._bash_most) + _BASH_SLACK
         if name.startswith("mcp__"):
             return _MCP_LIMIT
         return _LIMITS.get(name, DEFAULT_IDLE)

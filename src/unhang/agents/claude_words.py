@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import one_line, text_of
+from unhang.agents.fields import count_of, items_of, text_of
+from unhang.agents.said import one_line, raw_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 # the HTTP status of the service → what to do
 _ADVICE = {
@@ -26,18 +25,13 @@ _TOO_LONG = ("prompt is too long", "context window", "context limit", "conversat
 _NETWORK = "check the network and the address of the service (ANTHROPIC_BASE_URL)"
 
 
-def count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def error_text(result: Message) -> str:
     """Of a `result` with is_error: its text, or the errors that it lists."""
     text = text_of(result, "result")
     if not text:
-        errors = result.get("errors")
+        errors = [text_of(error) or raw_of(error) for error in items_of(result, "errors", most=20)]
         # "[ede_diagnostic] …" is Claude talking to its own makers
-        found = [str(one) for one in errors if "ede_diagnostic" not in str(one)] if isinstance(errors, list) else []
-        text = "; ".join(found)
+        text = "; ".join(error for error in errors if "ede_diagnostic" not in error)
     reason = text_of(result, "terminal_reason") or text_of(result, "subtype")
     return one_line(text or reason.replace("_", " ") or "no reason given", 500)
 
@@ -45,8 +39,8 @@ def error_text(result: Message) -> str:
 def error_json(result: Message) -> Message:
     found: Message = {
         "message": error_text(result),
-        "info": text_of(result, "api_error_type") or text_of(result, "terminal_reason") or None,
-        "httpStatus": count(result.get("api_error_status")),
+        "info": text_of(result, "api_error_type", most=80) or text_of(result, "terminal_reason", most=80) or None,
+        "httpStatus": count_of(result, "api_error_status"),
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -10,7 +10,8 @@ from unhang.agents import codex_items, codex_words
 from unhang.agents.codex_flight import Flight
 from unhang.agents.codex_meter import Meter
 from unhang.agents.codex_notices import PLAIN, plain
-from unhang.agents.said import Said, Standing, dig, one_line, raw_of, text_of
+from unhang.agents.fields import dig, id_of, items_of, mapping_of, mappings_of, text_of
+from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 
@@ -18,12 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
     from unhang.core.policy.model import Policy
 
 # A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
 PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 4000
+_KEPT_ITEMS = 100  # that are being written at once; more were begun by an agent that finishes none
 _AT_REST = frozenset({"starting", "idle", "completed", "failed"})
 _DELTAS = {
     "item/agentMessage/delta": "thinking",
@@ -83,11 +85,10 @@ class Codex:
     # --- one message ----------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[Said]:
-        method = message.get("method")
-        if not isinstance(method, str):
+        method = text_of(message, "method", most=120)
+        if not method:
             return []
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = mapping_of(message, "params")
         found = [self._finished(one, message) for one in self._judge(method, params, now)]
         if any(one.alive for one in found):
             self._heard = now
@@ -98,8 +99,8 @@ class Codex:
         if not said.phase:
             return said
         params = message.get("params")
-        thread = text_of(params, "threadId") or self.thread
-        fields = {"threadId": thread, "turnId": text_of(params, "turnId")} | said.fields
+        thread = id_of(params, "threadId") or self.thread
+        fields = {"threadId": thread, "turnId": id_of(params, "turnId")} | said.fields
         fields = {name: value for name, value in fields.items() if value not in (None, "")}
         return said.replace(fields=fields, raw=raw_of(message))
 
@@ -128,7 +129,7 @@ class Codex:
             case "thread/compacted":
                 return [self._now("compacting", "The context was compacted.", method, alive=True)]
             case "item/commandExecution/terminalInteraction":
-                changed = self.flight.typed_at(text_of(params, "itemId"))
+                changed = self.flight.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
         found = plain(method, params, self.phase)
         return [found or Said("unknown", f"Something new: {one_line(method)}.", method)]
@@ -145,8 +146,7 @@ class Codex:
     # --- items ----------------------------------------------------------------------------------------------
 
     def _item_started(self, params: Message) -> list[Said]:
-        item = params.get("item")
-        item = item if isinstance(item, dict) else {}
+        item = mapping_of(params, "item")
         kind, phase = codex_items.kind_of(item), codex_items.phase_of(item)
         if kind not in codex_items.TYPES:
             return [Said("unknown", codex_items.begun(item), "item/started")]
@@ -160,10 +160,9 @@ class Codex:
         return [self._moved(phase, text, "item/started", changed, **fields)]
 
     def _item_completed(self, params: Message) -> list[Said]:
-        item = params.get("item")
-        item = item if isinstance(item, dict) else {}
+        item = mapping_of(params, "item")
         kind = codex_items.kind_of(item)
-        self._writing.pop(str(item.get("id")), None)
+        self._writing.pop(id_of(item, "id"), None)
         if kind not in codex_items.TYPES:
             return [Said("unknown", codex_items.ended(item), "item/completed")]
         if kind == "userMessage":
@@ -178,8 +177,10 @@ class Codex:
 
     def _delta(self, method: str, params: Message, now: float) -> list[Said]:
         changed = self.flight.model_spoke()
-        item = text_of(params, "itemId")
-        self._writing[item] = (self._writing.get(item, "") + text_of(params, "delta"))[-_KEPT_TEXT:]
+        item = id_of(params, "itemId")
+        self._writing[item] = (self._writing.pop(item, "") + text_of(params, "delta"))[-_KEPT_TEXT:]
+        while len(self._writing) > _KEPT_ITEMS:
+            del self._writing[next(iter(self._writing))]
         if now - self._shown < PREVIEW_EVERY:
             return [Said(alive=True, windowed=changed, window=self.flight.window)]
         self._shown = now
@@ -188,7 +189,7 @@ class Codex:
         return [self._moved("thinking", text, method, changed, itemId=item)]
 
     def _output(self, method: str, params: Message, now: float) -> list[Said]:
-        item = text_of(params, "itemId")
+        item = id_of(params, "itemId")
         if item and method == "item/commandExecution/outputDelta" and not self.flight.waited_for(item):
             return []  # a command in the background: the model does not wait for it
         if now - self._shown < PREVIEW_EVERY:
@@ -201,24 +202,24 @@ class Codex:
 
     def _ours(self, params: Message) -> bool:
         """An agent of the agent has a thread of its own, whose turns are not the one we wait for."""
-        thread = text_of(params, "threadId")
+        thread = id_of(params, "threadId")
         return not self.thread or not thread or thread == self.thread
 
     def _turn_started(self, params: Message) -> list[Said]:
         if self._ours(params):
-            self.turn, self.ended = text_of(params, "turn", "id"), None
+            self.turn, self.ended = id_of(params, "turn", "id"), None
         return [self._now("thinking", "The turn has started.", "turn/started", alive=True, turnId=self.turn)]
 
     def _turn_completed(self, params: Message) -> list[Said]:
         turn = params.get("turn")
-        status, identity = text_of(turn, "status") or "completed", text_of(turn, "id")
+        status, identity = text_of(turn, "status", most=60) or "completed", id_of(turn, "id")
         error = codex_words.error_json(dig(turn, "error"))
         if not self._ours(params):
             return [Said("running", f"A turn of another thread is {status}.", "turn/completed", True)]
         self.turn, self.waiting = "", ""
         self.ended = Turn(identity, status, error)
-        for item in dig(turn, "items") or []:
-            if isinstance(item, dict) and codex_items.kind_of(item) == "agentMessage":
+        for item in mappings_of(turn, "items"):
+            if codex_items.kind_of(item) == "agentMessage":
                 self.reply = codex_items.message_text(item) or self.reply
         fields: Message = {"turnId": identity, "turnStatus": status, "error": error, "usage": self.meter.usage or None}
         changed = self.flight.model_spoke()
@@ -235,8 +236,9 @@ class Codex:
     def _error(self, params: Message, now: float) -> list[Said]:
         error = params.get("error")
         self._cause = codex_words.error_text(error)
-        known: Message = {"error": codex_words.error_json(error), "willRetry": params.get("willRetry")}
-        if params.get("willRetry"):
+        again = params.get("willRetry") is True
+        known: Message = {"error": codex_words.error_json(error), "willRetry": again}
+        if again:
             if not self._reconnects:
                 self._reconnecting_since = now
             self._reconnects += 1
@@ -247,9 +249,9 @@ class Codex:
     def _status(self, params: Message) -> Said:
         method = "thread/status/changed"
         kind = text_of(params, "status", "type")
-        flags = dig(params, "status", "activeFlags") or []
+        flags = items_of(params, "status", "activeFlags")
         if not self._ours(params):
-            return Said(self.phase, f"Another thread is {kind}.", method)
+            return Said(self.phase, f"Another thread is {one_line(kind, 60)}.", method)
         if self.waiting:
             self.waiting, self.phase = "", "running"
         if "waitingOnApproval" in flags:
@@ -283,7 +285,7 @@ class Codex:
             text = f"Codex cannot reach the model and keeps reconnecting ({times} in {since}): {self._cause}"
             return Standing("network", text, ["check the network and the address of the model's service", *again])
         if self.flight.window is not None:
-            names = ", ".join(one_line(name, 120) for name in self.flight.names.values())
+            names = ", ".join(one_line(name, 120) for name in list(self.flight.names.values())[:4])
             text = f"a tool of Codex's has been silent for {silent}" + (f": {names}" if names else "")
             return Standing("unknown", text, ["give its commands more time: --tool-limit", *again])
         if not self.turn:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from unhang.agents import codex_items, codex_words
 from unhang.agents.codex_flight import Flight
-from unhang.agents.said import Said, Standing, dig, one_line, raw_of, text_of
+from unhang.agents.fields import count_of, id_of, mapping_of, text_of
+from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
     from unhang.core.policy.model import Policy
 
 _RECONNECTING = "Reconnecting..."
@@ -36,7 +37,7 @@ class Exec:
         self._heard = 0.0
 
     def hear(self, message: Message, now: float) -> list[Said]:
-        kind = text_of(message, "type")
+        kind = text_of(message, "type", most=80)
         found = self._judge(kind, message, now)
         if found.alive:
             self._heard, self._reconnects = now, 0
@@ -57,13 +58,13 @@ class Exec:
     def _judge(self, kind: str, message: Message, now: float) -> Said:
         match kind:
             case "thread.started":
-                self.thread = text_of(message, "thread_id")
+                self.thread = id_of(message, "thread_id")
                 return Said("starting", "A thread was started.", alive=True)
             case "turn.started":
                 return Said("thinking", "The turn has started.", alive=True)
             case "turn.completed":
                 self.status = "completed"
-                usage = {"totalTokens": _total(dig(message, "usage"))}
+                usage = {"totalTokens": _total(mapping_of(message, "usage"))}
                 text = f"The turn is complete: {one_line(self.reply)}"
                 fields: Message = {"turnStatus": self.status, "reply": self.reply[:1500] or None, "usage": usage}
                 return Said("completed", text, alive=True, fields=fields)
@@ -114,6 +115,6 @@ class Exec:
         return Standing("network", f"Codex has had nothing from the model for {silent}", [])
 
 
-def _total(usage: object) -> int | None:
-    parts = [dig(usage, name) for name in ("input_tokens", "output_tokens")]
-    return sum(parts) if all(isinstance(part, int) for part in parts) else None
+def _total(usage: Message) -> int | None:
+    read, written = count_of(usage, "input_tokens"), count_of(usage, "output_tokens")
+    return None if read is None or written is None else read + written

@@ -8,17 +8,22 @@ word on, such a command is nobody's sign of life any more, or a chatty server wo
 from __future__ import annotations
 
 from unhang.agents import codex_items
+from unhang.agents.fields import id_of
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.policy import builtin
 from unhang.core.policy.resolve import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
     from unhang.core.policy.model import Policy
 
 # More than a tool said of itself, so that the end of a sleep is not its timeout.
 _SLACK = 30.0
+# A sleep that says a larger number has no limit of its own; the hard limit ends it.
+_LONGEST_SLEEP = 30 * 86400.0
+# More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
+MOST = 500
 
 
 class Flight:
@@ -39,14 +44,17 @@ class Flight:
         kind = codex_items.kind_of(item)
         if kind not in codex_items.TOOLS:
             return False
-        name = str(item.get("id"))
+        name = id_of(item, "id")
         self._running[name] = self._limit_of(item)
         if kind == "commandExecution":
             self.names[name] = codex_items.command_of(item)
+        for kept in (self._running, self.names):
+            while len(kept) > MOST:
+                del kept[next(iter(kept))]
         return True
 
     def end(self, item: Message) -> bool:
-        name = str(item.get("id"))
+        name = id_of(item, "id")
         self.names.pop(name, None)
         return self._running.pop(name, None) is not None
 
@@ -75,7 +83,7 @@ class Flight:
     def _limit_of(self, item: Message) -> float:
         length = codex_items.tool_length(item)
         if length is not None:
-            return length + _SLACK
+            return min(length, _LONGEST_SLEEP) + _SLACK
         if self._limit is not None:
             return self._limit
         if codex_items.kind_of(item) != "commandExecution":

@@ -5,11 +5,12 @@ Both spellings are known: the app server's (`commandExecution`) and `exec --json
 
 from __future__ import annotations
 
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import id_of, integer_of, items_of, number_of, text_of, whole_of
+from unhang.agents.said import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 # What the model itself makes: its beginning is progress. The others are ours, or Codex's own housekeeping.
 _NOT_OF_THE_MODEL = frozenset({"userMessage", "hookPrompt", "contextCompaction", "error"})
@@ -59,7 +60,7 @@ _COMMAND_FAILED = frozenset({"failed", "declined"})
 
 def kind_of(item: Message) -> str:
     """Its type in the app server's spelling."""
-    head, *rest = text_of(item, "type").split("_")
+    head, *rest = text_of(item, "type", most=80).split("_")
     return head + "".join(word.capitalize() for word in rest)
 
 
@@ -117,8 +118,7 @@ def ended(item: Message) -> str:
         case "agentMessage":
             return f"Codex replied: {one_line(message_text(item))}"
         case "reasoning":
-            summary = item.get("summary")
-            text = " ".join(map(str, summary)) if isinstance(summary, list) else text_of(item, "text")
+            text = " ".join(text_of(part) for part in items_of(item, "summary")) or text_of(item, "text")
             return f"Thought: {one_line(text)}" if text else "Thought."
         case "commandExecution":
             return _command_ended(item)
@@ -133,11 +133,15 @@ def ended(item: Message) -> str:
 
 
 def _command_ended(item: Message) -> str:
-    code = item.get("exitCode", item.get("exit_code"))
+    code = _exit_code(item)
     line = one_line(command_of(item), 160)
-    if isinstance(code, int) and not isinstance(code, bool):
+    if code is not None:
         return f"Exited with {code}: {line}"
-    return f"{'Failed' if item.get('status') in _COMMAND_FAILED else 'Ended'}: {line}"
+    return f"{'Failed' if text_of(item, 'status') in _COMMAND_FAILED else 'Ended'}: {line}"
+
+
+def _exit_code(item: Message) -> int | None:
+    return integer_of(item, "exitCode" if "exitCode" in item else "exit_code")
 
 
 def _of_others(kind: str, item: Message) -> str:
@@ -145,13 +149,13 @@ def _of_others(kind: str, item: Message) -> str:
         case "plan" | "todoList":
             return f"Plan: {one_line(text_of(item, 'text') or _todo(item))}"
         case "mcpToolCall":
-            return f"Tool {text_of(item, 'server')}/{text_of(item, 'tool')}"
+            return f"Tool {text_of(item, 'server', most=80)}/{text_of(item, 'tool', most=80)}"
         case "dynamicToolCall":
-            return f"Tool {text_of(item, 'tool')}"
+            return f"Tool {text_of(item, 'tool', most=80)}"
         case "collabAgentToolCall" | "collabToolCall":
-            return f"Another agent ({text_of(item, 'tool')}): {one_line(text_of(item, 'prompt'))}"
+            return f"Another agent ({text_of(item, 'tool', most=80)}): {one_line(text_of(item, 'prompt'))}"
         case "subAgentActivity":
-            return f"Another agent: {text_of(item, 'kind') or 'at work'}."
+            return f"Another agent: {text_of(item, 'kind', most=80) or 'at work'}."
         case "webSearch":
             return f"Searching the web: {one_line(text_of(item, 'query'))}"
         case "imageView":
@@ -167,7 +171,7 @@ def _of_others(kind: str, item: Message) -> str:
         case "hookPrompt":
             return "A hook added to the prompt."
         case "functionCallOutput":
-            return f"Answer of {text_of(item, 'name') or 'a tool'}."
+            return f"Answer of {text_of(item, 'name', most=80) or 'a tool'}."
         case "userMessage":
             return "The task was handed over."
     return f"Something new: {kind or 'an item without a type'}."
@@ -179,48 +183,41 @@ def tool_length(item: Message) -> float | None:
 
 
 def _seconds(item: Message) -> float:
-    length = item.get("durationMs")
-    return length / 1000 if isinstance(length, int | float) and not isinstance(length, bool) else 0.0
+    return max(0.0, (number_of(item, "durationMs") or 0.0) / 1000)
 
 
 def message_text(item: Message) -> str:
-    text = item.get("text")
-    if isinstance(text, str):
-        return text
-    content = item.get("content")
-    parts = content if isinstance(content, list) else []
-    return "".join(text_of(part, "text") for part in parts)
+    """Whole: a reply is printed as it was written."""
+    if isinstance(item.get("text"), str):
+        return whole_of(item, "text")
+    return "".join(whole_of(part, "text") for part in items_of(item, "content"))
 
 
 def _files(item: Message) -> str:
-    changes = item.get("changes")
-    paths = [text_of(change, "path") for change in changes] if isinstance(changes, list) else []
+    paths = [text_of(change, "path") for change in items_of(item, "changes")]
     shown = ", ".join(path for path in paths[:4] if path) or "files"
     return one_line(shown + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
 
 
 def _todo(item: Message) -> str:
-    entries = item.get("items")
-    texts = [text_of(entry, "text") for entry in entries] if isinstance(entries, list) else []
-    return "; ".join(text for text in texts if text)
+    return "; ".join(text for entry in items_of(item, "items", most=100) if (text := text_of(entry, "text")))
 
 
 def _unless_done(item: Message) -> str:
     error = text_of(item, "error", "message") or text_of(item, "failure", "message")
     if error:
         return f" ({one_line(error)})"
-    status = item.get("status")
-    return (
-        f" ({status})" if isinstance(status, str) and status not in ("completed", "inProgress", "in_progress") else ""
-    )
+    status = text_of(item, "status", most=60)
+    return f" ({status})" if status and status not in ("completed", "inProgress", "in_progress") else ""
 
 
 def details(item: Message) -> Message:
     """What an event of it carries besides its words."""
-    found: Message = {"itemId": item.get("id"), "itemType": kind_of(item)}
+    found: Message = {"itemId": id_of(item, "id") or None, "itemType": kind_of(item)}
     if kind_of(item) == "commandExecution":
-        code = item.get("exitCode", item.get("exit_code"))
-        found |= {"command": one_line(command_of(item), 500), "exitCode": code, "status": item.get("status")}
+        status = text_of(item, "status", most=60) or None
+        found |= {"command": one_line(command_of(item), 500), "exitCode": _exit_code(item), "status": status}
     if kind_of(item) == "mcpToolCall":
-        found |= {"server": item.get("server"), "tool": item.get("tool"), "error": dig(item, "error", "message")}
+        found |= {name: text_of(item, name, most=80) or None for name in ("server", "tool")}
+        found["error"] = text_of(item, "error", "message", most=500) or None
     return found

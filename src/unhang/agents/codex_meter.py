@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import Said, dig
+from unhang.agents.fields import count_of
+from unhang.agents.said import Said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 LEVELS = (0.80, 0.95)
 
@@ -20,18 +19,16 @@ class Meter:
 
     @property
     def occupied(self) -> int | None:
-        return _count(self.usage.get("contextTokens"))
+        return count_of(self.usage, "contextTokens")
 
     def read(self, params: Message, method: str) -> list[Said]:
         """`last` is what is in the context now; `total` is everything the thread has ever cost."""
         usage = params.get("tokenUsage")
-        last, window = _count(dig(usage, "last", "totalTokens")), _count(dig(usage, "modelContextWindow"))
-        total = _count(dig(usage, "total", "totalTokens"))
+        last, window = count_of(usage, "last", "totalTokens"), count_of(usage, "modelContextWindow")
+        total = count_of(usage, "total", "totalTokens")
         share = round(last / window, 4) if last is not None and window else None
         self.usage = {"contextTokens": last, "contextWindow": window, "occupancy": share, "totalTokens": total}
-        parts = {
-            name: _count(dig(usage, "last", name)) for name in ("inputTokens", "cachedInputTokens", "outputTokens")
-        }
+        parts = {name: count_of(usage, "last", name) for name in ("inputTokens", "cachedInputTokens", "outputTokens")}
         text = f"{last if last is not None else '?'} tokens in the context"
         if share is not None:
             text += f", {share:.0%} of {window}"
@@ -47,7 +44,3 @@ class Meter:
             return []
         text = f"The context is {share:.0%} full: `unhang codex compact THREAD` makes room."
         return [Said("warning", text, method, fields={"occupancy": share, "level": reached})]
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

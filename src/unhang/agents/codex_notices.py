@@ -5,13 +5,14 @@ A phase of None is "whatever it was doing": housekeeping that is worth a line bu
 
 from __future__ import annotations
 
-from unhang.agents.said import Said, one_line, text_of
+from unhang.agents.fields import items_of, text_of
+from unhang.agents.said import Said, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
     Words = str | Callable[[Message], str]
 
@@ -29,8 +30,8 @@ def _told(label: str, *names: str) -> Callable[[Message], str]:
 
 
 def _plan(params: Message) -> str:
-    steps = params.get("plan")
-    texts = [f"[{text_of(s, 'status')}] {text_of(s, 'step')}" for s in steps] if isinstance(steps, list) else []
+    steps = items_of(params, "plan", most=100)
+    texts = [f"[{text_of(each, 'status', most=60)}] {text_of(each, 'step', most=200)}" for each in steps]
     return f"Plan: {one_line('; '.join(texts))}"
 
 

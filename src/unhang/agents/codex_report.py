@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _KEPT = ("threadId", "turnId", "turnStatus", "reply", "error", "cause", "suggestions", "model", "codexVersion")
 _COMPACTION = ("compacted", "tokensBefore", "tokensAfter")
 _METERED = ("contextTokens", "contextWindow", "occupancy", "totalTokens")
+_LISTED = 100  # approvals
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
         if event.get("decision") is not None:
             approvals.append({"request": event.get("request"), "decision": event["decision"], "by": event.get("by")})
     found["usage"] = usage or None
-    found["approvals"] = approvals
+    found["approvals"] = approvals[-_LISTED:]
     if found.get("turnStatus") == "completed":
         found["error"] = None
     return found

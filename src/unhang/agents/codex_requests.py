@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import one_line, text_of
+from unhang.agents.fields import items_of, mapping_of, text_of, words_of
+from unhang.agents.said import one_line
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 METHODS = (
     "item/commandExecution/requestApproval",
@@ -40,7 +41,8 @@ class Request(Record):
         """The whole reply, ready to be sent."""
         result = self._result(accept and self.approval)
         if result is None:
-            return {"id": self.id, "error": {"code": _NOT_OURS, "message": f"unhang does not serve {self.method}"}}
+            message = f"unhang does not serve {one_line(self.method, 80)}"
+            return {"id": self.id, "error": {"code": _NOT_OURS, "message": message}}
         return {"id": self.id, "result": result}
 
     def _result(self, accept: bool) -> Message | None:
@@ -65,8 +67,7 @@ def request_of(message: Message) -> Request | None:
     identity, method = message.get("id"), message.get("method")
     if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None
-    params = message.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = mapping_of(message, "params")
     return Request(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
 
 
@@ -74,26 +75,21 @@ def _text(method: str, params: Message) -> str:
     reason = one_line(text_of(params, "reason"))
     because = f" ({reason})" if reason else ""
     match method:
-        case "item/commandExecution/requestApproval":
-            return f"Codex asks to run: {one_line(text_of(params, 'command'))}{because}"
-        case "execCommandApproval":
-            words = params.get("command")
-            return (
-                f"Codex asks to run: {one_line(' '.join(map(str, words)) if isinstance(words, list) else '')}{because}"
-            )
+        case "item/commandExecution/requestApproval" | "execCommandApproval":
+            return f"Codex asks to run: {one_line(words_of(params, 'command'))}{because}"
         case "item/fileChange/requestApproval" | "applyPatchApproval":
             return f"Codex asks to change files{because}"
         case "item/permissions/requestApproval":
             return f"Codex asks for more permissions{because}"
         case "item/tool/requestUserInput":
-            questions = params.get("questions")
-            asked = [text_of(question, "question") for question in questions] if isinstance(questions, list) else []
+            asked = [text_of(question, "question") for question in items_of(params, "questions", most=20)]
             return f"Codex asks: {one_line(' '.join(asked))}"
         case "mcpServer/elicitation/request":
-            return f"The MCP server {text_of(params, 'serverName')} asks: {one_line(text_of(params, 'message'))}"
+            server = one_line(text_of(params, "serverName"), 80)
+            return f"The MCP server {server} asks: {one_line(text_of(params, 'message'))}"
         case "item/tool/call":
-            return f"Codex calls a tool that is not there: {text_of(params, 'tool')}"
-    return f"Codex asks for {method}"
+            return f"Codex calls a tool that is not there: {one_line(text_of(params, 'tool'), 80)}"
+    return f"Codex asks for {one_line(method, 80)}"
 
 
 def _fields(params: Message) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import dig, integer_of, text_of
+from unhang.agents.said import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.said import Message
+    from unhang.agents.fields import Message
 
 OVERFLOW = "contextWindowExceeded"
 # codexErrorInfo → what to do
@@ -38,14 +39,13 @@ RETRYABLE = frozenset(
 def info_of(error: Any) -> str:
     """`codexErrorInfo` is a word, or an object with one key."""
     info = dig(error, "codexErrorInfo")
-    if isinstance(info, str):
-        return info
-    return next(iter(info), "") if isinstance(info, dict) else ""
+    if isinstance(info, dict):
+        info = next(iter(info), "")
+    return text_of(info, most=80)
 
 
 def status_of(error: Any) -> int | None:
-    found = dig(error, "codexErrorInfo", info_of(error), "httpStatusCode")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return integer_of(error, "codexErrorInfo", info_of(error), "httpStatusCode")
 
 
 def info_from_text(text: str) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 
+from unhang.agents.fields import bounded
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Message = dict[str, Any]
+    from unhang.agents.fields import Message
 
 # `raw` is the first thing that a long line loses; more than this of it helps nobody.
 _RAW = 1500
+_RAW_DEPTH = 20
 PREVIEW = 240
 
 
@@ -61,23 +63,13 @@ class Standing(Record):
         return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 
-def one_line(text: object, most: int = PREVIEW) -> str:
-    """Short, and in one line, for people."""
-    line = " ".join(str(text).split())
+def one_line(text: str, most: int = PREVIEW) -> str:
+    """Short, and in one line, for people. Of a very long text only the beginning is looked at."""
+    line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def raw_of(message: Message) -> str:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))[:_RAW]
-
-
-def dig(value: Any, *path: str) -> Any:
-    """value[a][b]…, or None wherever the shape is another one."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def text_of(value: Any, *path: str) -> str:
-    found = dig(value, *path)
-    return found if isinstance(found, str) else ""
+def raw_of(message: Any) -> str:
+    """The beginning of a message as JSON; of one that is very large or deep, what `bounded` leaves of it."""
+    small = bounded(message, text=_RAW, nodes=_RAW // 3, depth=_RAW_DEPTH)
+    return json.dumps(small, ensure_ascii=False, separators=(",", ":"))[:_RAW]

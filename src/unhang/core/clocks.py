@@ -178,6 +178,16 @@ class Clocks:
             return None
         return act.IDLE if idle <= hard else act.HARD
 
+    def limit_due(self) -> tuple[float, str]:
+        """When the next limit ends the job, as far as is known now, and which; its warning may still be to come."""
+        hard = NEVER if self.limits.hard is None else self.started + self.limits.hard
+        if self._hard_warned is not None:
+            hard = self._hard_due()
+        idle = NEVER if self.limits.idle is None or self.held_since is not None else self.life + self.limits.idle
+        if self._idle_warned is not None:
+            idle = self._idle_due()
+        return (idle, act.IDLE) if idle <= hard else (hard, act.HARD)
+
     def look_due(self) -> float:
         return self._next_looks()[0]
 

@@ -168,6 +168,18 @@ class Watchdog:
             due = self._due
         return None if due == NEVER else due
 
+    def limit_due(self) -> tuple[float, str]:
+        """When the next step towards an end is due, at the latest, and for which reason; looks and notices apart.
+
+        For the keeper's guard: a keeper that has not acted by then does not run. NEVER: there is no such time.
+        """
+        if self.phase == RUNNING:
+            return self.clocks.limit_due()
+        if self.phase == CLOSING:
+            held = self.clocks.held_since is not None
+            return NEVER if held else self._closing_since + self.limits.leak_max, act.LEAK
+        return self._due, self.reason or act.CANCELLED
+
     def wake_at(self) -> float | None:
         """The same, put off a little where that does no harm and saves work (clocks.py)."""
         if self.phase != RUNNING:

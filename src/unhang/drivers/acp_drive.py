@@ -149,10 +149,10 @@ class AcpDriver(Driver):
                 done = "error" not in reply
                 how = "served" if done else f"refused: {reply['error']['message']}"
                 self._reply(reply)
-                self._voice.tell("running" if done else "warning", f"{request.text}: {how}", method=request.method)
+                self._voice.heard("running" if done else "warning", f"{request.text}: {how}", method=request.method)
             case _:
                 self._reply(request.refusal())
-                self._voice.tell("warning", f"{request.text}: not served", method=request.method)
+                self._voice.heard("warning", f"{request.text}: not served", method=request.method)
 
     def _noise(self, line: str) -> None:
         self._noises += 1
@@ -188,7 +188,7 @@ class AcpDriver(Driver):
     async def _work(self) -> int:
         plan = self._plan
         self._say(self._session.begin(self._began))
-        self._agent = agent = await Agent.start(plan.argv, self._hear, self._recorder, self._noise)
+        self._agent = agent = await Agent.start(plan.argv, self._hear, self._recorder, self._trouble, self._noise)
         await open_session(agent.peer, plan, self._session, self._voice)
         self._session.adopt(self._session.id, time.monotonic())
         ended = Ended("")

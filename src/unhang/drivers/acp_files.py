@@ -9,10 +9,12 @@ import os
 import stat
 
 from unhang.agents.acp_turn_requests import INTERNAL, INVALID, NOT_FOUND, NOT_OURS, READ, Request
+from unhang.agents.fields import integer_of, text_of
 from unhang.drivers.acp_plan import FS_NONE, FS_WRITE
 from unhang.drivers.rpc import Message
 
 _LARGEST = 16 << 20
+_LONGEST_PATH = 4096  # of the kernel's
 
 
 class Files:
@@ -25,8 +27,8 @@ class Files:
         reads = request.method == READ
         if self._allowed == FS_NONE or (not reads and self._allowed != FS_WRITE):
             return request.error(NOT_OURS, f"unhang does not serve {request.method} (see --fs)")
-        given = request.params.get("path")
-        if not isinstance(given, str) or not os.path.isabs(given) or "\0" in given:
+        given = text_of(request.params, "path", most=_LONGEST_PATH + 1)
+        if not os.path.isabs(given) or not _is_path(given):
             return request.error(INVALID, "path must be absolute")
         path = os.path.realpath(given)
         if path != self._root and not path.startswith(self._root.rstrip("/") + "/"):
@@ -40,16 +42,16 @@ class Files:
             return request.error(INTERNAL, f"{given}: {getattr(error, 'strerror', None) or error}")
 
     def _read(self, request: Request, path: str) -> Message:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
                 raise ValueError("not a plain file of at most 16 MiB")
             text = file.read().decode("utf-8", "replace")
-        first, most = request.params.get("line"), request.params.get("limit")
+        first, most = integer_of(request.params, "line"), integer_of(request.params, "limit")
         if first is not None or most is not None:
-            start = max(0, first - 1) if isinstance(first, int) else 0
-            end = start + max(0, most) if isinstance(most, int) else None
+            start = 0 if first is None else max(0, first - 1)
+            end = None if most is None else start + max(0, most)
             text = "".join(text.splitlines(keepends=True)[start:end])
         return request.result({"content": text})
 
@@ -58,10 +60,19 @@ class Files:
         if not isinstance(content, str):
             return request.error(INVALID, "content must be text")
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(path, flags, 0o644)
         with os.fdopen(fd, "wb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise ValueError("not a plain file")
             os.ftruncate(fd, 0)
             file.write(content.encode("utf-8", "replace"))
         return request.result({})
+
+
+def _is_path(text: str) -> bool:
+    """One that the kernel can be asked for: no NUL, no half of a surrogate pair, no longer than a path can be."""
+    try:
+        return "\0" not in text and len(os.fsencode(text)) < _LONGEST_PATH
+    except UnicodeEncodeError:
+        return False

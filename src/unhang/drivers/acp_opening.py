@@ -8,7 +8,8 @@ from typing import Any
 
 from unhang.agents import acp_recipes
 from unhang.agents.acp_turn import Session
-from unhang.agents.said import dig, one_line, text_of
+from unhang.agents.fields import dig, integer_of, items_of, mappings_of, text_of
+from unhang.agents.said import one_line
 from unhang.drivers.acp_plan import FS_NONE, FS_WRITE, Plan
 from unhang.drivers.ourselves import version
 from unhang.drivers.rpc import Message, Peer, RpcError
@@ -30,11 +31,11 @@ async def open_session(peer: Peer, plan: Plan, session: Session, voice: Voice) -
     session.name = one_line(text_of(who, "title") or text_of(who, "name") or plan.agent or "the agent", 60)
     session.version = _version(hello.get("protocolVersion"))
     about: Message = {
-        "agentName": text_of(who, "name") or plan.agent or None,
-        "agentVersion": text_of(who, "version") or None,
+        "agentName": text_of(who, "name", most=80) or plan.agent or None,
+        "agentVersion": text_of(who, "version", most=80) or None,
     }
-    about |= {"agentTitle": text_of(who, "title") or None}
-    text = f"{session.name} {text_of(who, 'version')}".rstrip()
+    about |= {"agentTitle": text_of(who, "title", most=80) or None}
+    text = f"{session.name} {text_of(who, 'version', most=80)}".rstrip()
     voice.tell("starting", f"{text} is there.", method="initialize", protocolVersion=session.version, **about)
     try:
         found = await _session(peer, plan, session, hello)
@@ -57,13 +58,12 @@ def initialize(plan: Plan) -> Message:
 
 
 def _version(said: Any) -> int:
-    if isinstance(said, str) and said.isdigit():
-        said = int(said)
-    if not isinstance(said, int) or isinstance(said, bool):
+    number = int(said) if isinstance(said, str) and said in ("1", "2") else integer_of(said)
+    if number is None:
         return VERSION
-    if said not in (1, 2):
-        raise Refused(f"the agent speaks version {said} of the protocol; unhang speaks 1 (and what it knows of 2)")
-    return said
+    if number not in (1, 2):
+        raise Refused(f"the agent speaks version {number} of the protocol; unhang speaks 1 (and what it knows of 2)")
+    return number
 
 
 async def _session(peer: Peer, plan: Plan, session: Session, hello: Message) -> Message:
@@ -92,8 +92,7 @@ def _explained(error: RpcError, plan: Plan, hello: Message) -> Exception:
     if error.code != _AUTH_REQUIRED and "auth" not in error.message.lower():
         return error
     recipe = acp_recipes.find(plan.agent)
-    methods = hello.get("authMethods")
-    names = [text_of(one, "name") for one in methods] if isinstance(methods, list) else []
+    names = [text_of(one, "name", most=80) for one in items_of(hello, "authMethods", most=10)]
     how = recipe.login if recipe else f"log in with it first ({', '.join(filter(None, names)) or 'see its manual'})"
     return Refused(f"the agent is not logged in ({error.message}): {how}")
 
@@ -112,8 +111,7 @@ def server(entry: str) -> Message:
 
 async def _set(peer: Peer, session: Session, found: Message, what: str, wanted: str) -> None:
     """By a configuration option, or by the older way that an agent offers."""
-    options = found.get("configOptions")
-    for option in options if isinstance(options, list) else []:
+    for option in mappings_of(found, "configOptions"):
         if what in (text_of(option, "category"), text_of(option, "id")) and text_of(option, "id"):
             value = _choice(session, what, wanted, _values(option.get("options"), "value"))
             params: Message = {"sessionId": session.id, "configId": option["id"], "value": value}
@@ -126,14 +124,14 @@ async def _set(peer: Peer, session: Session, found: Message, what: str, wanted: 
     await peer.request(f"session/set_{what}", {"sessionId": session.id, f"{what}Id": value})
 
 
-def _values(listed: Any, key: str) -> dict[str, str]:
+def _values(listed: Any, key: str, depth: int = 3) -> dict[str, str]:
     """Value → name; groups of them are opened."""
     found: dict[str, str] = {}
-    for one in listed if isinstance(listed, list) else []:
+    for one in mappings_of(listed):
         if text_of(one, key):
             found[text_of(one, key)] = text_of(one, "name")
-        elif isinstance(one, dict):
-            found |= _values(one.get("options"), key)
+        elif depth:
+            found |= _values(one.get("options"), key, depth - 1)
     return found
 
 
@@ -141,5 +139,5 @@ def _choice(session: Session, what: str, wanted: str, offered: dict[str, str]) -
     for value, name in offered.items():
         if wanted.lower() in (value.lower(), name.lower()):
             return value
-    known = ", ".join(list(offered)[:12]) + (" …" if len(offered) > 12 else "")
+    known = ", ".join(one_line(value, 80) for value in list(offered)[:12]) + (" …" if len(offered) > 12 else "")
     raise Refused(f"{session.name} has no {what} {wanted!r}; it offers: {known or 'none'}")

@@ -24,6 +24,7 @@ _YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
 _NO = frozenset({"n", "no", "deny", "reject", ""})
 # Our own limit must not come before the end of the wait that we have announced.
 _SLACK = 30.0
+_MOST_OPEN = 100  # questions for one person
 
 
 class Permissions:
@@ -50,6 +51,8 @@ class Permissions:
             self._reply(request.cancelled())
         elif self._typed is None:
             self._answer(request, self._plan.permissions, "policy")
+        elif len(self._open) >= _MOST_OPEN:
+            self._answer(request, DENY, f"{_MOST_OPEN} questions are open already")
         else:
             task = asyncio.ensure_future(self._ask(request, self._typed))
             self._open[task] = request
@@ -65,7 +68,7 @@ class Permissions:
     def _tell(self, request: Request, how: str, by: str) -> None:
         phase = "running" if how == "allowed" else "warning"
         fields: Message = {"method": request.method, "request": request.text, "decision": how, "by": by}
-        self._voice.tell(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
+        self._voice.heard(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
 
     async def _ask(self, request: Request, typed: Typed) -> None:
         wait = self._plan.permission_wait

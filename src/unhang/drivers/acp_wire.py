@@ -12,9 +12,6 @@ from collections.abc import Callable, Sequence
 from unhang.drivers.child import Child, Line, started
 from unhang.drivers.rpc import Message, Peer, Recorder
 
-# One line may hold an image, and a session that is loaded again its longest message.
-_LONGEST_LINE = 64 << 20
-
 
 class RawRecorder(Recorder):
     """Every line as it was on the wire, both ways: such a recording can be played to either side again."""
@@ -28,11 +25,16 @@ class RawRecorder(Recorder):
 
 class Agent(Child):
     def __init__(
-        self, line: Line, heard: Callable[[Message], None], recorder: Recorder, noise: Callable[[str], None]
+        self,
+        line: Line,
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
+        noise: Callable[[str], None],
     ) -> None:
         self.peer = Peer(line.writer, recorder, heard, {"jsonrpc": "2.0"})
         self._noise = noise
-        super().__init__(line, recorder)
+        super().__init__(line, recorder, trouble)
 
     @classmethod
     async def start(
@@ -40,10 +42,11 @@ class Agent(Child):
         argv: Sequence[str],
         heard: Callable[[Message], None],
         recorder: Recorder,
+        trouble: Callable[[str, str], None],
         noise: Callable[[str], None],
     ) -> Agent:
         """Raises OSError if it cannot be started."""
-        return cls(await started(argv, _LONGEST_LINE), heard, recorder, noise)
+        return cls(await started(argv), heard, recorder, trouble, noise)
 
     def _take(self, message: Message) -> None:
         self.peer.take(message)

@@ -7,18 +7,25 @@ on holds them open.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from unhang.agents.fields import parsed
+from unhang.agents.lines import Lines
+from unhang.agents.said import one_line, raw_of
 from unhang.drivers.rpc import Message, Recorder
 
-# One line may hold an image, a tool's whole result, or a thread that is resumed.
-_LONGEST_LINE = 256 << 20
+# One line may hold an image, a tool's whole result, or a thread that is resumed. A longer one is passed over, and one
+# that does not end even then is no conversation any more.
+_LONGEST_LINE = 64 << 20
+_ENDLESS = 256 << 20
+_CHUNK = 1 << 18
+# An agent that asks and does not read the answers is not listened to until it does.
+_MOST_UNREAD = 16 << 20
 # For what it said last: it is in the pipe already.
 _AFTER_EXIT = 1.0
 _BETWEEN_POLLS = 0.05
@@ -30,10 +37,9 @@ class Line(NamedTuple):
     process: subprocess.Popen[bytes]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    longest: int
 
 
-async def started(argv: Sequence[str], longest: int = _LONGEST_LINE, *, deaf: bool = False) -> Line:
+async def started(argv: Sequence[str], *, deaf: bool = False) -> Line:
     """Its stderr is ours, and so the job's: read, bounded and kept. Raises OSError if it cannot be started.
 
     `deaf`: it has no input at all, and what is written to it is lost.
@@ -42,20 +48,25 @@ async def started(argv: Sequence[str], longest: int = _LONGEST_LINE, *, deaf: bo
     stdin = subprocess.DEVNULL if deaf else subprocess.PIPE
     process = subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE)
     into = process.stdin or open(os.devnull, "wb", buffering=0)  # noqa: SIM115 - the transport closes it
-    reader = asyncio.StreamReader(limit=longest)
+    reader = asyncio.StreamReader(limit=_CHUNK)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, into)
-    return Line(process, reader, asyncio.StreamWriter(transport, protocol, None, loop), longest)
+    transport.set_write_buffer_limits(high=_MOST_UNREAD)
+    return Line(process, reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
 
-class _TooLong(Exception):
+class _Endless(Exception):
     pass
 
 
 class Child(ABC):
-    def __init__(self, line: Line, recorder: Recorder) -> None:
-        self.process, self._reader, self._writer, self._longest = line
+    def __init__(self, line: Line, recorder: Recorder, trouble: Callable[[str, str], None]) -> None:
+        """`trouble` is told, in words and with the message itself, what could not be read."""
+        self.process, self._reader, self._writer = line
+        self._lines = Lines(_LONGEST_LINE)
+        self._skipped = 0  # of the line that is being passed over
         self._recorder = recorder
+        self._trouble = trouble
         self._exited = asyncio.Event()
         self._listening = asyncio.ensure_future(self._listen())
         self._watching = asyncio.ensure_future(self._watch())
@@ -78,30 +89,57 @@ class Child(ABC):
         """Until it closes its end."""
         why = "the agent closed the line"
         try:
-            while line := await self._line():
-                self._hear(line)
-        except _TooLong:
-            why = f"the agent sent a line of more than {self._longest >> 20} MiB"
+            while chunk := await self._chunk():
+                rest, lines = self._lines.feed(chunk)
+                self._skip(rest)
+                for line in lines:
+                    if line.endswith(b"\n"):
+                        self._hear(line)
+                    else:  # the beginning of one that is too long to be held
+                        self._skipped = 0
+                        self._skip(line)
+                if not self._lines.streaming:
+                    self._skipped = 0
+                await self._until_read()
+            if last := self._lines.flush():
+                self._hear(last)
+        except _Endless:
+            why = f"the agent sent a line of more than {_ENDLESS >> 20} MiB"
         finally:
             self._leave(why)
 
-    async def _line(self) -> bytes:
+    async def _chunk(self) -> bytes:
         try:
-            return await self._reader.readline()
+            return await self._reader.read(_CHUNK)
         except OSError:
             return b""
-        except ValueError:  # that is how asyncio says it
-            raise _TooLong from None
+
+    def _skip(self, part: bytes) -> None:
+        """A part of a line that is too long: none of it is kept."""
+        if part and not self._skipped:
+            size = _LONGEST_LINE >> 20
+            self._trouble(f"A message of more than {size} MiB was passed over.", part[:200].decode("utf-8", "replace"))
+        self._skipped += len(part)
+        if self._skipped > _ENDLESS:
+            raise _Endless
+
+    async def _until_read(self) -> None:
+        try:
+            await self._writer.drain()
+        except OSError:
+            pass  # it is gone; the end of its output says so
 
     def _hear(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
+        """One that our own code stumbles over costs that message, and the conversation goes on."""
+        message = parsed(line)
         self._recorder.line("agent", line)
         if isinstance(message, dict):
             self._recorder.message("agent", message)
-            self._take(message)
+            try:
+                self._take(message)
+            except Exception as error:
+                what = one_line(f"{type(error).__name__}: {error}")
+                self._trouble(f"A message could not be understood ({what}).", raw_of(message))
         elif text := line[:500].decode("utf-8", "replace").strip():
             self._print(text)
 

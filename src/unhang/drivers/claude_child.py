@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from unhang.agents.fields import mapping_of, text_of
+from unhang.agents.said import one_line
 from unhang.drivers.child import Child, Line, started
 from unhang.drivers.rpc import Gone, Message, Recorder, Speaker
 from unhang.drivers.voice import complain
@@ -15,17 +17,29 @@ class Refused(Exception):
 
 
 class ClaudeChild(Child):
-    def __init__(self, line: Line, heard: Callable[[Message], None], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        line: Line,
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
+    ) -> None:
         self.gone = asyncio.Event()
         self._heard = heard
         self._speaker = Speaker(line.writer, recorder)
         self._asked: dict[str, asyncio.Future[Message]] = {}
-        super().__init__(line, recorder)
+        super().__init__(line, recorder, trouble)
 
     @classmethod
-    async def start(cls, words: list[str], heard: Callable[[Message], None], recorder: Recorder) -> ClaudeChild:
+    async def start(
+        cls,
+        words: list[str],
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
+    ) -> ClaudeChild:
         """Raises OSError if it cannot be started."""
-        return cls(await started(words), heard, recorder)
+        return cls(await started(words), heard, recorder, trouble)
 
     # --- listening ------------------------------------------------------------------------------------------
 
@@ -45,14 +59,14 @@ class ClaudeChild(Child):
         self._asked.clear()
 
     def _answered(self, response: object) -> None:
-        answer = response if isinstance(response, dict) else {}
-        future = self._asked.pop(str(answer.get("request_id")), None)
+        answer = mapping_of(response)
+        future = self._asked.pop(text_of(answer, "request_id"), None)
         if future is None or future.done():
             return
         if answer.get("subtype") == "success":
             future.set_result(answer)
         else:
-            future.set_exception(Refused(str(answer.get("error") or "refused")))
+            future.set_exception(Refused(one_line(text_of(answer, "error") or "refused")))
 
     # --- talking --------------------------------------------------------------------------------------------
 
@@ -76,5 +90,5 @@ class ClaudeChild(Child):
 
     def refuse(self, request: Message) -> None:
         """Whatever it wants of its host: none is left hanging."""
-        answer = {"subtype": "error", "request_id": request.get("request_id"), "error": "nobody is here to answer"}
+        answer = {"subtype": "error", "request_id": text_of(request, "request_id"), "error": "nobody is here to answer"}
         self._speaker.send({"type": "control_response", "response": answer})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,7 @@ from unhang.drivers.claude_ladder import ClaudeLadder
 from unhang.drivers.claude_plan import Plan
 from unhang.drivers.driver import Driver
 from unhang.drivers.rpc import Gone, Message, Recorder
-from unhang.drivers.voice import Voice, complain
+from unhang.drivers.voice import Voice, complain, show
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # One that has nothing to do ends in milliseconds.
@@ -117,7 +116,7 @@ class ClaudeDriver(Driver):
 
     async def _work(self) -> int:
         self._claude.begin(time.monotonic())
-        self._child = child = await ClaudeChild.start(self._plan.command(), self._hear, self._recorder)
+        self._child = child = await ClaudeChild.start(self._plan.command(), self._hear, self._recorder, self._trouble)
         child.task(self._plan.task)
         await self._until(lambda: self._claude.ended is not None and not self._claude.turn)
         await self._until_at_rest()
@@ -188,8 +187,7 @@ class ClaudeDriver(Driver):
         """The event has been said; here is what people and scripts read."""
         if not ending.is_error:
             if ending.text:
-                sys.stdout.write(ending.text + ("" if ending.text.endswith("\n") else "\n"))
-                sys.stdout.flush()
+                show(ending.text)
             return 0
         if self._stop.is_set():
             return 1  # our own doing, and said already
@@ -205,4 +203,5 @@ def _listed(claude: Claude) -> str:
 
 def _milliseconds(name: str, default: float) -> float:
     text = os.environ.get(name, "")
-    return int(text) / 1000 if text.isdigit() and int(text) > 0 else default
+    usable = text.isascii() and text.isdecimal() and len(text) < 12 and int(text) > 0
+    return int(text) / 1000 if usable else default

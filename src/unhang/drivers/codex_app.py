@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from typing import Any
 
 from unhang.agents import codex_words
 from unhang.agents.codex import Codex, Turn
 from unhang.agents.codex_requests import request_of
+from unhang.agents.fields import id_of, text_of
 from unhang.agents.said import Standing
 from unhang.drivers.codex_approvals import Approvals
 from unhang.drivers.codex_ladder import CodexLadder
@@ -19,7 +19,7 @@ from unhang.drivers.codex_plan import COMPACT, REVIEW, Plan
 from unhang.drivers.codex_server import Server
 from unhang.drivers.driver import Driver
 from unhang.drivers.rpc import Gone, Message, Recorder, RpcError
-from unhang.drivers.voice import Voice, complain
+from unhang.drivers.voice import Voice, complain, show
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # A server that has nothing to do ends in milliseconds.
@@ -128,7 +128,9 @@ class AppDriver(Driver):
 
     async def _work(self) -> int:
         plan = self._plan
-        self._server = server = await Server.start(plan.codex, list(plan.config), self._hear, self._recorder)
+        self._server = server = await Server.start(
+            plan.codex, list(plan.config), self._hear, self._recorder, self._trouble
+        )
         self._doing = "waiting for Codex to greet"
         await server.greet()
         self._voice.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
@@ -154,11 +156,10 @@ class AppDriver(Driver):
         else:
             self._doing = "starting a thread"
             answer = await server.peer.request("thread/start", params)
-        found = answer.get("thread")
-        thread = str(found.get("id", "")) if isinstance(found, dict) else ""
+        thread = id_of(answer, "thread", "id")
         self._codex.adopt(thread, time.monotonic())
         verb = "resumed" if plan.thread else "started"
-        fields = {"threadId": thread, "model": answer.get("model")}
+        fields = {"threadId": thread, "model": text_of(answer, "model", most=120) or None}
         self._voice.tell("starting", f"The thread {thread} is {verb}.", alive=True, **fields)
         if plan.thread and thread != plan.thread:
             raise RpcError("thread/resume", {"message": f"Codex opened another thread ({thread}) than {plan.thread}"})
@@ -191,8 +192,7 @@ class AppDriver(Driver):
     def _ended(self, turn: Turn) -> int:
         """The event has been said; here is what people and scripts read."""
         if self._codex.reply:
-            sys.stdout.write(self._codex.reply + ("" if self._codex.reply.endswith("\n") else "\n"))
-            sys.stdout.flush()
+            show(self._codex.reply)
         if turn.status == "completed":
             return 0
         if self._stop.is_set():

@@ -20,6 +20,7 @@ from unhang.drivers.voice import Voice
 _YES = frozenset({"y", "yes", "accept", "approve", "ok"})
 # Our own limit must not come before the end of the wait that we have announced.
 _SLACK = 30.0
+_MOST_OPEN = 100  # questions for one person
 
 
 class Approvals:
@@ -38,6 +39,8 @@ class Approvals:
             self._reply({"id": request.id, "result": {"currentTimeAt": int(time.time())}})
         elif not request.approval or self._typed is None:
             self._answer(request, request.approval and self._plan.approvals == ACCEPT, "policy")
+        elif len(self._tasks) >= _MOST_OPEN:
+            self._answer(request, False, f"{_MOST_OPEN} questions are open already")
         else:
             task = asyncio.ensure_future(self._ask(request, self._typed))
             self._tasks.add(task)
@@ -48,7 +51,7 @@ class Approvals:
         decision = "accepted" if accept else "denied"
         phase = "running" if accept else "warning"
         text = f"{request.text}: {decision} ({by})"
-        self._voice.tell(phase, text, method=request.method, request=request.text, decision=decision, by=by)
+        self._voice.heard(phase, text, method=request.method, request=request.text, decision=decision, by=by)
 
     async def _ask(self, request: Request, typed: Typed) -> None:
         wait = self._plan.approval_wait

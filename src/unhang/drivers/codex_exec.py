@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 
@@ -20,7 +19,7 @@ from unhang.drivers.codex_plan import Plan
 from unhang.drivers.driver import Driver
 from unhang.drivers.ladder import Ladder
 from unhang.drivers.rpc import Message, Recorder
-from unhang.drivers.voice import Voice, complain
+from unhang.drivers.voice import Voice, complain, show
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs.sampler import files, net, tree
 
@@ -29,9 +28,15 @@ _SESSION = 3  # where /proc/PID/stat has it, counted from the state
 
 
 class ExecChild(Child):
-    def __init__(self, line: Line, heard: Callable[[Message], None], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        line: Line,
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
+    ) -> None:
         self._heard = heard
-        super().__init__(line, recorder)
+        super().__init__(line, recorder, trouble)
 
     def _take(self, message: Message) -> None:
         self._heard(message)
@@ -55,7 +60,7 @@ class ExecDriver(Driver):
     async def _work(self) -> int:
         # an open pipe for its input makes it wait for ever before it begins
         line = await started(command(self._plan), deaf=True)
-        self._child = child = ExecChild(line, self._hear, self._recorder)
+        self._child = child = ExecChild(line, self._hear, self._recorder, self._trouble)
         looks = asyncio.ensure_future(self._look(child.process.pid))
         try:
             await child.exit()
@@ -111,8 +116,7 @@ class ExecDriver(Driver):
 
     def _ended(self, code: int) -> int:
         if self._exec.reply:
-            sys.stdout.write(self._exec.reply + "\n")
-            sys.stdout.flush()
+            show(self._exec.reply)
         asked = self._plan.thread
         if asked and self._exec.thread and self._exec.thread != asked:
             # a name that is no id starts a new thread without a word

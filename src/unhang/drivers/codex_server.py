@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from unhang.agents.fields import text_of
 from unhang.drivers.child import Child, Line, started
 from unhang.drivers.ourselves import version
 from unhang.drivers.rpc import Message, Peer, Recorder
 
 
 class Server(Child):
-    def __init__(self, line: Line, heard: Callable[[Message], None], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        line: Line,
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
+    ) -> None:
         self.peer = Peer(line.writer, recorder, heard)  # Codex leaves the "jsonrpc" field out
         self.version = ""
-        super().__init__(line, recorder)
+        super().__init__(line, recorder, trouble)
 
     @classmethod
     async def start(
-        cls, program: str, config: list[str], heard: Callable[[Message], None], recorder: Recorder
+        cls,
+        program: str,
+        config: list[str],
+        heard: Callable[[Message], None],
+        recorder: Recorder,
+        trouble: Callable[[str, str], None],
     ) -> Server:
         """Raises OSError if it cannot be started."""
         words = [word for entry in config for word in ("-c", entry)]
-        return cls(await started([program, "app-server", *words]), heard, recorder)
+        return cls(await started([program, "app-server", *words]), heard, recorder, trouble)
 
     def _take(self, message: Message) -> None:
         self.peer.take(message)
@@ -38,4 +50,4 @@ class Server(Child):
         answer = await self.peer.request("initialize", hello)
         self.peer.send({"method": "initialized"})
         # "unhang/0.166.0 (Debian …) …": the program's own version stands after our name
-        self.version = str(answer.get("userAgent", "")).partition("/")[2].partition(" ")[0]
+        self.version = text_of(answer, "userAgent").partition("/")[2].partition(" ")[0][:60]

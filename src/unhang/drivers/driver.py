@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from unhang.drivers.voice import Voice
-from unhang.errors import EXIT_SIGNAL_BASE
+from unhang.agents.said import one_line
+from unhang.drivers.voice import Voice, complain
+from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE
+
+_TROUBLES = 5
 
 
 class Driver(ABC):
@@ -20,6 +25,7 @@ class Driver(ABC):
         self._stall = stall
         self._stop = asyncio.Event()
         self._working: asyncio.Future[int] | None = None
+        self._troubles = 0
 
     @abstractmethod
     async def _work(self) -> int:
@@ -54,7 +60,7 @@ class Driver(ABC):
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
-                return await self._finished(work)
+                return await self._surely_finished(work)
             watch.cancel()  # from now on the steps are told
             await self._stopped()
             return EXIT_SIGNAL_BASE + signal.SIGTERM
@@ -63,6 +69,24 @@ class Driver(ABC):
             stop.cancel()
             watch.cancel()
             self._close()
+
+    async def _surely_finished(self, work: asyncio.Future[int]) -> int:
+        """A defect of ours is one line and a failed turn, not a traceback in the job's output."""
+        try:
+            return await self._finished(work)
+        except Exception as error:
+            if os.environ.get("UNHANG_DEBUG"):
+                traceback.print_exc()
+            text = one_line(f"the driver failed: {type(error).__name__}: {error}", 500)
+            self._voice.tell("failed", text, error={"message": text})
+            complain(text)
+            return EXIT_FAILED
+
+    def _trouble(self, text: str, raw: str) -> None:
+        """A message of the agent's was passed over. The first few are worth an event each."""
+        self._troubles += 1
+        if self._troubles <= _TROUBLES:
+            self._voice.tell("warning", text, raw=raw)
 
     async def _give_up(self) -> None:
         if self._working is not None:
@@ -90,4 +114,9 @@ def main(make: Callable[[Voice], Driver]) -> None:
     async def drive() -> int:
         return await make(voice).run()
 
-    sys.exit(asyncio.run(drive()))
+    try:
+        code = asyncio.run(drive())
+    except OSError as error:  # not even an event loop: no descriptors, no memory
+        complain(f"the driver cannot run: {error.strerror or error}")
+        code = EXIT_FAILED
+    sys.exit(code)

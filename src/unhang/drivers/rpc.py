@@ -8,25 +8,27 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from unhang.agents.fields import integer_of, text_of
+from unhang.agents.said import raw_of
+
 Message = dict[str, Any]
+_LONGEST = 1000  # of an error's words
 
 
 class RpcError(Exception):
     """The other side said no, in its own words; with what it knows beyond its message."""
 
     def __init__(self, method: str, error: Any) -> None:
-        found = error if isinstance(error, dict) else {}
         self.method = method
-        self.code = found.get("code")
-        self.message = str(found.get("message") or error)
-        data = found.get("data")
-        more = data if isinstance(data, str) else (data or {}).get("details") if isinstance(data, dict) else None
-        if isinstance(more, str) and more and more not in self.message:
-            self.message = f"{self.message}: {more}"[:1000]
+        self.code = integer_of(error, "code")
+        self.message = text_of(error, "message", most=_LONGEST) or text_of(error, most=_LONGEST) or raw_of(error)
+        more = text_of(error, "data", most=_LONGEST) or text_of(error, "data", "details", most=_LONGEST)
+        if more and more not in self.message:
+            self.message = f"{self.message}: {more}"[:_LONGEST]
         super().__init__(self.message)
 
     def to_json(self) -> Message:
-        return {"code": self.code, "message": self.message[:1000]}
+        return {"code": self.code, "message": self.message}
 
 
 class Gone(Exception):
@@ -37,7 +39,9 @@ class Recorder:
     """Every message of the conversation, for a bug report or a test that replays it."""
 
     def __init__(self, path: str | None) -> None:
-        self._file: IO[str] | None = open(path, "w", encoding="utf-8") if path else None  # noqa: SIM115
+        self._file: IO[str] | None = (
+            open(path, "w", encoding="utf-8", errors="replace") if path else None  # noqa: SIM115 - closed at the end
+        )
         self._began = time.monotonic()
 
     def message(self, who: str, message: Message) -> None:
@@ -47,15 +51,23 @@ class Recorder:
         """The same as it was on the wire; and what was no message."""
 
     def _write(self, who: str, what: Message) -> None:
-        if self._file is not None:
-            entry = {"t": round(time.monotonic() - self._began, 3), "from": who} | what
+        """A recording that cannot be written ends; the conversation does not."""
+        if self._file is None:
+            return
+        entry = {"t": round(time.monotonic() - self._began, 3), "from": who} | what
+        try:
             self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
             self._file.flush()
+        except (OSError, RecursionError):
+            self.close()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.close()
+            except OSError:
+                pass  # a full disk: what is in the buffer cannot be kept
 
 
 class Speaker:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
+_LONGEST = 1 << 16  # of one answer
+
 
 class Typed:
     """Reads our stdin from now on."""
@@ -23,6 +25,7 @@ class Typed:
             self.close()
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
+        self._rest = self._rest[:_LONGEST]
         for line in lines:
             self._lines.put_nowait(line.decode("utf-8", "replace"))
 

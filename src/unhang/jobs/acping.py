@@ -10,6 +10,7 @@ from typing import Any
 from unhang.agents import acp_recipes
 from unhang.agents.acp_turn_report import report
 from unhang.agents.acp_turn_requests import ASK
+from unhang.agents.fields import dig, whole_of
 from unhang.core.policy.model import Asked
 from unhang.drivers.acp_plan import MODULE, Plan
 from unhang.drivers.task import handed_over, is_long
@@ -94,11 +95,10 @@ def report_of(job: Job) -> dict[str, Any]:
 def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """A result with what is known of the agent beside it. What it wrote is on stdout, and whole there."""
     found = report_of(job)
-    if result.get("stdout"):
-        found["text"] = result["stdout"].removesuffix("\n")
+    if printed := whole_of(result, "stdout"):
+        found["text"] = printed.removesuffix("\n")
     budget = found["budget"]
     if budget is not None and budget["limitMs"] is None:
-        limits = result.get("limits") or {}
-        applied = limits.get("hardMs" if budget["name"] == "hard" else "idleMs") or {}
-        found["budget"] = budget | {"limitMs": applied.get("value")}
+        applied = dig(result, "limits", "hardMs" if budget["name"] == "hard" else "idleMs", "value")
+        found["budget"] = budget | {"limitMs": applied}
     return result | {"agent": found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.fields import items_of
 from unhang.core.spec import AGENT
 
 TYPE_CHECKING = False
@@ -15,7 +16,7 @@ def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """A result or a status with `codex`, `claude` or `agent` beside it, if it is such a job; else as it is."""
     if job.spec.get("kind") != AGENT:
         return result
-    words = job.spec.get("argv") or []
+    words = items_of(job.spec, "argv")
     if "unhang.drivers.claude" in words:
         from unhang.jobs import clauding
 

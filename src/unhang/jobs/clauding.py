@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from unhang.agents.claude_report import report
+from unhang.agents.fields import text_of, whole_of
 from unhang.core.policy.model import Asked
 from unhang.drivers.claude_plan import MODULE, READ_ONLY_MODE, Plan
 from unhang.drivers.task import handed_over
@@ -26,8 +27,9 @@ _KNOWN = Known(
     attempt="unhang claude run",
 )
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-# an event holds this much of a result; stdout holds all of it
+# an event holds this much of a result, or less where the whole would be too long for a line; stdout holds all of it
 _CUT = 1500
+_ELLIPSIS = "…"
 
 
 def find_claude(asked: str | None = None) -> str:
@@ -68,7 +70,8 @@ def session_of(name: str) -> str:
 def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """A result with what is known of Claude beside it."""
     known = report_of(job)
-    text, printed = known.get("result"), result.get("stdout")
-    if text and len(text) >= _CUT and isinstance(printed, str) and printed.startswith(text):
+    text, printed = text_of(known, "result"), whole_of(result, "stdout")
+    is_cut = len(text) >= _CUT or text.endswith(_ELLIPSIS)
+    if is_cut and printed.startswith(text.removesuffix(_ELLIPSIS)):
         known["result"] = printed.removesuffix("\n")
     return result | {"claude": known}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from unhang.errors import ControlError, UnhangError
-from unhang.jobs import asking
+from unhang.jobs import asking, truth
 from unhang.jobs.handle import attach, here
 
 TYPE_CHECKING = False
@@ -27,6 +27,8 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
     if job.ended():
         message = (job.view().outcome or {}).get("message", "")
         raise UnhangError(f"job {job.id} has ended: {message}")
+    if where := truth.whereabouts(job.place):
+        raise UnhangError(f"job {job.id} runs elsewhere ({where}): diagnose it there")
     before = _look(job)
     with Wakeup() as wakeup:
         keeper = int(job.spec["keeper"]["pid"])

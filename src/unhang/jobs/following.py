@@ -6,9 +6,9 @@ import os
 
 from unhang.core import events as ev
 from unhang.jobs import truth
-from unhang.procs import clock
+from unhang.procs import clock, vantage
 from unhang.procs.wakeup import Wakeup
-from unhang.store import files
+from unhang.store import records
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
@@ -64,10 +64,12 @@ class Follower:
             self._wakeup.add_file(path)
             self._to_watch.remove(path)
         if not self._watched_keeper:
-            job = files.read_json(self.place.job)
+            job = records.job(self.place)
             if job is not None:
                 self._watched_keeper = True
-                self._wakeup.add_process(int(job["keeper"]["pid"]))
+                keeper = truth.process_named(truth.keeper_of(job), "pid", "start")
+                if keeper is not None and truth.sight_of(job).kind == vantage.HERE:
+                    self._wakeup.add_process(keeper.pid)
 
     def _is_over(self) -> bool:
         return truth.settle(self.place)

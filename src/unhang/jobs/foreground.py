@@ -64,13 +64,12 @@ def run(prepared: Prepared, data: bytes | None = None) -> Result:
     launched = begin(prepared, data)
     owner = launched.owner
     try:
-        while not owner.ended and owner.hear():
-            pass
+        while not owner.ended and owner.hear(owner.patience()):
+            owner.insist()
     except BaseException:
         owner.cancel("SIGINT")
         try:
-            while owner.hear():
-                pass
+            owner.listen_to_the_end()
         except BaseException:
             owner.cancel("SIGINT", force=True)
             raise
@@ -85,7 +84,16 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
     import asyncio
     import socket
 
-    starting = asyncio.ensure_future(asyncio.to_thread(begin, prepared, data))
+    def started() -> Launched:
+        launched = begin(prepared, data)
+        try:
+            launched.owner.wait_until_started()
+        except BaseException:
+            launched.owner.close()
+            raise
+        return launched
+
+    starting = asyncio.ensure_future(asyncio.to_thread(started))
     cancelled: BaseException | None = None
     try:
         launched = await asyncio.shield(starting)
@@ -104,8 +112,7 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
                 pass
         except asyncio.CancelledError:
             owner.cancel("cancellation of its task")
-            while owner.heard(await loop.sock_recv(line, 1 << 16)):
-                pass
+            await asyncio.to_thread(owner.listen_to_the_end)
             raise
     finally:
         line.close()

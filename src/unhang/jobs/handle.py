@@ -11,7 +11,8 @@ from unhang.jobs import asking, truth
 from unhang.jobs.following import follow, wait_for_all
 from unhang.jobs.gather import result_of, view_of
 from unhang.jobs.request import seconds
-from unhang.store import files, outputreader
+from unhang.jobs.truth import ELSEWHERE
+from unhang.store import outputreader, records
 from unhang.store.output import BUDGET
 from unhang.store.reader import EventReader
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from unhang.jobs.request import Duration
     from unhang.store.layout import JobDir
     from unhang.store.output import Piece
+
+
+# How long a job that is ended by force may take to be gone before it is done without its keeper.
+_FORCED = 15.0
 
 
 class Job:
@@ -44,7 +49,7 @@ class Job:
     @property
     def spec(self) -> dict[str, Any]:
         """What was asked for (job.json)."""
-        return files.read_json(self.place.job) or {}
+        return records.job(self.place) or {}
 
     # --- looking --------------------------------------------------------------------------------------------
 
@@ -74,6 +79,8 @@ class Job:
             "heartbeat": view.heartbeat,
             "attempt": view.attempt,
         }
+        if not view.ended and (where := truth.whereabouts(self.place)):
+            shown |= {"phase": ELSEWHERE, "where": where}
         return shown
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
@@ -111,7 +118,7 @@ class Job:
     def _laid_out(self, stream: str) -> list[Piece]:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
-        head = int(self.spec.get("budget", BUDGET)) // 2
+        head = (self.spec.get("budget") or BUDGET) // 2
         return outputreader.laid_out(self.place.stream(stream), total=total, head=head)
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
@@ -147,13 +154,36 @@ class Job:
         self._ask(do="resize", rows=rows, columns=columns)
 
     def cancel(self, *, force: bool = False, wait: bool = True, by: str = "request") -> Result:
-        """End it by the ladder (`force`: at once). Of an ended job: its result."""
+        """End it by the ladder (`force`: at once). Of an ended job: its result.
+
+        `force` ends it also if its keeper does not answer, by its guard or by our own hand; what runs elsewhere can be
+        asked only.
+        """
         try:
             asking.ask(self.place, do="cancel", force=force, by=by)
         except (asking.JobHasEnded, StateError):  # nobody to ask by a socket
-            if not truth.settle(self.place) and not truth.stop_keeper(self.place):
-                raise ControlError(f"job {self.id} is only just being started") from None
-        return self.wait() if wait else self.result()
+            self._cancel_without_socket(force)
+        except ControlError as error:
+            if not force:
+                raise ControlError(f"{error}; to end it all the same: unhang cancel --force {self.id}") from None
+            truth.end_without_keeper(self.place)
+        if not wait:
+            return self.result()
+        result = self.wait(_FORCED if force else None)
+        if result.status == "running" and truth.end_without_keeper(self.place):
+            result = self.result()
+        return result
+
+    def _cancel_without_socket(self, force: bool) -> None:
+        if truth.settle(self.place):
+            return
+        where = truth.whereabouts(self.place)
+        if where and force and truth.give_up(self.place, where):
+            return
+        if where:
+            raise ControlError(f"job {self.id} runs elsewhere ({where}): cancel it there")
+        if not truth.stop_keeper(self.place):
+            raise ControlError(f"job {self.id} is only just being started")
 
     def _ask(self, **request: Any) -> dict[str, Any]:
         if truth.settle(self.place):
@@ -163,7 +193,9 @@ class Job:
         except asking.JobHasEnded:
             if truth.settle(self.place):
                 raise
-            raise ControlError(f"job {self.id} runs, but has no control socket to be asked by") from None
+            where = truth.whereabouts(self.place)
+            why = f"runs elsewhere ({where}): ask it there" if where else "runs, but has no control socket"
+            raise ControlError(f"job {self.id} {why}") from None
 
     def ping(self) -> dict[str, Any]:
         return self._ask(do="ping")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
+from unhang.jobs import ourselves
 from unhang.jobs import owner as owners
 from unhang.keeper import spare
 from unhang.store import layout
@@ -84,7 +84,7 @@ class ForkingLauncher:
             raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours), self._spare.guard)
+        return Launched(place, owners.Owner(ours, place), self._spare.guard)
 
     def close(self) -> None:
         """Let the keeper go, if it never got a job."""
@@ -117,7 +117,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours), None)
+        return Launched(place, owners.Owner(ours, place), None)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
@@ -140,8 +140,7 @@ class ServedLauncher:
 def start_server() -> socket:
     """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
     ours, theirs = owners.pair()
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    code = f"import sys; sys.path.insert(0, {root!r}); from unhang.keeper.forkserver import main; main(3)"
+    command = ourselves.isolated("from unhang.keeper.forkserver import main; main(3)", site=False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     line = theirs.fileno()
     actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
@@ -150,13 +149,7 @@ def start_server() -> socket:
     else:
         actions.append((os.POSIX_SPAWN_DUP2, line, 3))
     try:
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-S", "-E", "-s", "-c", code],
-            dict(os.environ),
-            file_actions=actions,
-            setsid=True,
-        )
+        os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
     finally:
         os.close(null)
         theirs.close()

@@ -2,7 +2,8 @@
 
 The keeper says `{"seq": n}` when there is something new to read and `{"ended": true}` when the end is recorded; it
 closes when nothing of the job is left. We say what any caller may say to the control socket. Our end closing, by
-whatever death of ours, ends the job.
+whatever death of ours, ends the job. A keeper that does not answer a request to end the job is done without: its guard
+is asked (truth.end_without_keeper).
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """
@@ -12,9 +13,23 @@ from __future__ import annotations
 import json
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
+from unhang.errors import UnhangError
+from unhang.procs import clock
+from unhang.store import files
+from unhang.store.reader import last_event
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from unhang.store.layout import JobDir
+
+# How long a keeper may take to answer a request to end its job.
+PATIENCE = 5.0
+# How long it may take to say that the job has started; a thousand jobs that are started at once take half of it.
+START_PATIENCE = 60.0
+# How long its word is waited for, for a start, before the record is looked at instead.
+_LOOK = 2.0
 
 
 def pair() -> tuple[socket, socket]:
@@ -23,13 +38,17 @@ def pair() -> tuple[socket, socket]:
 
 
 class Owner:
-    def __init__(self, sock: socket) -> None:
+    def __init__(self, sock: socket, place: JobDir) -> None:
         self.sock = sock
+        self.place = place
         self.ended = False
         self.closed = False
+        self.gave_up = False  # the keeper did not answer, and the job was ended without it
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.answered = self.refused = False  # what became of the last `offer`
+        self._begun_at = clock.monotonic()
+        self._asked_at: float | None = None  # to end the job, and not answered yet
         self._in = b""
 
     def fileno(self) -> int:
@@ -49,12 +68,53 @@ class Owner:
 
     def cancel(self, by: str, *, force: bool = False) -> None:
         self.ask(do="cancel", by=by, force=force)
+        if self._asked_at is None:
+            self._asked_at = clock.monotonic()
 
-    def hear(self) -> bool:
+    def patience(self) -> float | None:
+        """How much longer the keeper may take to say something; None: nothing is owed."""
+        due = None if self._asked_at is None else self._asked_at + PATIENCE
+        if due is None and self.seq == 0 and not self.ended:
+            due = self._begun_at + START_PATIENCE
+        return None if due is None else max(0.0, due - clock.monotonic())
+
+    def insist(self) -> None:
+        """When the patience is over: end the job without its keeper. Afterwards the line counts as closed."""
+        if self.closed or self.patience() != 0.0:
+            return
+        from unhang.jobs import truth
+
+        self.closed = self.gave_up = True
+        truth.end_without_keeper(self.place)
+
+    def listen_to_the_end(self) -> None:
+        """Until nothing of the job is left."""
+        while self.hear(self.patience()):
+            self.insist()
+
+    def wait_until_started(self) -> None:
+        """Or until that has failed, which the record says. Bounded: the job may stop its keeper before that speaks."""
+        from unhang.jobs import truth
+
+        while self.seq == 0 and not self.ended:
+            if not self.hear(_LOOK):
+                if self.failure:
+                    raise UnhangError(self.failure)
+                truth.settle(self.place, birth=0)  # lost at birth: no process has it, and none will start it
+                return
+            if self.seq == 0 and _is_recorded(self.place):
+                return
+            self.insist()
+
+    def hear(self, timeout: float | None = None) -> bool:
         """Read once (blocking if nothing is there). False when the line is closed: the job is over and recorded."""
+        if self.closed:
+            return False
+        if timeout != self.sock.gettimeout():
+            self.sock.settimeout(timeout)
         try:
             chunk = self.sock.recv(1 << 16)
-        except InterruptedError:
+        except (InterruptedError, TimeoutError, BlockingIOError):
             return True
         except OSError:
             chunk = b""
@@ -67,6 +127,8 @@ class Owner:
         *lines, self._in = (self._in + chunk).split(b"\n")
         for line in lines:
             said = json.loads(line)
+            if "ok" in said:
+                self._asked_at = None
             self.seq = max(self.seq, int(said.get("seq", 0)))
             self.ended = self.ended or bool(said.get("ended"))
             self.failure = self.failure or str(said.get("failed", ""))
@@ -76,3 +138,12 @@ class Owner:
 
     def close(self) -> None:
         self.sock.close()
+
+
+def _is_recorded(place: JobDir) -> bool:
+    """By a keeper that wrote the start down and said no more. What we are about to tell must survive a power cut."""
+    if last_event(place.events) is None:
+        return False
+    for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
+        files.sync_path(path)
+    return True

@@ -1,9 +1,10 @@
-"""No job may be called running when nothing runs, or ended when something does.
+"""No job may be called running when nothing runs, or ended when something does; and what cannot be seen is not judged.
 
-Every command that looks at a job asks here first. A keeper is identified by pid *and* start time *and* boot: a record
-of a pid alone would one day name somebody else's process. When the keeper is gone without having recorded the end, its
-guard is about to; when that is gone too, whoever looks does their work: ends what carries the job's marks, cuts off a
-torn line, records the loss (under a lock: two may look at once).
+Every command that looks at a job asks here first. A keeper is identified by pid and start time, within the boot and the
+PID namespace that it wrote down: elsewhere those numbers name other processes. Its claim on the log (store/claim.py)
+says that it lives wherever the log can be read. When the keeper is gone without having recorded the end, its guard is
+about to; when that is gone too, the process that looks does their work: ends what is proved to be of the job, cuts off
+a torn line, records the loss (with the claim in hand: two may look at once).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import signal
 
 from unhang.core import events as ev
-from unhang.errors import UnhangError
-from unhang.procs import clock, markers, stat
-from unhang.store import files, find, reader
+from unhang.errors import ControlError, UnhangError
+from unhang.procs import clock, markers, stat, vantage
+from unhang.procs.base import Process
+from unhang.store import claim, find, reader, records
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
@@ -22,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# The phase of a job that has not ended and cannot be judged from here.
+ELSEWHERE = "elsewhere"
 # How long a directory without a record may take to get one (a keeper that is just being born).
 BIRTH = 10.0
 # How long the guard may take to end the tree before a finder helps.
@@ -38,101 +42,203 @@ def has_ended(place: JobDir) -> bool:
     return last is not None and last["type"] == ev.EXITED
 
 
+def keeper_of(job: dict[str, Any] | None) -> dict[str, Any]:
+    """The keeper's entry of a job's record; empty where there is none that makes sense."""
+    keeper = (job or {}).get("keeper")
+    return keeper if isinstance(keeper, dict) else {}
+
+
+def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
+    """Can the keeper of this record be judged from here?"""
+    return vantage.sight(keeper_of(job), vantage.here())
+
+
+def whereabouts(place: JobDir) -> str:
+    """Where a job runs that has not ended and cannot be judged from here; "": here."""
+    job = records.job(place)
+    if job is None:
+        return ""
+    sight = sight_of(job)
+    if sight.kind == vantage.EARLIER_BOOT and claim.is_claimed(place.events):
+        return f"another machine of this name (its log is in use, but not by this boot of {vantage.here().host})"
+    if sight.kind == vantage.HERE and _is_hidden(place, job):
+        return f"host {vantage.here().host}, where /proc hides its keeper from this process"
+    return sight.where if sight.kind == vantage.ELSEWHERE else ""
+
+
+def process_named(keeper: dict[str, Any], pid: str, start: str) -> Process | None:
+    """The keeper or its guard, as the record names it; None where it does not."""
+    number, since = keeper.get(pid), keeper.get(start)
+    if not isinstance(number, int) or isinstance(number, bool) or number <= 0 or not isinstance(since, str):
+        return None
+    return Process(number, since, 0, "", "")
+
+
 def keeper_lives(job: dict[str, Any]) -> bool:
-    keeper = job.get("keeper") or {}
-    if keeper.get("boot") != stat.boot_id():
+    """By pid and start time: only for a record whose keeper can be seen from here."""
+    process = process_named(keeper_of(job), "pid", "start")
+    return process is not None and stat.is_alive(process.pid, process.start)
+
+
+def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
+    """Is there a keeper that /proc does not show to this process (hidepid, and fewer rights than the keeper has)?"""
+    process = process_named(keeper_of(job), "pid", "start")
+    if process is None or stat.of(process.pid) is not None:
         return False
-    return stat.is_alive(int(keeper.get("pid", 0)), str(keeper.get("start")))
-
-
-def _guard_lives(job: dict[str, Any]) -> bool:
-    keeper = job.get("keeper") or {}
-    return keeper.get("boot") == stat.boot_id() and stat.is_alive(
-        int(keeper.get("guard", 0)), str(keeper.get("guardStart"))
-    )
-
-
-def stop_keeper(place: JobDir) -> bool:
-    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
-    from unhang.procs.base import Process
-    from unhang.procs.linux import signal_one
-
-    keeper = (files.read_json(place.job) or {}).get("keeper") or {}
-    process = Process(int(keeper.get("pid", 0)), str(keeper.get("start")), 0, "", "")
-    return keeper.get("boot") == stat.boot_id() and signal_one(process, (signal.SIGTERM,), direct=False)
+    try:
+        os.kill(process.pid, 0)
+    except (ProcessLookupError, OverflowError):  # a record may hold any number
+        return False
+    except OSError:
+        pass  # a process that must not be signalled is one
+    return claim.is_claimed(place.events)  # else a stranger has its pid by now
 
 
 def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
-    """Make the record true. True: the job has ended (now or before); False: it runs.
+    """Make the record true. True: the job has ended (now or before); False: it runs, here or elsewhere.
 
     `birth`: how long a job without a record may still get one; 0 for a caller who knows that nobody works on it.
+    Raises Busy where the end has to be recorded and another process holds the log.
     """
     if has_ended(place):
         return True
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return _settle_unborn(place, birth)
-    if keeper_lives(job):
+    sight = sight_of(job)
+    if sight.kind == vantage.ELSEWHERE:
         return has_ended(place)
-    if _guard_lives(job) and _wait_for_guard(int(job["keeper"]["guard"])) and has_ended(place):
+    if sight.kind == vantage.EARLIER_BOOT:
+        if claim.is_claimed(place.events):  # by a living process, which only a machine of the same name can have
+            return has_ended(place)
+        return _record_loss(place, "the machine went down")
+    if keeper_lives(job) or _is_hidden(place, job):
+        return has_ended(place)
+    guard = process_named(keeper_of(job), "guard", "guardStart")
+    if guard is not None and stat.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
         return True
-    return _recover(place, job)
+    return _recover(place, keeper_of(job))
 
 
-def _wait_for_guard(pid: int) -> bool:
+def _wait_for(process: Process) -> bool:
+    """Until it is gone; False: it takes too long."""
     from unhang.procs.wakeup import Wakeup
 
     with Wakeup() as wakeup:
-        deadline = clock.monotonic() + GUARD_PATIENCE
-        if not wakeup.add_process(pid):
-            return True
-        return wakeup.wait(deadline - clock.monotonic())
+        return not wakeup.add_process(process.pid) or wakeup.wait(GUARD_PATIENCE)
 
 
-def _settle_unborn(place: JobDir, birth: float) -> bool:
-    try:
-        age = clock.wall() - os.stat(place.path).st_mtime
-    except FileNotFoundError:
-        return True
-    if age < birth:
-        return False
-    record_loss(place, [], how="it was never started", stamp=clock.now)
+def _record_loss(place: JobDir, how: str) -> bool:
+    record_loss(place, [], how=how, stamp=clock.now)
     return True
 
 
-def _recover(place: JobDir, job: dict[str, Any]) -> bool:
-    keeper = job.get("keeper") or {}
-    if keeper.get("boot") != stat.boot_id():
-        record_loss(place, [], how="the machine was restarted", stamp=clock.now)
+def _settle_unborn(place: JobDir, birth: float) -> bool:
+    """There is no record of the job, or a broken one."""
+    try:
+        made = os.stat(place.path).st_mtime
+    except FileNotFoundError:
         return True
+    now = clock.wall()
+    if claim.is_claimed(place.events) or now - made < birth:
+        return False
+    if made < now - clock.monotonic():
+        return _record_loss(place, "the machine went down")
+    started = any(event["type"] == ev.STARTED for event in reader.read_all(place.events))
+    return _record_loss(place, "its record is gone" if started else "it was never started")
+
+
+def _recover(place: JobDir, keeper: dict[str, Any]) -> bool:
+    tag = keeper.get("tag")
+    leader = next((e.get("pid") for e in reader.read_all(place.events) if e["type"] == ev.STARTED), None)
+    marks = markers.Marks(
+        place.id, tag if isinstance(tag, int) and tag > 0 else None, leader if isinstance(leader, int) else None
+    )
     how = "its keeper and its guard are gone"
-    record_loss(place, [], how=how, stamp=clock.now, sweep=lambda: sweep(place.id, keeper.get("tag")))
+    record_loss(place, [], how=how, stamp=clock.now, sweep=lambda: sweep(marks))
     _settle_nested(place)
     return True
 
 
 def _settle_nested(place: JobDir) -> None:
-    """Jobs started inside it: the sweep has ended their keepers with it, but not what has only *their* marks."""
+    """Jobs started inside it end with it, as their own records say; their keepers no longer carry its tag."""
     for job_id in find.all_ids(place.home):
         inner = JobDir(place.home, job_id)
-        keeper = (files.read_json(inner.job) or {}).get("keeper") or {}
+        job = records.job(inner)
+        keeper = keeper_of(job)
         if place.id not in str(keeper.get("parents", "")).split(":") or has_ended(inner):
             continue
         try:
+            if sight_of(job).kind == vantage.HERE:
+                _kill(keeper)
             settle(inner)
         except (UnhangError, OSError):
             continue  # said to whoever asks for that one
 
 
-def sweep(job_id: str, tag: int | None) -> tuple[list[int], list[int]]:
-    """End everything that carries the marks of a job nobody owns: (ended, survived)."""
+def _kill(keeper: dict[str, Any]) -> None:
+    """The guard first, so that it does not do the work of the process that is about to do it."""
+    for names in (("guard", "guardStart"), ("pid", "start")):
+        process = process_named(keeper, *names)
+        if process is not None:
+            _signal(process, signal.SIGKILL)
+            _wait_for(process)
+
+
+def _signal(process: Process, number: int) -> bool:
+    from unhang.procs.linux import signal_one
+
+    try:
+        return signal_one(process, (number,), direct=False)
+    except OSError:
+        return False
+
+
+def stop_keeper(place: JobDir) -> bool:
+    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
+    job = records.job(place)
+    process = process_named(keeper_of(job), "pid", "start")
+    return process is not None and sight_of(job).kind == vantage.HERE and _signal(process, signal.SIGTERM)
+
+
+def end_without_keeper(place: JobDir) -> bool:
+    """End a job whose keeper does not answer: by its guard, else by our own hand. True: it has ended.
+
+    Raises ControlError where that cannot be done from here.
+    """
+    if has_ended(place):
+        return True
+    where = whereabouts(place)
+    if where:
+        raise ControlError(f"job {place.id} runs elsewhere and does not answer ({where}): end it there")
+    keeper = keeper_of(records.job(place))
+    guard = process_named(keeper, "guard", "guardStart")
+    # a guard that is stopped itself hears the request when it goes on
+    if guard is not None and _signal(guard, signal.SIGUSR1) and _signal(guard, signal.SIGCONT) and _wait_for(guard):
+        return settle(place)
+    _kill(keeper)
+    return settle(place, birth=0)
+
+
+def give_up(place: JobDir, where: str) -> bool:
+    """By a person's own order: record the loss of a job elsewhere whose log no process claims. False: one does.
+
+    Nothing is signalled. A container that was removed leaves such jobs behind, and no other process can settle them.
+    """
+    if claim.is_claimed(place.events):
+        return False
+    return _record_loss(place, f"it ran elsewhere ({where}), does not answer, and was given up by request")
+
+
+def sweep(marks: markers.Marks) -> tuple[list[int], list[int]]:
+    """End everything that is proved to be of a job which has no keeper any more: (ended, survived)."""
     from unhang.procs.linux import signal_one
     from unhang.procs.wakeup import Wakeup
 
     ended: dict[int, None] = {}
     clean = 0
     for _ in range(_ROUNDS):
-        found = markers.find(job_id, tag)
+        found = markers.find(marks)
         clean = 0 if found else clean + 1
         if clean == _CLEAN:
             return list(ended), []
@@ -147,4 +253,4 @@ def sweep(job_id: str, tag: int | None) -> tuple[list[int], list[int]]:
                 except PermissionError:
                     continue
             wakeup.wait(_PAUSE)
-    return list(ended), [process.pid for process in markers.find(job_id, tag)]
+    return list(ended), [process.pid for process in markers.find(marks)]

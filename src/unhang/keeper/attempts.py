@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from unhang.core.limits import Limits
     from unhang.keeper.desk import Desk
     from unhang.keeper.journal import Journal
-    from unhang.keeper.signals import SignalPipe
-    from unhang.procs.base import Tree
+    from unhang.keeper.main import Ready
 
 
 class Launch(Record):
@@ -46,12 +45,13 @@ class Launch(Record):
 
 
 class Attempts:
-    def __init__(self, launch: Launch, tree: Tree, journal: Journal, desk: Desk, signals: SignalPipe) -> None:
+    def __init__(self, launch: Launch, ready: Ready, journal: Journal, desk: Desk) -> None:
         self._launch = launch
-        self._tree = tree
+        self._tree = ready.tree
+        self._board = ready.board
         self._journal = journal
         self._desk = desk
-        self._signals = signals
+        self._signals = ready.signals
         self.heart = Heart(launch.place.id, launch.place.notify)
         self._outputs: list[OutputStream] = []
         self._agent: AgentLine | None = None
@@ -93,7 +93,7 @@ class Attempts:
         slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
         return Loop(
             spec, self._tree, spawned.pid, outputs, into, master,
-            self._journal, self.heart, slowness, self._desk, self._signals, self._agent,
+            self._journal, self.heart, slowness, self._desk, self._signals, self._board, self._agent,
         )  # fmt: skip
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
@@ -103,6 +103,8 @@ class Attempts:
         self._journal.record(event)
         if spec.note and self._attempt == 1:
             self._journal.record(ev.watchdog("retry", spec.note))
+        if not spec.foreground:  # the caller is about to be told of the job: from then on it must not be forgotten
+            self._journal.make_durable()
         self._desk.poke(self._journal.seq)
 
     def _spawn(self, spec: JobSpec) -> spawn.Spawned:

@@ -1,7 +1,11 @@
-"""The guard: an idle process above the keeper, for the one case that the keeper cannot handle, its own death.
+"""The guard: an idle process above the keeper, for what the keeper cannot handle: its own death, and its own hang.
 
-It is a subreaper too. If the keeper is killed, what the keeper owned becomes the guard's: it ends all of it and
-records the loss at once. While the keeper lives it does nothing but wait, in one system call.
+It is a subreaper too. If the keeper is killed, what the keeper owned becomes the guard's: it ends all of it and records
+the loss at once. If the keeper does not run when a limit is due (promise.py), the guard waits a little, freezes the
+keeper so that not both act, ends the job by the same steps, and says that it did. The same on SIGUSR1: a caller asked
+for the end and the keeper did not answer. While all is well it sleeps in one system call.
+
+It signals first and touches the disk last: a state directory that hangs must not keep a limit from being enforced.
 """
 
 from __future__ import annotations
@@ -10,36 +14,267 @@ import os
 import signal
 import time
 
+from unhang.core import actions as act
+from unhang.core import events as ev
+from unhang.core import outcome
+from unhang.core.clocks import NEVER
+from unhang.core.limits import Limits
+from unhang.core.record import Record
+from unhang.errors import StateError
 from unhang.keeper import spare
-from unhang.procs import clock
+from unhang.keeper.promise import FINISH, START, Board, Promise
+from unhang.procs import clock, stat
 from unhang.procs.platform import make_tree
 from unhang.store.layout import JobDir
-from unhang.store.recovery import record_loss
+from unhang.store.recovery import record_end, record_loss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from collections.abc import Callable
 
-    from unhang.procs.base import Tree
+    from unhang.procs.base import Process, Tree
 
 # between rounds of SIGKILL while something does not die (another user's process, the kernel holds it)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 1.0
+# How late a keeper may be before its guard acts. A keeper that is waiting for a core may be later.
+PATIENCE = 3.0
+_STARVED = 4 * PATIENCE
+# Having slept this much longer than planned, the guard did not run either (a suspended or frozen machine).
+_OVERSLEPT = 1.0
+# How long the end may have to wait for another process that holds the log.
+_FOR_THE_LOG = 60.0
+# SIGCHLD: the keeper has ended · SIGUSR1: end the job without it · SIGUSR2: look at its promise again
+ASKED = signal.SIGUSR1
+SIGNALS = frozenset({signal.SIGCHLD, ASKED, signal.SIGUSR2})
 
 
-def guard(line: socket, tree: Tree, keeper: int) -> None:
-    """Returns when the job is over and nothing of it is left. What the job is waits in `line` until it matters."""
-    _, status = os.waitpid(keeper, 0)
+class Kept(Record):
+    """The job, as the keeper told it before it began; and the caller's line, which stays open as long as we live."""
+
+    place: JobDir
+    limits: Limits
+    owner: list[int]
+
+
+class Hang(Record):
+    """The keeper did not do what it had promised (or did not answer: `asked`), and in what state it was found."""
+
+    promise: Promise
+    state: str
+    asked: bool
+
+
+def guard(line: socket, tree: Tree, keeper: int, board: Board) -> None:
+    """Returns when the job is over and nothing of it is left. `SIGNALS` are blocked already."""
+    job = _wait_for_a_job(line)
+    if job is None:
+        os.waitpid(keeper, 0)
+        end_all(tree)
+        return
+    found = _Watch(keeper, board, job.limits).wait()
+    if isinstance(found, Hang):
+        _Enforcement(job, tree, keeper, found).run()
+        return
     ended = end_all(tree)
-    if status != 0:
-        received = spare.receive(line)
-        if received is not None:
-            place = JobDir(received[0]["home"], received[0]["id"])
-            record_loss(place, ended, how=_how(status), stamp=clock.now)
+    if found != 0:
+        how = _how_it_died(found)
+        _insist(lambda: record_loss(job.place, ended, how=how, stamp=clock.now, patience=_FOR_THE_LOG))
 
 
-def _how(status: int) -> str:
+def _wait_for_a_job(line: socket) -> Kept | None:
+    """None: the keeper was let go without one (or died before it had one)."""
+    received = spare.receive(line)
+    if received is None:
+        return None
+    said, owner = received
+    return Kept(JobDir(said["home"], said["id"]), Limits(**said["limits"]), owner)
+
+
+def _how_it_died(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"its keeper was ended by {signal.Signals(-code).name}" if code < 0 else f"its keeper failed ({code})"
+
+
+def _insist(record: Callable[[], bool]) -> None:
+    """A log that another process holds is left to the next process that looks at the job."""
+    try:
+        record()
+    except (StateError, OSError):
+        pass
+
+
+class _Watch:
+    """Waits for the keeper's end, or for the moment at which it should have acted and has not."""
+
+    def __init__(self, keeper: int, board: Board, limits: Limits) -> None:
+        self._keeper = keeper
+        self._board = board
+        self._limits = limits
+        self._not_before = 0.0  # a keeper that has reason to be late is given until then
+
+    def wait(self) -> int | Hang:
+        while True:
+            pid, status = os.waitpid(self._keeper, os.WNOHANG)
+            if pid:
+                return status
+            promise = self._board.read()
+            now = clock.monotonic()
+            due = max(promise.due + PATIENCE, self._not_before)
+            if now >= due and (hang := self._judge(promise, now)) is not None:
+                return hang
+            heard = self._sleep(max(0.0, due - now))
+            if heard == ASKED:
+                return Hang(self._board.read(), self._state(), asked=True)
+
+    def _sleep(self, seconds: float) -> int | None:
+        if seconds == NEVER:
+            return signal.sigwaitinfo(SIGNALS).si_signo
+        planned = clock.monotonic() + seconds
+        heard = signal.sigtimedwait(SIGNALS, seconds)
+        if clock.monotonic() > planned + _OVERSLEPT:
+            self._not_before = clock.monotonic() + PATIENCE
+        return None if heard is None else heard.si_signo
+
+    def _state(self) -> str:
+        found = stat.of(self._keeper)
+        return found[0].state if found is not None else "?"
+
+    def _judge(self, promise: Promise, now: float) -> Hang | None:
+        """None: it may be late; `_not_before` says how late."""
+        state = self._state()
+        if state == "R" and now < promise.due + _STARVED:  # it runs, or waits for a core as we did
+            self._not_before = now + PATIENCE
+            return None
+        if promise.reason == act.IDLE and self._limits.liveness == "progress":
+            # a job that works is ended by its hard limit only; that one is then the keeper's promise, too
+            hard = NEVER if promise.hard is None else promise.started + promise.hard + PATIENCE
+            if now >= hard:
+                promise = promise.replace(reason=act.HARD)
+            elif self._moves():
+                self._not_before = min(hard, now + max(PATIENCE, (promise.idle or 0.0) / 4))
+                return None
+        if self._board.read().due > promise.due:
+            return None
+        return Hang(promise, state, asked=False)
+
+    def _moves(self) -> bool:
+        """Does the job work, though its keeper cannot see it? Then only its hard limit ends it."""
+        from unhang.core.diagnosis.progress import progressed
+        from unhang.procs.sampler.cheap import cheap
+
+        try:
+            before = cheap(self._keeper)
+            time.sleep(_OVERSLEPT)
+            return progressed(before, cheap(self._keeper))[0]
+        except Exception:  # looking must not keep the limit from being enforced
+            return False
+
+
+class _Enforcement:
+    """Ends the job in the place of a keeper that does not act, and writes down what was done."""
+
+    def __init__(self, job: Kept, tree: Tree, keeper: int, hang: Hang) -> None:
+        self._job = job
+        self._tree = tree
+        self._keeper = keeper
+        self._hang = hang
+        self._events: list[ev.Event] = []
+        self._mode: str | None = None
+
+    def run(self) -> None:
+        self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
+        self._note_timeout()
+        if not self._hang.asked:
+            self._terminate()
+        self._signal(signal.SIGKILL)
+        os.waitpid(self._keeper, 0)
+        promise = self._hang.promise
+        if promise.leader is not None and promise.status is None:
+            self._tree.spawned(promise.leader)
+        killed = end_all(self._tree)
+        if killed:
+            self._mode = outcome.HARD
+            self._note_step("kill", "SIGKILL", killed)
+        _insist(lambda: record_end(self._job.place, self._compose, stamp=clock.now, patience=_FOR_THE_LOG))
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.kill(self._keeper, number)  # our child, and not waited for yet: the pid is its own
+        except OSError:
+            pass
+
+    def _note_timeout(self) -> None:
+        promise = self._hang.promise
+        if self._hang.asked or promise.reason not in outcome.TIMEOUT_REASON:
+            return
+        text = f"The {promise.reason} limit has passed and its keeper does not act ({self._why()}): its guard ends it."
+        self._events.append(ev.watchdog("timeout", text))
+
+    def _why(self) -> str:
+        states = {"T": "it is stopped", "t": "it is being traced", "D": "the kernel holds it", "R": "it gets no core"}
+        return states.get(self._hang.state, "it is blocked")
+
+    def _terminate(self) -> None:
+        from unhang.procs.linux import descendants, signal_one
+
+        reached: list[Process] = []
+        for process in descendants(self._keeper):
+            try:
+                if signal_one(process, (signal.SIGTERM, signal.SIGCONT), direct=False):
+                    reached.append(process)
+            except PermissionError:
+                continue
+        if reached:
+            self._mode = outcome.SOFT
+            self._note_step("terminate", "SIGTERM", [process.pid for process in reached])
+        deadline = clock.monotonic() + self._job.limits.grace
+        while descendants(self._keeper) and clock.monotonic() < deadline:
+            time.sleep(_FIRST_PAUSE * 20)  # a dead child shows only in a walk: it is the frozen keeper's to reap
+
+    def _note_step(self, step: str, name: str, pids: list[int]) -> None:
+        reason = act.CANCELLED if self._hang.asked else self._hang.promise.reason
+        text = f"{name} to {len(pids)} process{'es' if len(pids) != 1 else ''}, by the guard"
+        self._events.append(ev.signal(step, name, pids, reason, text))
+
+    def _compose(self, _events: list[ev.Event]) -> list[ev.Event]:
+        end = self._end()
+        by = f"its keeper did not {'answer' if self._hang.asked else 'act'} ({self._why()}), so its guard ended it"
+        message = f"{end.message}; {by}"
+        fields = end.fields | {"endedBy": "guard"}
+        if isinstance(fields.get("error"), dict):
+            fields["error"] = fields["error"] | {"message": message}
+        return [*self._events, ev.exited(end.phase, message, fields)]
+
+    def _end(self) -> outcome.Ended:
+        promise, now = self._hang.promise, clock.monotonic()
+        if promise.reason in (START, FINISH, ""):
+            what = "recorded its start" if promise.reason == START else "recorded its end"
+            lost = f"lost: its keeper had not {what}"
+            return outcome.lost(lost, None, promise.leader, [], [])
+        ending = promise.reason
+        if self._hang.asked and ending != act.LEAK:
+            ending = act.CANCELLED
+        code = None if promise.status is None else os.waitstatus_to_exitcode(promise.status)
+        return outcome.ended(
+            outcome.Facts(
+                ending=act.EXITED if ending == act.LEAK else ending,
+                exit_code=code if code is not None and code >= 0 else None,
+                signal=-code if code is not None and code < 0 else None,
+                leaked=ending == act.LEAK,
+                abandoned=False,
+                mode=self._mode,
+                duration=now - promise.started,
+                silence=max(0.0, now - promise.life),
+                longest_silence=max(0.0, now - promise.life),
+                pid=promise.leader or 0,
+                cancelled_by=promise.by or "request",
+                idle_limit=promise.idle,
+                hard_limit=promise.hard,
+                leftovers=[],
+                survivors=[],
+            )
+        )
 
 
 def end_all(tree: Tree) -> list[int]:

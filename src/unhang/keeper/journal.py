@@ -1,15 +1,10 @@
-"""What the keeper writes down: events, the newest view, the bounded account of output.
-
-For tests of recovery there is one fault point: with UNHANG_FAULT=kill-keeper-after-event:N in its environment, the
-keeper dies of SIGKILL right after event N has been written (kill-both-after-event:N: its guard first).
-"""
+"""What the keeper writes down: events, the newest view, the bounded account of output; and when it is on the disk."""
 
 from __future__ import annotations
 
-import os
-
 from unhang.core import events as ev
 from unhang.core.fold import View
+from unhang.keeper.durability import Durability
 from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import files
@@ -34,7 +29,9 @@ class Journal:
         self.job_id = place.id
         self.view = View()
         self._place = place
-        self._log = EventLog(place.events, clock.now, allocate=allocate)
+        self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
+        self._durability = Durability(place)
+        self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
 
@@ -43,6 +40,8 @@ class Journal:
         return self._log.seq
 
     def heard(self, stream: OutputStream, now: float) -> None:
+        self._streams[stream.name] = stream
+        self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
             self._say(stream, now)
         else:
@@ -93,7 +92,23 @@ class Journal:
         written = self._log.append(event)
         if written is not None:
             self.view.apply(written)
-            _die_here(self._log.seq)
+            if ev.is_promise(written):
+                self._durability.now(self._log.sync)
+            else:
+                self._durability.wrote_event(clock.monotonic())
+
+    def make_durable(self) -> None:
+        """The job's record and its events so far would survive a power cut when this returns."""
+        self._durability.now(self._log.sync)
+
+    def sync_due(self) -> float | None:
+        return self._durability.due()
+
+    def keep_durable(self, now: float) -> None:
+        """What was written some seconds ago is brought to the disk."""
+        due = self._durability.due()
+        if due is not None and now >= due:
+            self._durability.later([path for s in self._streams.values() for path in s.store.paths()], now)
 
     def record_last(self, event: ev.Event) -> None:
         for stream in list(self._pending.values()):
@@ -101,7 +116,6 @@ class Journal:
         written = self._log.append_last(event)
         if written is not None:
             self.view.apply(written)
-            _die_here(self._log.seq)
 
     def write_status(self) -> None:
         view = self.view
@@ -119,12 +133,3 @@ class Journal:
             files.write_json(self._place.status, status)
         except OSError:
             pass  # a cache on a full disk
-
-
-def _die_here(seq: int) -> None:
-    """The fault point (see the top of this file)."""
-    what, _, number = os.environ.get("UNHANG_FAULT", "").partition(":")
-    if what in ("kill-keeper-after-event", "kill-both-after-event") and number == str(seq):
-        if what == "kill-both-after-event":
-            os.kill(os.getppid(), 9)
-        os.kill(os.getpid(), 9)

@@ -19,6 +19,7 @@ from unhang.core.watchdog import ENDED, KILLING, RUNNING, Watchdog
 from unhang.keeper import agentline, words
 from unhang.keeper.ending import Ending, Step
 from unhang.keeper.looks import Looks, Screen
+from unhang.keeper.promise import Promise
 from unhang.procs import clock
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from unhang.keeper.desk import Desk
     from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
+    from unhang.keeper.promise import Board
     from unhang.keeper.signals import SignalPipe
     from unhang.keeper.slowness import Slowness
     from unhang.keeper.streams import InputStream, OutputStream
@@ -60,6 +62,7 @@ class Loop:
         slowness: Slowness,
         desk: Desk,
         signals: SignalPipe,
+        board: Board,
         agent: AgentLine | None = None,
     ) -> None:
         self.spec = spec
@@ -74,6 +77,7 @@ class Loop:
         self.stalled = False  # was it ever stuck? Such a run teaches nothing
         self.desk = desk
         self.signals = signals
+        self.board = board
         self.agent = agent
         self.started = clock.monotonic()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
@@ -95,6 +99,7 @@ class Loop:
 
     def run(self) -> outcome.Facts:
         while self._settled is None:
+            self._promise()
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
             self._note_pause(planned)
@@ -105,10 +110,35 @@ class Loop:
             self._judge(told)
             self._notice_slowness()
             self.journal.flush_output(clock.monotonic())
+            self.journal.keep_durable(clock.monotonic())
         return self._facts(self._settled)
 
+    def _promise(self) -> None:
+        """To the guard, which acts if we do not."""
+        due, reason = self.dog.limit_due()
+        limits = self.dog.limits
+        self.board.post(
+            Promise(
+                due,
+                reason,
+                started=self.started,
+                life=self.dog.clocks.life,
+                idle=limits.idle,
+                hard=limits.hard,
+                leader=self.leader,
+                status=self.status,
+                by=self.cancelled_by,
+            )
+        )
+
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.wake_at(), self.journal.flush_due(), self.desk.due(), self.heart.due()]
+        dues = [
+            self.dog.wake_at(),
+            self.journal.flush_due(),
+            self.journal.sync_due(),
+            self.desk.due(),
+            self.heart.due(),
+        ]
         dues.append(self.slowness.due() if self.dog.phase == RUNNING else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]

@@ -14,19 +14,22 @@ from _socket import socket
 from unhang.core import events as ev
 from unhang.core import facts as fact
 from unhang.core import outcome
+from unhang.core.clocks import NEVER
 from unhang.core.fold import View
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.core.spec import JobSpec
 from unhang.core.watchdog import Watchdog
-from unhang.errors import SpawnError
+from unhang.errors import SpawnError, StateError
 from unhang.keeper import control
 from unhang.keeper.attempts import Attempts, Launch
 from unhang.keeper.desk import Desk
 from unhang.keeper.journal import Journal
+from unhang.keeper.promise import FINISH, START, Board, Promise
 from unhang.keeper.signals import SignalPipe
-from unhang.procs import clock, markers, stat
+from unhang.procs import clock, markers, stat, vantage
 from unhang.store import files
+from unhang.store.eventlog import AlreadyRecorded
 from unhang.store.layout import JobDir
 
 TYPE_CHECKING = False
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.procs.base import Tree
+
+# How long a start, or the recording of an end, may take before the guard takes it for a hang.
+LONGEST_START = 60.0
 
 
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
@@ -55,10 +61,11 @@ class Ready(Record):
 
     signals: SignalPipe
     tree: Tree
-    identity: dict[str, Any]  # of itself and its guard, for whoever may have to find them again
+    board: Board
+    identity: dict[str, Any]  # of itself and its guard, for the process that may have to find them again
 
 
-def get_ready(tree: Tree, guard: int, line: socket) -> Ready:
+def get_ready(tree: Tree, guard: int, line: socket, board: Board) -> Ready:
     """`line`: where the job will come from; if it waits there already, nothing is rehearsed."""
     tree.adopt()
     me = os.getpid()
@@ -67,7 +74,7 @@ def get_ready(tree: Tree, guard: int, line: socket) -> Ready:
     poll.register(line.fileno(), select.POLLIN)
     if not poll.poll(0):
         _rehearse()
-    return Ready(SignalPipe(), tree, identity | {"boot": stat.boot_id()})
+    return Ready(SignalPipe(), tree, board, identity | vantage.record(vantage.here()))
 
 
 def _rehearse() -> None:
@@ -91,50 +98,63 @@ def _rehearse() -> None:
     markers.new_tag(clock.wall())
 
 
+def promise_to_start(launch: Launch, ready: Ready) -> None:
+    """To the guard, before anything is done that could keep us: the start is as bounded as the job is."""
+    limits = [limit for limit in (launch.spec.limits.idle, launch.spec.limits.hard) if limit is not None]
+    now = clock.monotonic()
+    ready.board.post(Promise(now + min([LONGEST_START, *limits]), START, now, now))
+
+
 def keep(launch: Launch, ready: Ready) -> None:
     """From the request to the recorded end."""
     place, spec, tree = launch.place, launch.spec, ready.tree
     tag = markers.new_tag(clock.wall())
+    journal = None
     try:
-        _write_job(launch, ready.identity | {"tag": tag})
+        # the log first: where there is one already, the job was given up before we came, and must not be run
         journal = Journal(place, tree.allocate)
-    except OSError as error:  # nothing has been started: say so to the caller and leave no trace
-        _give_up(launch, f"cannot write to {place.path}: {error.strerror}")
+        _write_job(launch, ready.identity | {"tag": tag})
+    except AlreadyRecorded as error:
+        _tell_owner(launch, str(error))
+        return
+    except (OSError, StateError) as error:  # nothing has been started: say so to the caller and leave no trace
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        _tell_owner(launch, f"cannot write to {place.path}: {why}")
+        _leave_no_trace(place)
         return
     server = control.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
-    job = Attempts(launch, tree, journal, desk, ready.signals)
+    job = Attempts(launch, ready, journal, desk)
     try:
         end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
     job.heart.close()
+    ready.board.post(Promise(clock.monotonic() + LONGEST_START, FINISH))
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
+    ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     desk.finish(place.control)
     journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
     job.pass_on_the_rest()
 
 
-def _give_up(launch: Launch, why: str) -> None:
+def _tell_owner(launch: Launch, why: str) -> None:
     if launch.owner is not None:
         launch.owner.sendall(json.dumps({"failed": why}).encode() + b"\n")
-    place = launch.place
-    # by name, and not by listing: there may be no descriptor left for that
-    for leave in (
-        (os.unlink, place.job),
-        (os.unlink, f"{place.job}.new"),
-        (os.unlink, place.events),
-        (os.rmdir, place.path),
-    ):
+
+
+def _leave_no_trace(place: JobDir) -> None:
+    """By name, and not by listing: there may be no descriptor left for that."""
+    for remove, path in ((os.unlink, place.job), (os.unlink, place.events), (os.rmdir, place.path)):
         try:
-            leave[0](leave[1])
+            remove(path)
         except OSError:
-            continue
+            continue  # a disk that cannot be written to: a reader records the loss
 
 
 def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:
     parents = markers.environment(launch.place.id, launch.env).get(markers.PARENTS, "")
     job = launch.spec.to_json() | {"id": launch.place.id, "createdAt": clock.now()}
     keeper |= {"parents": parents, "nested": markers.nested(launch.env)}
-    files.write_json(launch.place.job, job | {"keeper": keeper})
+    files.write_json(launch.place.job, job | {"keeper": keeper}, durable=not launch.spec.foreground)

@@ -7,8 +7,8 @@ other things to do (parse a command line, resolve a policy, wait for the next re
 A spare that is let go without a job ends without a trace.
 
 The job arrives over a socket: 4 bytes length, JSON (home, id, spec, env, names of the descriptors), the descriptors
-attached. The keeper passes the job's place on to the guard together with the owner's line: in the guard's queue that
-line stays open until the guard ends, so the caller sees it close only when the end of the job, even its loss, has been
+attached. The keeper passes the job's place and limits on to the guard together with the owner's line: the guard keeps
+that line open until it ends, so the caller sees it close only when the end of the job, even its loss, has been
 recorded.
 """
 
@@ -113,19 +113,26 @@ def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
 
 def _be_guard(line: socket) -> None:
     # here and not at the top: the maker does not need them, and may be importing its own share meanwhile
+    import signal
+
     from unhang.keeper import guard as guards
     from unhang.keeper import main as keepers
+    from unhang.keeper.promise import Board
 
     tree = guards.make_guarded_tree()
     me = os.getpid()
     theirs, ours = socketpair(AF_UNIX, SOCK_STREAM)
+    board = Board()
+    # before there is a keeper: the guard waits for these, and a request must not end it
+    signal.pthread_sigmask(signal.SIG_BLOCK, guards.SIGNALS)
     gc.freeze()
     keeper = os.fork()
     if keeper == 0:
         status = 70
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, guards.SIGNALS)
             theirs.close()
-            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line))
+            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line, board))
             status = 0
         except BaseException as error:
             _tell_why()
@@ -134,7 +141,7 @@ def _be_guard(line: socket) -> None:
             os._exit(status)
     close_all_but({theirs.fileno()})
     to_null(range(3))
-    guards.guard(theirs, tree, keeper)
+    guards.guard(theirs, tree, keeper, board)
 
 
 def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any) -> None:
@@ -148,7 +155,9 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
         return
     job = keepers.unpack(request, fds)
     owner = [] if job.owner is None else [job.owner.fileno()]
-    send(guard_line, pack({"home": job.place.home, "id": job.place.id}), owner)
+    keepers.promise_to_start(job, ready)
+    told = {"home": job.place.home, "id": job.place.id, "limits": job.spec.limits.to_dict()}
+    send(guard_line, pack(told), owner)
     guard_line.close()
     if not job.spec.foreground:
         # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait

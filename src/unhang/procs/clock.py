@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import time
 
+# Linux's CLOCK_MONOTONIC stands still while the machine is suspended; a hard limit is a promise about real time.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 def monotonic() -> float:
-    """For deadlines. On Linux it stands still while the machine is suspended, which is what a deadline wants."""
-    return time.monotonic()
+    """For deadlines: only goes forward, whatever is done to the wall clock, and goes on while the machine is suspended.
+
+    A sleep does not: who sleeps through a suspension wakes late, and finds more time passed than planned.
+    """
+    return time.clock_gettime(_CLOCK)
+
+
+def since_boot() -> float:
+    """Seconds since the machine was started, those included that it was suspended; nobody can set it."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def wall() -> float:

@@ -2,7 +2,7 @@
 
 Two, because each has a hole: the environment (`UNHANG_JOB`) is lost by `env -i` and hidden by setuid programs; the
 RLIMIT_LOCKS limit (ignored by the kernel since 2.4.25, inherited by everything, readable across users) can be reset
-by root. Both together are used only when a keeper *and* its guard are gone; while they live, ancestry is better.
+by root. They are used only when a keeper *and* its guard are gone; while they live, ancestry is better.
 
 A limit can only be lowered without privileges, and a job may start another job: so tags fall with time.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import resource
 
+from unhang.core.record import Record
 from unhang.procs import stat
 from unhang.procs.base import Process
 
@@ -54,6 +55,14 @@ def environment(job_id: str, inherited: dict[str, str]) -> dict[str, str]:
     return marks
 
 
+class Marks(Record):
+    """How the processes of a job can be known when its keeper and its guard are both gone."""
+
+    job_id: str
+    tag: int | None
+    leader: int | None  # the job's first process, which began a session of its own
+
+
 def _has_tag(pid: int, tag: bytes) -> bool:
     limits = stat.read_file(f"/proc/{pid}/limits") or b""
     at = limits.find(_LINE)
@@ -71,17 +80,43 @@ def _has_mark(pid: int, job_id: bytes) -> bool:
     return False
 
 
-def find(job_id: str, tag: int | None) -> list[Process]:
-    """Every living process that carries a mark of this job, except the one that asks."""
-    wanted, number = job_id.encode(), str(tag).encode() if tag else b"-"
+def find(marks: Marks) -> list[Process]:
+    """Every living process that is proved to descend from this job, except the one that asks; parents first.
+
+    An environment is copied and sourced (`env > .env`, a desktop's activation environment), so the mark in it proves
+    nothing. What only fork(2) hands on does: the tag (a limit that nothing else sets), the session of the job's leader
+    together with the mark (a session's number may be used again when all of it are gone), and a proved parent.
+    """
     me = os.getpid()
-    found: list[Process] = []
+    there: dict[int, Process] = {}
     for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == me:
-            continue
-        pid = int(name)
-        if _has_tag(pid, number) or _has_mark(pid, wanted):
-            entry = stat.of(pid)
+        if name.isdigit() and int(name) != me:
+            entry = stat.of(int(name))
             if entry is not None and entry[0].state not in "ZX":
-                found.append(entry[0])
-    return found
+                there[entry[0].pid] = entry[0]
+    number, mark = str(marks.tag).encode(), marks.job_id.encode()
+    proved: dict[int, Process] = {}
+    for pid, process in there.items():
+        tagged = marks.tag is not None and _has_tag(pid, number)
+        if tagged or (marks.leader is not None and _session(pid) == marks.leader and _has_mark(pid, mark)):
+            proved[pid] = process
+    return _with_descendants(proved, there, me)
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _with_descendants(proved: dict[int, Process], there: dict[int, Process], me: int) -> list[Process]:
+    children: dict[int, list[Process]] = {}
+    for process in there.values():
+        children.setdefault(process.ppid, []).append(process)
+    found = dict(proved)
+    level = list(proved.values())
+    while level:
+        level = [c for p in level for c in children.get(p.pid, ()) if c.pid not in found and c.pid != me]
+        found.update({process.pid: process for process in level})
+    return list(found.values())

@@ -7,6 +7,9 @@ written says how many are missing. `seq` counts what is *recorded*, so there is 
 Room for the last event is always kept: blocks beyond the end of the file are allocated ahead (the size does not
 change), and an ordinary event that would eat into the last of them is refused instead. A disk without that much room
 is found full when the log is opened, before anything has been started.
+
+A keeper *begins* its log: the file must not be there yet (`begin`). A keeper that was slow to be born finds the end
+that was recorded in its absence, and leaves the job alone. While it writes it holds the claim on the log (claim.py).
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import errno
 import os
 
 from unhang.core import events as ev
+from unhang.errors import StateError
+from unhang.store import claim, files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +30,15 @@ RESERVE = 2 * ev.MAX_LINE
 AHEAD = 8 * ev.MAX_LINE
 
 
+class AlreadyRecorded(StateError):
+    """The log of a new job is there already: the job was given up before its keeper came."""
+
+
 class EventLog:
-    """`allocate(fd, offset, length)` reserves blocks without changing the size, or raises OSError."""
+    """`allocate(fd, offset, length)` reserves blocks without changing the size, or raises OSError.
+
+    `begin`: this is the first writer ever (raises AlreadyRecorded if it is not), and the one that holds the claim.
+    """
 
     def __init__(
         self,
@@ -34,6 +46,7 @@ class EventLog:
         stamp: Callable[[], str],
         *,
         seq: int = 0,
+        begin: bool = False,
         allocate: Callable[[int, int, int], None] | None = None,
     ) -> None:
         self.seq = seq
@@ -41,8 +54,7 @@ class EventLog:
         self._stamp = stamp
         self._allocate = allocate
         self._allocated: float = 0
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._fd = os.open(path, flags, 0o600)
+        self._fd = _begun(path) if begin else files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._size = os.fstat(self._fd).st_size
         if not self._has_room(0, last=False):
             self.close()
@@ -89,11 +101,18 @@ class EventLog:
                 os.ftruncate(self._fd, self._size)
             except OSError:
                 pass
+        self.sync()
+        return written
+
+    def sync(self) -> None:
+        """What was appended is on the disk when this returns, as far as the file system can."""
         try:
             os.fdatasync(self._fd)
         except OSError:
             pass  # a file system that cannot: nothing better is to be had
-        return written
+
+    def fileno(self) -> int:
+        return self._fd
 
     def _write(self, line: bytes) -> bool:
         """One event; a part of one is taken back."""
@@ -113,3 +132,14 @@ class EventLog:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _begun(path: str) -> int:
+    try:
+        fd = files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        raise AlreadyRecorded("it was recorded as lost before its keeper could start it") from None
+    if claim.take(fd):
+        return fd
+    os.close(fd)
+    raise AlreadyRecorded("it is being recorded as lost, since its keeper was slow to start it")

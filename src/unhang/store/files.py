@@ -1,9 +1,11 @@
-"""Small files, read and replaced whole."""
+"""Small files, read and replaced whole; and how any file of ours is opened."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat as modes
 
 from unhang.errors import StateError
 
@@ -12,34 +14,84 @@ if TYPE_CHECKING:
     from typing import Any
 
 FORMAT = 1
+# No small file of ours comes near it: what is larger was put there by another program.
+LARGEST = 64 << 20
+# What the kernel answers when a link, a pipe without a reader or a folder stands where a file should.
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV)
 
 
-def write_json(path: str, value: dict[str, Any]) -> None:
-    """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive."""
-    temporary = f"{path}.new"
+def open_plain(path: str, flags: int, mode: int = 0o600) -> int:
+    """Open a regular file: never through a link, never waiting for the other end of a pipe.
+
+    StateError for anything else in its place. A job owns its directory and can put what it likes there; a keeper or a
+    reader that waits in open(2) would watch nothing any more.
+    """
+    try:
+        fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise StateError(f"refused: {path} is no regular file") from None
+        raise
+    found = os.fstat(fd).st_mode
+    if modes.S_ISREG(found):
+        if flags & os.O_CREAT and found & 0o777 != mode:
+            os.fchmod(fd, mode)  # the umask may have taken away even our own right to read it
+        return fd
+    os.close(fd)
+    raise StateError(f"refused: {path} is no regular file")
+
+
+def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> None:
+    """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive.
+
+    `durable`: the contents are on the disk before the name is; the folder is for the caller to sync.
+    """
+    temporary = f"{path}.{os.urandom(4).hex()}.new"
     data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_plain(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         while data:
             data = data[os.write(fd, data) :]
+        if durable:
+            sync(fd)
+        os.rename(temporary, path)
     except OSError:
         os.unlink(temporary)  # a full disk needs every byte
         raise
     finally:
         os.close(fd)
-    os.rename(temporary, path)
+
+
+def sync(fd: int) -> None:
+    """On the disk when this returns, as far as the file system can."""
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass  # a file system that cannot, or a disk that is failing: nothing better is to be had
+
+
+def sync_path(path: str) -> None:
+    """The same for a file or a folder by its name; one that is gone needs nothing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return
+    sync(fd)
+    os.close(fd)
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """None when it is missing or broken (a cache may be both)."""
+    """None when it is missing, broken (a cache may be both) or no file at all."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        fd = open_plain(path, os.O_RDONLY)
+    except (OSError, StateError):
         return None
     with open(fd, "rb") as file:
+        if os.fstat(fd).st_size > LARGEST:
+            return None
         try:
-            value = json.loads(file.read())
-        except ValueError:
+            value = json.loads(file.read(LARGEST))
+        except (ValueError, RecursionError, OSError):
             return None
     return value if isinstance(value, dict) else None
 

@@ -70,6 +70,7 @@ def create(home: str) -> JobDir:
         place = JobDir(home, new_id())
         try:
             os.mkdir(place.path, 0o700)
+            os.chmod(place.path, 0o700)  # the umask may have taken away even our own rights
             return place
         except FileExistsError:
             continue

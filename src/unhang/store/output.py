@@ -18,6 +18,7 @@ import stat as modes
 
 from unhang.core.record import Record
 from unhang.errors import StateError
+from unhang.store import files
 
 BUDGET = 8 << 20
 TAIL = 64 << 10
@@ -48,9 +49,9 @@ class OutputStore:
         self._recent: list[bytes] = []
         self._recent_size = 0
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError:
-            pass  # no room even for a name: the ring may have more luck later
+            self._fd = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        except (OSError, StateError):
+            pass  # no room even for a name, or the job put another thing there: the ring may have more luck later
 
     def write(self, data: memoryview) -> None:
         self._remember(data)
@@ -79,6 +80,10 @@ class OutputStore:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    def paths(self) -> list[str]:
+        """The files that hold what was printed so far, for whichever process is to sync them."""
+        return [self._path, ring_path(self._path)] if self._ring.used else [self._path]
 
     def _remember(self, data: memoryview) -> None:
         self._recent.append(bytes(data[-TAIL:]))
@@ -135,8 +140,8 @@ class _Ring:
         if self.used or position < self._retry_at:
             return False
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError:
+            fd = files.open_plain(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        except (OSError, StateError):
             self._retry_at = position + _RETRY
             return False
         try:
@@ -178,8 +183,8 @@ def pieces(path: str, *, exact: bool = False) -> list[Piece]:
         found.append(Piece(0, status.st_size, path))
     ring = ring_path(path)
     try:
-        fd = os.open(ring, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        fd = files.open_plain(ring, os.O_RDONLY)
+    except (OSError, StateError):
         return found
     try:
         header, size = os.pread(fd, 2 * _NUMBER, 0), os.fstat(fd).st_size - _HEADER
@@ -203,8 +208,8 @@ def pieces(path: str, *, exact: bool = False) -> list[Piece]:
 def read_piece(piece: Piece, offset: int, count: int) -> bytes:
     """Bytes of a piece; fewer if the file is shorter than it was."""
     try:
-        fd = os.open(piece.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        fd = files.open_plain(piece.path, os.O_RDONLY)
+    except (OSError, StateError):
         return b""
     try:
         count = min(count, piece.length - offset)
@@ -223,8 +228,8 @@ def join(path: str) -> None:
 def _join(path: str, parts: list[Piece], total: int | None) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:
-        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:
+        out = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except (OSError, StateError):
         return
     size = os.fstat(out).st_size
     try:

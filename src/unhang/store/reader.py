@@ -1,31 +1,43 @@
 """Reading a job's events from a cursor. The cost is that of what is new, not of what is there.
 
 Lines are numbered without gaps and in order, so the place of a cursor is found by bisection over the bytes: a few
-reads, whatever the length. A torn last line is normal (the writer may be in the middle of it) and is left alone.
+reads, whatever the length. A torn last line is normal (the writer may be in the middle of it) and is left alone; a
+line that is longer than any event is not one of ours, and is passed over.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from unhang.core import events as ev
+from unhang.errors import StateError
+from unhang.store import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CHUNK = 1 << 16
 # Below this many bytes a plain scan is cheaper than looking for the place.
 _SCAN = 1 << 15
+# The kernel writes everything that is older than this by itself.
+_FRESH = 60.0
+# How far from its end a log is searched for a whole event.
+_FAR = 4 << 20
 
 
 class EventReader:
     """A cursor on one log. Not for sharing between threads."""
 
     def __init__(self, path: str, *, after_seq: int = 0) -> None:
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._fd = files.open_plain(path, os.O_RDONLY)
         self.seq = after_seq
         self._position = self._find(after_seq) if after_seq > 0 else 0
-        self._rest = b""
+        self._in_long_line = False
 
     def read_new(self, limit: int | None = None) -> list[ev.Event]:
-        """Every complete event after the cursor; moves the cursor."""
+        """Every complete event after the cursor; moves the cursor. What it tells of would survive a power cut."""
         found: list[ev.Event] = []
         while limit is None or len(found) < limit:
             chunk = os.pread(self._fd, _CHUNK, self._position)
@@ -33,11 +45,16 @@ class EventReader:
                 break
             end = chunk.rfind(b"\n")
             if end < 0:
-                break  # a torn line; whole lines are far shorter than a chunk
+                if len(chunk) < _CHUNK:
+                    break  # a torn line
+                self._position += len(chunk)
+                self._in_long_line = True
+                continue
             used = 0
             for line in chunk[: end + 1].splitlines(keepends=True):
                 used += len(line)
-                event = ev.from_line(line)
+                event = None if self._in_long_line else ev.from_line(line)
+                self._in_long_line = self._in_long_line and not line.endswith(b"\n")
                 if event is None or event["seq"] <= self.seq:
                     continue
                 self.seq = event["seq"]
@@ -45,7 +62,19 @@ class EventReader:
                 if limit is not None and len(found) >= limit:
                     break
             self._position += used
+        self._make_durable(found)
         return found
+
+    def _make_durable(self, found: list[ev.Event]) -> None:
+        """The keeper syncs what it promises right after it has written it; a reader may be faster than that sync."""
+        if not any(ev.is_promise(event) for event in found):
+            return
+        # a log that has been left alone for a while is on the disk, and a sync makes the disk empty its cache
+        if abs(time.time() - os.fstat(self._fd).st_mtime) < _FRESH:
+            try:
+                os.fdatasync(self._fd)
+            except OSError:
+                pass  # a file system that cannot
 
     def _find(self, seq: int) -> int:
         """The position of a line at or before event `seq` + 1."""
@@ -83,17 +112,40 @@ def read_all(path: str) -> list[ev.Event]:
 def last_event(path: str) -> ev.Event | None:
     """The last whole event, at the cost of one read."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        fd = files.open_plain(path, os.O_RDONLY)
+    except (OSError, StateError):
         return None
     try:
         size = os.fstat(fd).st_size
-        start = max(0, size - 2 * ev.MAX_LINE)
-        data = os.pread(fd, size - start, start)
+        for start, end in lines_from_the_end(fd, size, max(0, size - _FAR)):
+            event = ev.from_line(os.pread(fd, end - start, start))
+            if event is not None:
+                return event
+    except OSError:
+        pass
     finally:
         os.close(fd)
-    for line in reversed(data.split(b"\n")[:-1]):
-        event = ev.from_line(line)
-        if event is not None:
-            return event
     return None
+
+
+def lines_from_the_end(fd: int, size: int, until: int = 0) -> Iterator[tuple[int, int]]:
+    """(start, end) of each whole line, the last one first; those longer than any event are passed over.
+
+    In pieces, so that a log that was filled with anything costs time but no memory. `until`: no further back.
+    """
+    end = -1  # of the line whose beginning is looked for; -1: no line end has been seen yet
+    at = size
+    first = True
+    while at > until:
+        start = max(until, at - (2 * ev.MAX_LINE if first else _CHUNK))
+        first = False
+        piece = os.pread(fd, at - start, start)
+        cut = len(piece)
+        while (newline := piece.rfind(b"\n", 0, cut)) >= 0:
+            if end >= 0 and end - (start + newline + 1) <= ev.MAX_LINE:
+                yield start + newline + 1, end
+            end = start + newline + 1
+            cut = newline
+        at = start
+    if until == 0 and 0 < end <= ev.MAX_LINE:
+        yield 0, end

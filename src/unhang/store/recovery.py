@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import time
 
 from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.errors import StateError
-from unhang.store import files, output, reader
+from unhang.store import claim, files, output, reader
 from unhang.store.eventlog import EventLog
 
 TYPE_CHECKING = False
@@ -17,11 +17,24 @@ if TYPE_CHECKING:
 
     from unhang.store.layout import JobDir
 
+    # Ends what is left of the job, and names it: (ended, survived).
+    Sweep = Callable[[], tuple[list[int], list[int]]]
+    # From the events so far to those that are missing; the last of them is the end.
+    Compose = Callable[[list[ev.Event]], list[ev.Event]]
+
+# How long another process may take that is just doing the same.
+PATIENCE = 2.0
+_NAP = 0.02
+
+
+class Busy(StateError):
+    """Another process holds the log: its keeper, or one that recovers it and does not get on."""
+
 
 def repair(path: str) -> int:
     """Cut a torn last line off; the number of bytes that went with it."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = files.open_plain(path, os.O_RDWR)
     except FileNotFoundError:
         return 0
     try:
@@ -36,21 +49,10 @@ def repair(path: str) -> int:
 
 def _end_of_whole(fd: int, size: int) -> int:
     """Where the last event ends. A line can also be whole and nonsense: a crash of the machine leaves zeros."""
-    window = 4 * ev.MAX_LINE
-    while True:
-        start = max(0, size - window)
-        tail = os.pread(fd, size - start, start)
-        end = tail.rfind(b"\n") + 1
-        while end:
-            begin = tail.rfind(b"\n", 0, end - 1) + 1
-            if begin == 0 and start > 0:
-                break  # it may begin before what we have read
-            if ev.from_line(tail[begin:end]) is not None:
-                return start + end
-            end = begin
-        if start == 0:
-            return 0
-        window *= 4
+    for start, end in reader.lines_from_the_end(fd, size):
+        if ev.from_line(os.pread(fd, end - start, start)) is not None:
+            return end
+    return 0
 
 
 def record_loss(
@@ -59,52 +61,75 @@ def record_loss(
     *,
     how: str,
     stamp: Callable[[], str],
-    sweep: Callable[[], tuple[list[int], list[int]]] | None = None,
+    sweep: Sweep | None = None,
+    patience: float = PATIENCE,
 ) -> bool:
-    """Write the end that the keeper could not write, once, whoever finds it first. False: there is one already.
+    """Write the end that the keeper could not write, once, whichever process finds it first. False: there is one.
 
-    `sweep` ends what is left (→ ended, survived), by the one who then writes it down: under the same lock.
+    `sweep` ends what is left, in the process that then writes it down: under the same claim.
     """
-    lock = os.open(place.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def compose(events: list[ev.Event]) -> list[ev.Event]:
+        # before anything can be refused: what runs must end, recorded or not
+        ended, survivors = (ended_pids, []) if sweep is None else sweep()
+        what = f"; ended what was left of it ({len(ended)} processes)" if ended else "; nothing of it was left"
+        lost = outcome.lost(f"lost: {how}{what}", None, _pid(events), ended, survivors)
+        return [ev.exited(lost.phase, lost.message, lost.fields)]
+
+    return record_end(place, compose, stamp=stamp, patience=patience)
+
+
+def record_end(place: JobDir, compose: Compose, *, stamp: Callable[[], str], patience: float = PATIENCE) -> bool:
+    """Append what `compose` makes of the events so far, with the claim of the log in hand. False: there is an end.
+
+    Raises Busy where the claim cannot be had in time: then another process is about to write the same.
+    """
+    log = _claimed(place, patience)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return _record_loss(place, ended_pids, how, stamp, sweep)
+        last = reader.last_event(place.events)
+        if last is not None and last["type"] == ev.EXITED:
+            return False
+        _record(place, compose, stamp)
     finally:
-        os.close(lock)
+        os.close(log)
+    return True
 
 
-def _record_loss(
-    place: JobDir,
-    ended_pids: list[int],
-    how: str,
-    stamp: Callable[[], str],
-    sweep: Callable[[], tuple[list[int], list[int]]] | None,
-) -> bool:
-    last = reader.last_event(place.events)
-    if last is not None and last["type"] == ev.EXITED:
-        return False
-    survivors: list[int] = []
-    if sweep is not None:  # before anything can be refused: what runs must end, recorded or not
-        ended_pids, survivors = sweep()
+def _claimed(place: JobDir, patience: float) -> int:
+    """A descriptor that holds the claim. It has to be asked for again and again: these locks know no time-out."""
+    fd = files.open_plain(place.events, os.O_RDWR | os.O_CREAT)
+    deadline = time.monotonic() + patience
+    while not claim.take(fd):
+        if time.monotonic() >= deadline:
+            os.close(fd)
+            raise Busy(f"the record of job {place.id} is held by another process that does not get on with it")
+        time.sleep(_NAP)
+    return fd
+
+
+def _record(place: JobDir, compose: Compose, stamp: Callable[[], str]) -> None:
+    added = compose(reader.read_all(place.events))
     job = files.read_json(place.job)
     if job is not None:
         files.refuse_newer(job, place.job)
     torn = repair(place.events)
     events = reader.read_all(place.events)
-    if events and events[-1]["type"] == ev.EXITED:
-        return False
     log = EventLog(place.events, stamp, seq=events[-1]["seq"] if events else 0)
     if torn:
         log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
-    pid = next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
-    what = f"; ended what was left of it ({len(ended_pids)} processes)" if ended_pids else "; nothing of it was left"
-    lost = outcome.lost(f"lost: {how}{what}", None, pid, ended_pids, survivors)
-    written = log.append_last(ev.exited(lost.phase, lost.message, lost.fields | {"bytes": _join_output(place)}))
+    for event in added[:-1]:
+        log.append(event)
+    written = log.append_last(added[-1] | {"bytes": _join_output(place)})
     log.close()
+    files.sync_path(place.path)
     _forget(place)
     if written is not None:
         _write_status(place, written)
-    return True
+
+
+def _pid(events: list[ev.Event]) -> int | None:
+    """Of the leader, as the log says."""
+    return next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
 
 
 def _join_output(place: JobDir) -> dict[str, int]:

@@ -5,7 +5,8 @@ many and short-lived: every hook of the agent is a process of its own, and the w
 appends holds a lock on the file for the moment it takes to look up the last number, cut off a line that somebody tore
 (killed in the middle, or out of disk), and write one line.
 
-A hook may never make its agent wait: a lock that is not free in time (its owner was stopped) is an error, not a wait.
+A hook may never make its agent wait: a lock that is not free in time (its owner was stopped) is an error, not a wait,
+and so is a link, a pipe or a folder in the place of the stream. A line that is no event of ours costs itself alone.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import time
 
 from unhang.core import events as ev
 from unhang.errors import StateError
+from unhang.store import files
 from unhang.store import home as homes
+from unhang.store.reader import lines_from_the_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 SESSIONS = "sessions"
@@ -29,6 +33,10 @@ _EVENTS = "events.ndjson"
 # A writer holds the lock for well under a millisecond.
 PATIENCE = 1.0
 _CHUNK = 1 << 16
+# A number past this is none that we have given.
+_LARGEST = 1 << 53
+# How far back the last event of a stream is looked for: another program has written so much behind it at most.
+_FAR = 4 << 20
 
 
 def is_session_id(text: str) -> bool:
@@ -47,6 +55,8 @@ def session_ids(home: str | None = None) -> list[str]:
             return sorted(e.name for e in entries if is_session_id(e.name) and e.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise StateError(f"cannot list {folder}: {error.strerror}") from None
 
 
 class SessionLog:
@@ -62,6 +72,7 @@ class SessionLog:
         self._file = (0, 0)  # device and inode of the file that the cursor is in
         self._position = 0  # the byte behind the last whole line that was read
         self._seq = 0  # its number
+        self._skips = False  # the cursor is in the middle of a line that is too long to be an event
 
     # --- writing --------------------------------------------------------------------------------------------
 
@@ -91,7 +102,7 @@ class SessionLog:
         """The file, ours alone. Opened again if it was removed (`unhang gc`) while we waited."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fd = files.open_plain(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 while not _locks(fd):
                     if time.monotonic() > deadline:
@@ -107,56 +118,109 @@ class SessionLog:
 
     def remove(self) -> bool:
         """The whole stream. False: somebody writes to it just now, or it cannot be removed."""
+        fd = -1
         try:
             homes.trust(self.folder)
-            fd = os.open(self.path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fd = files.open_plain(self.path, os.O_RDONLY | os.O_CREAT)
+            except StateError:
+                pass  # no stream at all stands there, so no writer of ours can hold its lock
+            if fd >= 0 and not _locks(fd):
+                return False
+            _empty(self.folder)
+            os.rmdir(self.folder)
         except (OSError, StateError):
             return False
-        try:
-            if not _locks(fd):
-                return False
-            for name in os.listdir(self.folder):  # flat and ours, so nothing is followed anywhere
-                os.unlink(f"{self.folder}/{name}")
-            os.rmdir(self.folder)
-        except OSError:
-            return False
         finally:
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
         return True
 
     # --- reading --------------------------------------------------------------------------------------------
 
     def read(self, after_seq: int = 0) -> list[dict[str, Any]]:
         """Every whole event after `after_seq`. Costs what is new, as long as the cursor only moves forward."""
+        return list(self.events(after_seq))
+
+    def events(self, after_seq: int = 0) -> Iterator[dict[str, Any]]:
+        """The same, one at a time: a stream may be long."""
+        if after_seq < self._seq:
+            self._file = (0, 0)
+        for event in self.news():
+            if event["seq"] > after_seq:
+                yield event
+
+    def news(self, most: int | None = None) -> Iterator[dict[str, Any]]:
+        """Every whole event behind the cursor, whatever its number. `most`: of a long stream only its last bytes."""
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            fd = files.open_plain(self.path, os.O_RDONLY)
         except FileNotFoundError:
             self._file = (0, 0)  # whatever comes next is another one, also if it gets the same inode
-            return []
+            return
         try:
             found = os.fstat(fd)
             file = (found.st_dev, found.st_ino)
-            if file != self._file or after_seq < self._seq or found.st_size < self._position:
-                self._file, self._position, self._seq = file, 0, 0
-            return self._read_on(fd, after_seq)
+            if file != self._file or found.st_size < self._position:
+                self._file, self._position, self._seq, self._skips = file, 0, 0, False
+                if most is not None and found.st_size > most:
+                    self._position, self._skips = found.st_size - most, True
+            yield from self._read_on(fd)
         finally:
             os.close(fd)
 
-    def _read_on(self, fd: int, after_seq: int) -> list[dict[str, Any]]:
-        events: list[dict[str, Any]] = []
-        while True:
-            chunk = os.pread(fd, _CHUNK, self._position)
+    def _read_on(self, fd: int) -> Iterator[dict[str, Any]]:
+        while chunk := os.pread(fd, _CHUNK, self._position):
             end = chunk.rfind(b"\n") + 1
-            if not end:  # nothing new, or a line that is being written; whole lines are far shorter than a chunk
-                return events
-            for line in chunk[:end].splitlines():
-                event = ev.from_line(line)
-                if event is None:
-                    continue
-                self._seq = event["seq"]
-                if self._seq > after_seq:
-                    events.append(event)
-            self._position += end
+            if not end and len(chunk) < _CHUNK:
+                return  # a line that is being written
+            lines = chunk[:end].splitlines()
+            if self._skips and lines:
+                del lines[0]
+            self._skips = not end
+            self._position += end or len(chunk)
+            for line in lines:
+                event = _event(line)
+                if event is not None:
+                    self._seq = event["seq"]
+                    yield event
+
+    def last(self, kind: str) -> dict[str, Any] | None:
+        """The newest event of one type, if it is among the last of the stream."""
+        try:
+            fd = files.open_plain(self.path, os.O_RDONLY)
+        except (OSError, StateError):
+            return None
+        try:
+            size = os.fstat(fd).st_size
+            for start, end in lines_from_the_end(fd, size, max(0, size - _CHUNK)):
+                event = _event(os.pread(fd, end - start, start))
+                if event is not None and event["type"] == kind:
+                    return event
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+        return None
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """None: it has no number that we could have given it, or no type."""
+    event = ev.from_line(line)
+    if event is None or not isinstance(event["type"], str):
+        return None
+    return event if type(event["seq"]) is int and 0 < event["seq"] < _LARGEST else None
+
+
+def _empty(folder: str) -> None:
+    """Files of ours, and whatever else was put beside them; no link is followed."""
+    import shutil
+
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
 
 
 def _locks(fd: int) -> bool:
@@ -170,17 +234,32 @@ def _locks(fd: int) -> bool:
 def _last_of(fd: int) -> tuple[int, int]:
     """The number of the last event and the size, after a torn last line has been cut off."""
     size = os.fstat(fd).st_size
-    span = 2 * ev.MAX_LINE
-    while True:
-        start = max(0, size - span)
-        data = os.pread(fd, size - start, start)
-        whole = data.rfind(b"\n") + 1
-        seq = next((event["seq"] for line in reversed(data[:whole].split(b"\n")) if (event := ev.from_line(line))), 0)
-        if seq or start == 0:
-            if whole < len(data):
-                os.ftruncate(fd, start + whole)
-            return seq, start + whole
-        span *= 16  # nothing of ours in there: somebody else wrote into it. Look further back.
+    whole = _whole(fd, size)
+    for start, end in lines_from_the_end(fd, whole, max(0, whole - _FAR)):
+        event = _event(os.pread(fd, end - start, start))
+        if event is not None:
+            break
+    else:
+        if whole > _FAR:
+            raise StateError("refused: the stream was filled by another program")
+        event = {"seq": 0}
+    if whole < size:
+        os.ftruncate(fd, whole)
+    return event["seq"], whole
+
+
+def _whole(fd: int, size: int) -> int:
+    """Where the last whole line ends."""
+    at = size
+    while at > max(0, size - _FAR):
+        start = max(0, at - _CHUNK)
+        newline = os.pread(fd, at - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        at = start
+    if at > 0:
+        raise StateError("refused: the stream was filled by another program")
+    return 0
 
 
 def _now() -> str:

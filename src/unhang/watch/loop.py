@@ -14,6 +14,7 @@ import time
 import traceback
 from functools import partial
 
+from unhang.agents.fields import id_of, integer_of
 from unhang.agents.session.budget import Budget
 from unhang.errors import StateError
 from unhang.procs import clock
@@ -37,6 +38,9 @@ TICK = 20.0
 # Several changes belong together (a status file is written three times in a row): they are waited for.
 GATHER = 0.08
 TROUBLE = 60.0
+# Hooks may name further places where Claude Code keeps its state; more than these are not looked at.
+_MOST_CONFIGS = 64
+_MOST_UNREADABLE = 100
 
 
 class Watcher:
@@ -67,6 +71,7 @@ class Watcher:
         self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
         self._pidfds: dict[int, int] = {}  # descriptor → pid
         self._trouble: dict[int, float] = {}  # pid → until
+        self._unreadable: set[str] = set()  # what has been said to be so
         self._poll = select.poll()
         self._stop = False
         # what is to be read again, and when each wants to be woken: nobody else is looked at in a round
@@ -82,9 +87,23 @@ class Watcher:
         for config in list(self._configs):
             for pid in finding.pids(config):
                 if pid not in self.subjects:
-                    self._meet(config, pid)
-        for session_id in self._unfollowed():
-            self._follow(session_id)
+                    self._found(partial(self._meet, config, pid), f"process {pid}")
+        unfollowed = self._unfollowed()
+        self._looked = {each: at for each, at in self._looked.items() if each in set(unfollowed)}
+        for session_id in unfollowed:
+            self._found(partial(self._follow, session_id), f"session {session_id}")
+
+    def _found(self, work: Callable[[], None], what: str) -> None:
+        """What one session has written may be anything: it does not keep us from the others."""
+        try:
+            work()
+        except Exception as error:
+            if what not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
+                self._unreadable.add(what)
+                text = f"cannot be read: {type(error).__name__}: {error}"[:300]
+                self._tell({"type": sessionlog.WATCH, "phase": "warning", "message": f"{what} {text}", "sessionId": ""})
+            if os.environ.get("UNHANG_DEBUG"):
+                traceback.print_exc()
 
     def _meet(self, config: str, pid: int) -> None:
         status = finding.read(config, pid)
@@ -105,19 +124,19 @@ class Watcher:
         if self._looked.get(session_id) == changed:
             return
         self._looked[session_id] = changed
-        event = _last_hook(self._home, session_id)
-        pid, start = (event or {}).get("pid"), (event or {}).get("procStart")
-        if event is None or not isinstance(pid, int) or start is None or identity.alive(pid, str(start)) is None:
+        event = sessionlog.SessionLog(session_id, self._home).last(sessionlog.HOOK)
+        pid, start = integer_of(event, "pid") or 0, id_of(event, "procStart")
+        if pid <= 0 or identity.alive(pid, start) is None:
             return
-        config = event.get("configDir") or os.path.join(os.path.expanduser("~"), ".claude")
-        if isinstance(config, str) and os.path.isabs(config) and config not in self._configs:
+        config = finding.path_of(event, "configDir") or os.path.join(os.path.expanduser("~"), ".claude")
+        if config not in self._configs and len(self._configs) < _MOST_CONFIGS:
             self._configs.append(config)
             self._ears.listen(self._configs)
         if pid in self.subjects:
             return
-        self._meet(str(config), pid)
+        self._meet(config, pid)
         if pid not in self.subjects:
-            self._add(pid, str(start), session_id, str(config))
+            self._add(pid, start, session_id, config)
 
     def _add(self, pid: int, start: str, session_id: str, config: str) -> None:
         if (pid, start) in self._refused:
@@ -171,7 +190,7 @@ class Watcher:
         self.scan()
         tick = clock.monotonic() + TICK
         empty_since = clock.monotonic()
-        while not self._stop:
+        while not self._stop and self._holds():
             self._judge()
             now = clock.monotonic()
             if self.subjects:
@@ -180,8 +199,6 @@ class Watcher:
                 break
             if now >= tick:
                 tick = now + TICK
-                if self._lock is not None and not self._lock.is_there():
-                    break  # the home was removed: nobody would find what we write
                 self.scan()
                 self._hooks_came |= self._ears.deaf
                 self._notifier.reap()
@@ -192,6 +209,10 @@ class Watcher:
                 until = min(until, empty_since + self._linger + 0.01)
             self._wait(max(0.0, until - now))
         self._notifier.reap(last=True)
+
+    def _holds(self) -> bool:
+        """Before anything is judged: whoever was stopped for long may have been replaced meanwhile."""
+        return self._lock is None or self._lock.keep()
 
     def _on_signal(self, *_: object) -> None:
         self._stop = True
@@ -216,7 +237,7 @@ class Watcher:
             if pid in self.subjects:
                 self._status_changed.add(pid)
             else:
-                self._meet(config, pid)
+                self._found(partial(self._meet, config, pid), f"process {pid}")
         self._hooks_came |= heard.streams
         for session_id in heard.sessions:
             known = [each for each in self.subjects.values() if each.session_id == session_id]
@@ -224,7 +245,7 @@ class Watcher:
                 self._ears.listen_to(subject.log.path, subject.pid)
                 self._hooks_came.add(subject.pid)
             if not known:
-                self._follow(session_id)
+                self._found(partial(self._follow, session_id), f"session {session_id}")
         if heard.lost:
             self._status_changed.update(self.subjects)
             self.scan()
@@ -235,6 +256,8 @@ class Watcher:
         status, self._status_changed = self._status_changed | due, set()
         hooks, self._hooks_came = self._hooks_came | status, set()
         for pid in hooks:
+            if not self._holds():
+                return
             subject = self.subjects.get(pid)
             if subject is not None and self._trouble.get(pid, 0.0) <= now:
                 self._guarded(subject, partial(self._turn, subject, read_status=pid in status))
@@ -303,21 +326,3 @@ def _changed(home: str, session_id: str) -> int:
         return os.stat(sessionlog.SessionLog(session_id, home).path).st_mtime_ns
     except (OSError, StateError):
         return 0
-
-
-def _last_hook(home: str, session_id: str) -> dict[str, Any] | None:
-    from unhang.core import events as ev
-
-    try:
-        path = sessionlog.SessionLog(session_id, home).path
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - (1 << 16)))
-            lines = file.read().splitlines()
-    except (OSError, StateError):
-        return None
-    for line in reversed(lines):
-        event = ev.from_line(line)
-        if event is not None and event.get("type") == sessionlog.HOOK and event.get("pid"):
-            return event
-    return None

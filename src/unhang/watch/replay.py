@@ -8,6 +8,7 @@ everything counts from now on: a hang is then noticed later, and nothing that is
 
 from __future__ import annotations
 
+from unhang.agents.fields import id_of, items_of, mapping_of, text_of
 from unhang.agents.session import facts
 from unhang.agents.session.budget import HOUR
 from unhang.procs import clock
@@ -29,17 +30,16 @@ def trusted(status: StatusFile | None) -> bool:
 
 
 def hook(event: dict[str, Any], at: float) -> facts.Hook:
-    given = event.get("toolInput")
-    tasks = event.get("backgroundTasks")
+    tasks = items_of(event, "backgroundTasks")
     return facts.Hook(
-        method=_text(event, "method"),
+        method=text_of(event, "method", most=80),
         at=at,
-        tool=_text(event, "toolName"),
-        call=_text(event, "toolUseId"),
-        given=given if isinstance(given, dict) else {},
-        agent=_text(event, "agentId"),
-        background=_running(tasks) if isinstance(tasks, list) else None,
-        source=_text(event, "source") or _text(event, "reason"),
+        tool=text_of(event, "toolName", most=300),
+        call=id_of(event, "toolUseId"),
+        given=mapping_of(event, "toolInput"),
+        agent=id_of(event, "agentId"),
+        background=_running(tasks) if isinstance(event.get("backgroundTasks"), list) else None,
+        source=text_of(event, "source", most=80) or text_of(event, "reason", most=80),
     )
 
 
@@ -47,16 +47,11 @@ def _running(tasks: list[Any]) -> int:
     return sum(not isinstance(task, dict) or task.get("status", "running") == "running" for task in tasks)
 
 
-def _text(event: dict[str, Any], name: str) -> str:
-    found = event.get(name)
-    return found if isinstance(found, str) else ""
-
-
 def wall_of(event: dict[str, Any]) -> float:
     """Seconds; 0 if it cannot be read."""
     try:
-        return clock.parse(str(event.get("ts")))
-    except ValueError:
+        return clock.parse(text_of(event, "ts", most=40))
+    except (ValueError, OverflowError, OSError):
         return 0.0
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 
 from unhang.agents.session.limits import Limits, duration
+from unhang.core import bounded
 from unhang.core.record import Record
 from unhang.errors import UsageError
 from unhang.store import home as homes
+from unhang.store import userfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,18 +42,24 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
         return Settings(Limits())
+    text = userfile.read(os.path.expanduser(path))
+    if text is None:
+        raise UsageError(f"cannot read {path}: No such file or directory")
+    text = text.removeprefix("\ufeff")
+    if len(text) > _LARGEST:
+        raise UsageError(f"{path}: more than {_LARGEST >> 10} KiB")
     try:
-        with open(os.path.expanduser(path), "rb") as file:
-            text = file.read(_LARGEST + 1).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        value = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {error}") from None
+        value = bounded.toml(text) if path.endswith(".toml") else _json(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {str(error)[:300]}") from None
     if not isinstance(value, dict):
         raise UsageError(f"{path}: a table is needed")
     return parse(value, path)
+
+
+def _json(text: str) -> Any:
+    bounded.measure(text, toml=False)
+    return json.loads(text)
 
 
 def parse(value: dict[str, Any], path: str) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.fields import id_of
 from unhang.agents.session import actions, facts
 from unhang.agents.session.budget import Budget
 from unhang.agents.session.session import Session
@@ -23,6 +24,9 @@ _MOST_ROUNDS = 20
 _JUMP = 2.0
 # A hook that seems older than this when it arrives has the stamp of another clock.
 _LATE = 10.0
+# Of the stream of a long session so much tells which calls are open and what has been done in the last hour.
+_PAST = 4 << 20
+_MOST_SAMPLES = 200
 
 
 class Subject:
@@ -49,7 +53,6 @@ class Subject:
         self.name = ""
         self.entrypoint = ""
         self.log = SessionLog(session_id, home)
-        self._seq = 0
         self._home = home
         self._settings = settings
         self._tmux = tmux
@@ -104,7 +107,7 @@ class Subject:
             log = SessionLog(session_id, self._home)
         except StateError:
             return
-        self.session_id, self.log, self._seq = session_id, log, 0
+        self.session_id, self.log = session_id, log
         self._samples.clear()
         self._transcript.follow(transcript.locate(self.config, session_id))
         self.machine.tell(facts.Renamed())
@@ -119,22 +122,20 @@ class Subject:
     def _new_events(self) -> list[dict[str, Any]]:
         """The hooks of this process, and whatever a watcher wrote."""
         found: list[dict[str, Any]] = []
-        for event in self.log.read(self._seq):
-            self._seq = event["seq"]
+        for event in self.log.news(_PAST):
             if event["type"] == WATCH:
                 found.append(event)
             if event["type"] != HOOK or not self._is_mine(event):
                 continue
             found.append(event)
-            path = event.get("transcriptPath")
-            if isinstance(path, str) and not event.get("agentId"):
-                self._transcript.follow(path)
+            if not event.get("agentId"):
+                self._transcript.follow(finding.path_of(event, "transcriptPath"))
         return found
 
     def _is_mine(self, event: dict[str, Any]) -> bool:
         """A resumed session goes on in another process; what the old one left open is not ours."""
-        pid, start = event.get("pid"), event.get("procStart")
-        return pid in (None, self.pid) and (start is None or str(start) == self.start)
+        mine = event.get("procStart") is None or id_of(event, "procStart") == self.start
+        return mine and event.get("pid") in (None, self.pid)
 
     def read_transcript(self) -> None:
         """Its growth counts from its own time stamp, unless the wall clock was set since the last look."""
@@ -209,6 +210,8 @@ class Subject:
         count = len(after.counters.processes)
         if before is None or after.counters.at - before.counters.at < 0.5:
             self._samples[call_id] = before or after
+            while len(self._samples) > _MOST_SAMPLES:
+                del self._samples[next(iter(self._samples))]
             return facts.Tree(call_id, count)
         moved, reason = trees.compare(before, after)
         if moved:
@@ -243,8 +246,8 @@ class Subject:
         } | said.fields
         try:
             event["seq"] = self.log.append(event)
-        except OSError:
-            pass  # a full disk, or a writer that was stopped: what is done must not depend on it
+        except (OSError, StateError):
+            pass  # a full disk, a writer that was stopped, no stream at all: what is done must not depend on it
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             telling.show(self._tmux, self.address, said.message)

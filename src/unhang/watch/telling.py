@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 
+from unhang.agents.fields import text_of
 from unhang.procs import clock
 from unhang.watch.tmux import Address, Tmux, TmuxError
 
@@ -32,9 +33,9 @@ class Notifier:
         if len(self._running) >= _MOST:
             return
         env = os.environ | {
-            "UNHANG_PHASE": str(event.get("phase", "")),
-            "UNHANG_MESSAGE": str(event.get("message", "")),
-            "UNHANG_SESSION": str(event.get("sessionId", "")),
+            "UNHANG_PHASE": _word(event, "phase"),
+            "UNHANG_MESSAGE": _word(event, "message"),
+            "UNHANG_SESSION": _word(event, "sessionId"),
         }
         try:
             process = subprocess.Popen(
@@ -45,7 +46,7 @@ class Notifier:
                 env=env,
                 start_new_session=True,
             )
-        except OSError:
+        except (OSError, ValueError):
             return
         assert process.stdin is not None
         try:
@@ -71,6 +72,11 @@ class Notifier:
             else:
                 left.append((process, until))
         self._running = left
+
+
+def _word(event: dict[str, Any], name: str) -> str:
+    """What an environment can hold: no NUL, no half of a surrogate pair."""
+    return text_of(event, name).replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def show(tmux: Tmux, address: Address | None, text: str) -> None:

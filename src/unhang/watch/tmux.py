@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 
 from unhang.core.record import Record
@@ -11,6 +12,10 @@ from unhang.procs import clock
 TIMEOUT = 3.0
 # A server that hung once costs everybody TIMEOUT again at each try.
 PAUSE = 60.0
+# A pane has some hundred lines of some hundred letters. A server that answers with more is none of tmux's.
+_MOST = 4 << 20
+_MOST_LINES, _WIDEST = 1000, 4000
+_MOST_CLIENTS = 1000
 _SEP = "\x1f"
 _FIELDS = (
     "pid",
@@ -45,9 +50,9 @@ class Address(Record):
         """From $TMUX (`/tmp/tmux-0/default,1234,0`) and $TMUX_PANE."""
         socket, _, rest = tmux.rpartition(",")
         socket, _, server = socket.rpartition(",")
-        if not socket.startswith("/") or not server.isdecimal() or not rest.lstrip("-").isdecimal():
+        if not socket.startswith("/") or not _is_number(server) or not _is_number(rest.lstrip("-")):
             return None
-        if not pane.startswith("%") or not pane[1:].isdecimal():
+        if not pane.startswith("%") or not _is_number(pane[1:]):
             return None
         return cls(socket, int(server), pane)
 
@@ -77,20 +82,22 @@ class Tmux:
         env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
         command = [self._program, "-S", socket, *words]  # none of our commands starts a server
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, env=env
-            )
-        except subprocess.TimeoutExpired:
+            code, out, err = _run(command, env, timeout)
+        except TimeoutError:
+            if len(self._paused) > _MOST_CLIENTS:
+                self._paused.clear()
             self._paused[socket] = clock.monotonic() + PAUSE
             raise TmuxError("its tmux server does not answer") from None
         except OSError as error:
             raise TmuxError(f"tmux cannot be run: {error.strerror}", gone=True) from None
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            text = said[-1] if said else f"exit code {done.returncode}"
+        except ValueError:  # a NUL, or half of a surrogate pair, in a word
+            raise TmuxError("tmux cannot be told that") from None
+        if code:
+            said = err.decode("utf-8", "replace").strip().splitlines()
+            text = said[-1][:300] if said else f"exit code {code}"
             gone = "no server" in text or "can't find" in text or "error connecting" in text or "lost server" in text
             raise TmuxError(f"tmux: {text}", gone=gone)
-        return done.stdout.decode("utf-8", "replace")
+        return out.decode("utf-8", "replace")
 
     def look(self, address: Address) -> Seen:
         """The pane, who sits before it, and what it shows: one call."""
@@ -104,26 +111,7 @@ class Tmux:
             "capture-pane", "-e", "-p", "-t", address.pane,
         )
         # fmt: on
-        first, _, rest = out.partition("\n")
-        values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
-        sat: list[tuple[int, str]] = []
-        while rest.startswith(_CLIENT):
-            line, _, rest = rest.partition("\n")
-            activity, _, pane = line.removeprefix(_CLIENT).partition(" ")
-            sat.append((int(activity) if activity.isdecimal() else 0, pane))
-        try:
-            return Seen(
-                int(values["pid"]),
-                values["pane_id"],
-                int(values["pane_pid"] or 0),
-                values["pane_dead"] == "1",
-                values["pane_in_mode"] not in ("", "0"),
-                values["pane_tty"],
-                sat,
-                rest,
-            )
-        except (KeyError, ValueError):
-            raise TmuxError("tmux's answer cannot be read") from None
+        return seen_in(out)
 
     def send(self, address: Address, pane_pid: int, *keys: str, in_mode: bool = False) -> bool:
         """Keys, if the server finds at that moment that the pane is still the one that was looked at."""
@@ -142,7 +130,7 @@ class Tmux:
 
     def show(self, address: Address, text: str) -> None:
         """In the status line of whoever sits before it; a key takes it away, and is not lost."""
-        words = ("-t", address.pane, text.replace("#", "##").replace("%", "%%"))
+        words = ("-t", address.pane, "--", _literal(text))
         try:
             self.call(address.socket, "display-message", "-d", "8000", *words)
         except TmuxError:  # before tmux 3.2 there is no -d
@@ -152,3 +140,78 @@ class Tmux:
 def _quoted(word: str) -> str:
     """For tmux's own parser: in single quotes nothing is special but the quote itself."""
     return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _literal(text: str) -> str:
+    """For a word that tmux expands: no format, no time, no escape sequence, and no `;` that would end the command."""
+    plain = "".join(char if char.isprintable() else " " for char in text[:_WIDEST])
+    plain = plain.replace("#", "##").replace("%", "%%")
+    return plain[:-1] + "\\;" if plain.endswith(";") else plain
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+def seen_in(answer: str) -> Seen:
+    """What `look` asked for."""
+    first, _, rest = answer.partition("\n")
+    values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
+    sat: list[tuple[int, str]] = []
+    while rest.startswith(_CLIENT) and len(sat) < _MOST_CLIENTS:
+        line, _, rest = rest.partition("\n")
+        activity, _, pane = line.removeprefix(_CLIENT).partition(" ")
+        sat.append((int(activity) if _is_number(activity) else 0, pane))
+    if len(values) < len(_FIELDS) or not _is_number(values["pid"]) or not _is_number(values["pane_pid"] or "0"):
+        raise TmuxError("tmux's answer cannot be read")
+    return Seen(
+        int(values["pid"]),
+        values["pane_id"],
+        int(values["pane_pid"] or 0),
+        values["pane_dead"] == "1",
+        values["pane_in_mode"] not in ("", "0"),
+        values["pane_tty"],
+        sat,
+        "\n".join(line[:_WIDEST] for line in rest.split("\n")[-_MOST_LINES:]),
+    )
+
+
+def _run(command: list[str], env: dict[str, str], timeout: float) -> tuple[int, bytes, bytes]:
+    """Exit code, stdout and stderr. Raises TimeoutError, also for a program that never stops printing."""
+    deadline = clock.monotonic() + timeout
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        try:
+            said = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+            _read_all(said, deadline)
+            code = process.wait(max(0.0, deadline - clock.monotonic()))
+        except (TimeoutError, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait()
+            raise TimeoutError from None
+    out, err = said.values()
+    return code, bytes(out), bytes(err)
+
+
+def _read_all(said: dict[int, bytearray], deadline: float) -> None:
+    """Every descriptor to its end."""
+    poll = select.poll()
+    for fd in said:
+        poll.register(fd, select.POLLIN)
+    left = len(said)
+    while left:
+        ready = poll.poll(max(0.0, deadline - clock.monotonic()) * 1000)
+        if not ready:
+            raise TimeoutError
+        for fd, _ in ready:
+            chunk = os.read(fd, 1 << 16)
+            said[fd] += chunk
+            if len(said[fd]) > _MOST:
+                raise TimeoutError
+            if not chunk:
+                poll.unregister(fd)
+                left -= 1

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from unhang.watch.finding import opened
+
 _SIGNS = (b'"type":"assistant"', b'"toolUseResult"')
 # What came since the last look is searched to this depth from its end; more than that is life in any case.
 _DEPTH = 1 << 20
@@ -26,11 +28,8 @@ class Transcript:
 
     def grew(self) -> tuple[bool, float]:
         """Whether it did, and the wall-clock time of its last change. The first look only remembers."""
-        if not self.path:
-            return False, 0.0
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
+        fd = opened(self.path) if self.path else None
+        if fd is None:
             return False, 0.0
         try:
             found = os.fstat(fd)
@@ -48,11 +47,8 @@ class Transcript:
 
     def answered(self, calls: list[str]) -> list[str]:
         """Which of these calls have their result there. No hook tells of the end of a call that was refused."""
-        if not self.path or not calls:
-            return []
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
+        fd = opened(self.path) if self.path and calls else None
+        if fd is None:
             return []
         try:
             data = os.pread(fd, _LONG_AGO, max(0, os.fstat(fd).st_size - _LONG_AGO))
@@ -60,7 +56,7 @@ class Transcript:
             return []
         finally:
             os.close(fd)
-        return [call for call in calls if f'"tool_use_id":"{call}"'.encode() in data]
+        return [call for call in calls if f'"tool_use_id":"{call}"'.encode("utf-8", "replace") in data]
 
 
 def locate(config: str, session_id: str) -> str:

@@ -36,6 +36,7 @@ PHASES = (
     "recovered",
     "gave_up",
     "gone",
+    "unwatched",  # said by a hook: the watcher is stopped or hangs
 )
 
 

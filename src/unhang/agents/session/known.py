@@ -13,6 +13,8 @@ IDLE, BUSY, WAITING, BACKGROUND, UNKNOWN, GONE = "idle", "busy", "waiting", "bac
 
 _ENDS = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
 _AGENTS = ("Agent", "Task")
+# More subagents at once than this are records that nobody closed.
+MOST_AGENTS = 1000
 # Hooks that say nothing about the main loop: they come on their own time.
 _ASIDE = frozenset({"Notification", "UserPromptExpansion", "ConfigChange", "FileChanged", "TeammateIdle"})
 
@@ -112,17 +114,21 @@ class Known:
 
     def _of_agent(self, hook: facts.Hook) -> None:
         if hook.method == "SubagentStart":
-            self.agents.add(hook.agent)
+            self._started(hook.agent)
         elif hook.method == "SubagentStop":
             self.agents.discard(hook.agent)
             self.calls.close_of(hook.agent)
         elif hook.method == "PreToolUse":
-            self.agents.add(hook.agent)
+            self._started(hook.agent)
             self.calls.open(Call(hook.call or f"?{hook.at}", hook.tool, hook.given, hook.agent, hook.at, hook.at))
         elif hook.method in _ENDS:
             self.calls.close(hook.call)
         elif hook.method == "PostToolBatch":
             self.calls.close_of(hook.agent)
+
+    def _started(self, agent: str) -> None:
+        if len(self.agents) < MOST_AGENTS:
+            self.agents.add(agent)
 
     def _stop(self, hook: facts.Hook) -> None:
         self.active = False

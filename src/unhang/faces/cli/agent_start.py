@@ -11,7 +11,6 @@ from unhang.faces.cli import common
 from unhang.faces.cli.agent_watch import Foreground
 from unhang.jobs import maintenance
 from unhang.jobs.agent_terms import Wanted
-from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import ForkingLauncher, Streams
 from unhang.jobs.request import seconds, split_pairs
@@ -69,7 +68,7 @@ def in_the_background(
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
     launched = launch(prepared, data, relay=False)
-    wait_until_started(launched)
+    launched.owner.wait_until_started()
     maintenance.in_a_child(launched.place.home)
     job = Job(launched.place)
     _raise_if_not_started(launched, job)

@@ -10,11 +10,14 @@ from unhang import __version__
 from unhang.errors import UnhangError
 from unhang.faces.cli import common
 from unhang.jobs.handle import here
+from unhang.jobs.health import check_keepers
 from unhang.jobs.listing import list_jobs
 from unhang.procs import stat
 from unhang.procs.platform import make_tree
 from unhang.procs.wakeup import Wakeup
 from unhang.store import find, home
+
+_MOST_NAMED = 5
 
 SUMMARY = "check this machine and repair the records of jobs whose keeper was killed"
 
@@ -107,6 +110,25 @@ def _records() -> tuple[bool, str]:
     return True, f"{before} jobs: {running} running, {lost} lost; every record is true"
 
 
+def _keepers() -> tuple[bool, str]:
+    answers, silent = check_keepers(here())
+    if not silent:
+        return True, f"{answers} keepers answer"
+    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
+        " …" if len(silent) > _MOST_NAMED else ""
+    )
+    return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
+
+
+def _watcher() -> tuple[bool, str]:
+    from unhang.watch import lock
+
+    who = lock.holder(here())
+    if who is None:
+        return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
+    return who["state"] == lock.WATCHING, lock.described(who)
+
+
 _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("system", _system),
     ("state", _state),
@@ -116,4 +138,6 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
     ("codex", _codex),
     ("claude", _claude),
     ("records", _records),
+    ("keepers", _keepers),
+    ("watcher", _watcher),
 )

@@ -7,13 +7,14 @@ longer than a moment, prints nothing that could be taken for a decision, and end
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Any
+
+    from unhang.store.sessionlog import SessionLog
 
 SUMMARY = "the command behind Claude Code's hooks: records what they tell (JSON on stdin); always ends with 0"
 
@@ -25,8 +26,13 @@ _GLANCE = 0.1
 # What a tool gave back may be large. Of more than this only the ends are looked at.
 _MOST = 8 << 20
 _ENDS = 64 << 10
+# No payload is larger: whoever writes more than this never stops.
+_ENDLESS = 64 << 20
+# A payload has some dozens of values; each costs a hundred bytes once it is parsed, and may have been three.
+_PARTS = 200_000
 # A watcher that cannot start is not tried again at every hook.
 _AGAIN = 30.0
+_UNWATCHED = "unwatched"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +44,14 @@ def main(_args: argparse.Namespace) -> int:
 
 
 def serve() -> int:
+    stream: SessionLog | None = None
     try:
-        payload = understood(*read(0))
-        _record(payload)
+        stream = _record(understood(*read(0)))
     except (Exception, KeyboardInterrupt) as error:  # a hook that fails is a session that stumbles
         _say(f"not recorded: {error}")
     try:
         if os.environ.get("TMUX_PANE") and os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
-            _start_watcher()
+            _start_watcher(stream)
     except (Exception, KeyboardInterrupt) as error:
         _say(f"no watcher: {error}")
     return 0
@@ -54,7 +60,7 @@ def serve() -> int:
 def _say(text: str) -> None:
     """Claude shows this only to somebody who debugs hooks."""
     try:
-        os.write(2, f"unhang hook: {' '.join(text.split())[:300]}\n".encode())
+        os.write(2, f"unhang hook: {' '.join(text.split())[:300]}\n".encode("utf-8", "replace"))
     except OSError:
         pass
 
@@ -69,8 +75,8 @@ def read(fd: int) -> tuple[bytes, bytes]:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     heard = begun = time.monotonic()
-    data, tail = bytearray(), b""
-    while time.monotonic() < min(begun + _LONGEST, heard + _QUIET):
+    data, tail, size = bytearray(), b"", 0
+    while size < _ENDLESS and time.monotonic() < min(begun + _LONGEST, heard + _QUIET):
         if not poll.poll(_GLANCE * 1000):
             if _is_whole(data):
                 break
@@ -82,6 +88,7 @@ def read(fd: int) -> tuple[bytes, bytes]:
         if not chunk:
             break
         heard = time.monotonic()
+        size += len(chunk)
         if len(data) < _MOST:
             data += chunk
         else:
@@ -96,12 +103,9 @@ def _is_whole(data: bytearray) -> bool:
 
 
 def _parsed(data: bytes) -> object:
-    import json
+    from unhang.agents.fields import parsed
 
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
+    return parsed(data, _PARTS)
 
 
 def understood(data: bytes, tail: bytes) -> dict[str, Any]:
@@ -123,12 +127,14 @@ def _text_at(data: bytes, name: str, at: int) -> str | None:
     return rest[1:end].decode("utf-8", "replace") if rest.startswith(b'"') and end > 0 else None
 
 
-def _record(payload: dict[str, Any]) -> None:
+def _record(payload: dict[str, Any]) -> SessionLog:
     from unhang.agents.claude_hooks import event_of
     from unhang.store.sessionlog import SessionLog
 
     event = event_of(payload, os.environ, _start_of(os.environ.get("CLAUDE_PID", "")))
-    SessionLog(event.get("sessionId", "")).append(event)
+    stream = SessionLog(event.get("sessionId", ""))
+    stream.append(event)
+    return stream
 
 
 def _start_of(pid: str) -> str | None:
@@ -146,17 +152,29 @@ def _start_of(pid: str) -> str | None:
 # --- the watcher --------------------------------------------------------------------------------------------
 
 
-def _start_watcher() -> None:
-    """Unless one runs, or is switched off, or was tried a moment ago. Costs one open and one lock when one runs."""
+def _start_watcher(stream: SessionLog | None) -> None:
+    """Unless one runs, or is switched off, or was tried a moment ago. Costs one open and one lock when one runs.
+
+    One that is stopped or hangs watches nothing: the session's stream says so, and another takes its place.
+    """
     if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
         return
+    from unhang.jobs import ourselves
     from unhang.store import home as homes
 
     home = homes.locate(os.environ)
     folder = f"{home}/watch"
     for place in (home, folder):
         homes.make(place)
-    if _runs(f"{folder}/lock") or not _due(f"{folder}/asked"):
+    from unhang.watch import lock
+
+    who = lock.holder(home)
+    if who is not None:
+        if who["state"] == lock.WATCHING:
+            return
+        if stream is not None:
+            _say_unwatched(stream, who)
+    if not _due(f"{folder}/asked"):
         return
     os.chdir("/")
     for name in os.listdir("/proc/self/fd"):  # what Claude left open to us is not for a process that outlives it
@@ -166,9 +184,9 @@ def _start_watcher() -> None:
             except OSError:
                 pass
     null = os.open(os.devnull, os.O_RDWR)
-    words = [sys.executable, "-P", "-m", "unhang", "watch", "--background"]
+    words = ourselves.command_line("watch", "--background")
     same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
-    os.posix_spawn(sys.executable, words, _environment(), file_actions=same, setsid=True)
+    os.posix_spawn(words[0], words, _environment(), file_actions=same, setsid=True)
 
 
 def _environment() -> dict[str, str]:
@@ -177,28 +195,27 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-def _runs(lock: str) -> bool:
-    import fcntl
+def _say_unwatched(stream: SessionLog, who: dict[str, Any]) -> None:
+    """Once, until a watcher has something to say again."""
+    from unhang.store.sessionlog import WATCH
+    from unhang.watch import lock
 
-    try:
-        fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    last = stream.last(WATCH)
+    if last is not None and last.get("phase") == _UNWATCHED:
+        return
+    event = {"type": WATCH, "phase": _UNWATCHED, "message": lock.described(who), "sessionId": stream.session_id}
+    stream.append(event | {"watcher": who})
 
 
 def _due(stamp: str) -> bool:
+    from unhang.store.files import open_plain
+
     try:
         if 0 <= time.time() - os.lstat(stamp).st_mtime < _AGAIN:
             return False
     except FileNotFoundError:
         pass
-    os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-    os.utime(stamp)
+    fd = open_plain(stamp, os.O_WRONLY | os.O_CREAT)
+    os.utime(fd)
+    os.close(fd)
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 from unhang.core import outcome
@@ -56,11 +57,14 @@ def main(args: argparse.Namespace) -> int:
 
 def _wait_for_the_guard(launched: Launched) -> None:
     """When it has gone, nothing of the job or of ours is left."""
-    if launched.guard is not None:
-        try:
-            os.waitpid(launched.guard, 0)
-        except ChildProcessError:
-            pass
+    if launched.guard is None:
+        return
+    try:
+        if launched.owner.gave_up:  # it may be stopped, too; it is our own child
+            os.kill(launched.guard, signal.SIGKILL)
+        os.waitpid(launched.guard, 0)
+    except (ChildProcessError, ProcessLookupError):
+        pass
 
 
 def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_json: bool) -> int:

@@ -10,7 +10,6 @@ from unhang.errors import SpawnError
 from unhang.faces.cli import options
 from unhang.faces.cli.common import print_json
 from unhang.jobs import maintenance
-from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import Streams
 from unhang.store import home as homes
@@ -34,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
     prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = homes.locate(os.environ)
     launched = args.launcher.launch(home, prepared, Streams(descriptor))
-    wait_until_started(launched)
+    launched.owner.wait_until_started()
     maintenance.in_a_child(home)
     job = Job(launched.place)
     if launched.owner.ended or launched.owner.seq == 0:

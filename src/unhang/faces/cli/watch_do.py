@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from unhang.agents.fields import text_of
 from unhang.agents.session.limits import duration, tool_limit
 from unhang.core.durations import human
 from unhang.errors import UnhangError, UsageError
@@ -13,7 +14,7 @@ from unhang.faces.cli import common
 from unhang.store import home as homes
 from unhang.store.sessionlog import WATCH, SessionLog, session_ids
 from unhang.watch import finding, service
-from unhang.watch.lock import Lock, holder
+from unhang.watch.lock import WATCHING, Lock, described, holder
 from unhang.watch.loop import Watcher
 from unhang.watch.settings import Settings, load
 from unhang.watch.subject import Subject
@@ -80,7 +81,7 @@ def _watch(args: argparse.Namespace, home: str, settings: Settings) -> int:
     lock = Lock(home)
     if not lock.take(wait=args.take_over):
         who = holder(home) or {}
-        print(f"unhang: a watcher runs already (pid {who.get('pid', '?')})", file=sys.stderr)
+        print(f"unhang: a watcher runs already (pid {who.get('pid') or '?'})", file=sys.stderr)
         return 0
     linger = None if args.linger is None else duration(args.linger, "--linger")
     if args.background:
@@ -103,6 +104,8 @@ def _watch(args: argparse.Namespace, home: str, settings: Settings) -> int:
         print(f"unhang: watching{what}; settings: {settings.source}", file=sys.stderr)
     try:
         watcher.run()
+        if not lock.is_there() and not args.background:
+            print("unhang: another watcher has taken the place of this one, or the state is gone", file=sys.stderr)
     finally:
         watcher.close()
         lock.close()
@@ -184,13 +187,13 @@ def _status(args: argparse.Namespace) -> int:
     views = _views(home, settings, _configs(args, settings), lambda _: True)
     if args.json:
         installed = service.installed(home)
-        common.print_json({"running": who is not None, "watcher": who, "installed": installed, "sessions": views})
+        running = who is not None and who["state"] == WATCHING
+        common.print_json({"running": running, "watcher": who, "installed": installed, "sessions": views})
         return 0
-    print(f"a watcher runs (pid {who.get('pid', '?')})" if who is not None else "no watcher runs: unhang watch")
+    common.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
     installed = service.installed(home)
-    print(
-        f"installed: {installed['how']} ({installed['path']})" if installed else "installed: no (unhang watch install)"
-    )
+    how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
+    common.print_line(f"installed: {how}")
     for view in views:
         common.print_line(_line(view))
     return 0
@@ -199,7 +202,6 @@ def _status(args: argparse.Namespace) -> int:
 def _events(args: argparse.Namespace) -> int:
     home = homes.locate(os.environ)
     log = SessionLog(_session(args.session, home), home)
-    seq = max(0, args.after_seq)
     from unhang.procs.wakeup import Wakeup
 
     with Wakeup() as wakeup:
@@ -207,9 +209,8 @@ def _events(args: argparse.Namespace) -> int:
             common.leave_with_reader()
             wakeup.add_file(log.path)
         while True:
-            for event in log.read(seq):
-                seq = event["seq"]
-                if args.all or event.get("type") == WATCH:
+            for event in log.news():
+                if event["seq"] > args.after_seq and (args.all or event["type"] == WATCH):
                     _show(event, as_json=args.json)
             if not args.follow:
                 return 0
@@ -244,5 +245,6 @@ def _show(event: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         common.print_json(event)
         return
-    kind = f"{event.get('type')}/{event.get('phase')}"
-    common.print_line(f"{event['seq']:>5}  {str(event.get('ts', ''))[11:23]}  {kind:<18} {event.get('message', '')}")
+    kind = f"{text_of(event, 'type', most=40)}/{text_of(event, 'phase', most=40)}"
+    at, message = text_of(event, "ts")[11:23], text_of(event, "message")
+    common.print_line(f"{event['seq']:>5}  {at}  {kind:<18} {message}")

@@ -73,7 +73,10 @@ class Watching:
             if keys >= 0 and self._typed is None:
                 poll.register(keys, select.POLLIN)
             refused = self._typed is not None and self._owner.refused
-            ready = dict(poll.poll(_OFFER_AGAIN * 1000 if refused else None))
+            ready = dict(poll.poll(self._timeout(refused)))
+            self._owner.insist()
+            if self._owner.closed:
+                return
             if self._signals.fd in ready:
                 for number in self._signals.take():
                     self._signalled(number)
@@ -89,6 +92,13 @@ class Watching:
                 if self._typed is not None and self._owner.answered and not self._owner.refused:
                     keys = keys if self._typed else -1  # the end of our input was the last of it
                     self._typed = None
+
+    def _timeout(self, refused: bool) -> float | None:
+        """In milliseconds, as poll wants it."""
+        waits = [_OFFER_AGAIN] if refused else []
+        patience = self._owner.patience()
+        waits += [] if patience is None else [patience]
+        return min(waits) * 1000 if waits else None
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGWINCH:

@@ -16,7 +16,6 @@ from unhang.errors import UsageError
 from unhang.faces.mcp import gate
 from unhang.faces.mcp.settings import BOUNDS, Settings
 from unhang.jobs import foreground, truth
-from unhang.jobs.background import wait_until_started
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.launching import Launched
 from unhang.jobs.lease import Lease
@@ -107,12 +106,14 @@ class Service:
     def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Launched:
         """Returns when it has been started; `hold`: it ends with this server. The owner's line stays open."""
         self._make_room()
+        if hold:
+            self.lease.ready()
         launched = foreground.begin(prepared, data)
         if hold:
             self.lease.hold(launched.place)
         self._started[launched.place.id] = launched.place
         try:
-            wait_until_started(launched)
+            launched.owner.wait_until_started()
         except BaseException:
             self.lease.release(launched.place)
             self._started.pop(launched.place.id, None)

@@ -1,7 +1,7 @@
 """Bytes of one direction → whole lines, in pieces that add up to exactly what came in.
 
-A line is held until it is whole, because only then can it be known whose it is; nobody at the other end could use the
-half of one anyway. A line beyond every measure is not held: its parts go through as they come, unread.
+A line is held until it is whole, because only then can it be read, and its reader could not use the half of one anyway.
+A line beyond every measure is not held: its parts are handed on as they come, unread.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ MOST_HELD = 16 << 20
 class Lines:
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._most = most_held
-        self._held: list[bytes] = []
-        self._size = 0
+        self._held = bytearray()
         self.streaming = False  # in the middle of a line whose beginning has gone through already
 
     def feed(self, chunk: bytes) -> tuple[bytes, list[bytes]]:
@@ -32,11 +31,7 @@ class Lines:
         end = chunk.rfind(b"\n") + 1
         if not end:
             return rest + self._hold(chunk), []
-        whole = chunk[:end]
-        if self._held:
-            whole = b"".join((*self._held, whole))
-            self._held.clear()
-            self._size = 0
+        whole = self.flush() + chunk[:end]
         lines = [line + b"\n" for line in whole.split(b"\n")]
         lines.pop()
         late = self._hold(chunk[end:])
@@ -46,18 +41,14 @@ class Lines:
 
     def _hold(self, part: bytes) -> bytes:
         """What cannot be held any more."""
-        if not part:
-            return b""
-        self._held.append(part)
-        self._size += len(part)
-        if self._size <= self._most:
+        self._held += part
+        if len(self._held) <= self._most:
             return b""
         self.streaming = True
         return self.flush()
 
     def flush(self) -> bytes:
         """What is held of a line that will not be finished."""
-        rest = b"".join(self._held)
+        rest = bytes(self._held)
         self._held.clear()
-        self._size = 0
         return rest

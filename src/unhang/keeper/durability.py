@@ -1,0 +1,74 @@
+"""What a job has said so far, brought to the disk: at once where it was promised, else some seconds later.
+
+A power cut takes what the kernel has not written yet. What must not be taken (events.is_promise) is synced before the
+keeper goes on. Everything else, output above all, is synced by a thread of its own at most `LATER` after it was
+written: a sync of a flood takes long, and of a disk that hangs for ever, and the keeper has a clock to watch.
+"""
+
+from __future__ import annotations
+
+import _thread
+
+from unhang.store import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from unhang.store.layout import JobDir
+
+LATER = 3.0
+
+
+class Durability:
+    def __init__(self, place: JobDir) -> None:
+        self._place = place
+        self._named = False  # are the record and the names of the files on the disk too?
+        self._events_since: float | None = None  # when the first of what is not on the disk was written
+        self._output_since: float | None = None
+        self._syncing = False
+
+    def wrote_event(self, now: float) -> None:
+        """One that may wait a little."""
+        if self._events_since is None:
+            self._events_since = now
+
+    def wrote_output(self, now: float) -> None:
+        if self._output_since is None:
+            self._output_since = now
+
+    def due(self) -> float | None:
+        """When the next sync is to begin; None: all is on the disk."""
+        waiting = [since for since in (self._events_since, self._output_since) if since is not None]
+        return min(waiting) + LATER if waiting else None
+
+    def now(self, sync_log: Callable[[], None]) -> None:
+        """The events, and with the first of them the record and the names of the files, up to the state directory."""
+        sync_log()
+        self._events_since = None
+        self._sync_names()
+
+    def _sync_names(self) -> None:
+        if not self._named:
+            place = self._place
+            for path in (place.job, place.path, f"{place.path}/..", place.home):
+                files.sync_path(path)
+            self._named = True
+
+    def later(self, paths: list[str], now: float) -> None:
+        """Sync the events and these files of output behind the keeper's back; one sync at a time."""
+        if self._syncing:  # a slow disk: try again when it has got on
+            self._events_since = self._output_since = now
+            return
+        self._events_since = self._output_since = None
+        self._syncing = True
+        try:
+            _thread.start_new_thread(self._sync, ([self._place.events, *paths],))
+        except RuntimeError:  # no more threads for this user
+            self._sync([self._place.events, *paths])
+
+    def _sync(self, paths: list[str]) -> None:
+        for path in paths:
+            files.sync_path(path)
+        self._sync_names()
+        self._syncing = False

@@ -1,0 +1,76 @@
+"""Where a process stands, and so which other processes it can judge.
+
+A pid means something within one PID namespace of one boot of one machine. A keeper therefore writes down all three
+beside its pid and start time, and a reader that stands elsewhere (in a container, on the host of one, on another
+machine that shares the home directory, without /proc) does not judge the keeper's life: it says where the job runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from unhang.core.record import Record
+from unhang.procs import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The keeper can be seen from here · it cannot · it belongs to an earlier boot of this very machine.
+HERE, ELSEWHERE, EARLIER_BOOT = "here", "elsewhere", "earlier boot"
+
+
+class Vantage(Record):
+    """Empty texts: unknown, as without /proc."""
+
+    boot: str
+    pids: str  # the PID namespace, as the kernel writes it: "pid:[4026531836]"
+    host: str
+    machine: str  # the machine id; two machines may have one name, and two names may be one machine's
+
+
+class Sight(Record):
+    """What a reader can tell of a keeper; `where`, for people, unless it is here."""
+
+    kind: str
+    where: str = ""
+
+
+@functools.cache
+def here() -> Vantage:
+    """Of this process. Nothing of it changes while the process lives, but for the host's name."""
+    try:
+        pids = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        pids = ""
+    machine = (stat.read_file("/etc/machine-id", 64) or b"").decode("ascii", "replace").strip()
+    return Vantage(stat.boot_id(), pids if stat.start_time(os.getpid()) else "", os.uname().nodename, machine)
+
+
+def record(stands: Vantage) -> dict[str, str]:
+    """For the keeper's entry in job.json."""
+    return {"boot": stands.boot, "pidNamespace": stands.pids, "host": stands.host, "machine": stands.machine}
+
+
+def sight(keeper: dict[str, Any], stands: Vantage) -> Sight:
+    """Can the process that `keeper` names be judged from where this process stands?"""
+    boot, pids = _text(keeper, "boot"), _text(keeper, "pidNamespace")
+    host, machine = _text(keeper, "host"), _text(keeper, "machine")
+    name = f"host {host}" if host else "an unknown host"
+    if not stands.boot or not stands.pids:
+        return Sight(ELSEWHERE, f"{name}; this process cannot read /proc and so cannot tell")
+    if boot == stands.boot:
+        if pids in ("", stands.pids):  # unknown: written by an older version, which knew one namespace only
+            return Sight(HERE)
+        return Sight(ELSEWHERE, f"another PID namespace ({pids}) of {name}")
+    same_name = host in ("", stands.host)
+    same_machine = not machine or not stands.machine or machine == stands.machine
+    if same_name and same_machine:
+        return Sight(EARLIER_BOOT, f"an earlier boot of {name}")
+    return Sight(ELSEWHERE, name)
+
+
+def _text(keeper: dict[str, Any], field: str) -> str:
+    value = keeper.get(field)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,132 @@
+"""What cannot be seen is not judged: a job in a container, on another machine, or looked at without /proc lives on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of
+from tests.jobs.namespaces import in_another_boot, in_pid_namespace, need_namespaces, without_proc
+from unhang.jobs.handle import Job
+from unhang.store.layout import JobDir
+from unhang.testing.liveness import RollCall
+
+pytestmark = pytest.mark.usefixtures("_namespaces")
+
+_WAYS = ("pid namespace", "pid namespace with the host's /proc", "no /proc", "another boot")
+
+
+@pytest.fixture
+def _namespaces() -> None:
+    need_namespaces()
+
+
+def _from(way: str, jobs: Jobs, *words: object) -> list[str]:
+    command = jobs.command(*words)
+    match way:
+        case "pid namespace":
+            return in_pid_namespace(command)
+        case "pid namespace with the host's /proc":
+            return in_pid_namespace(command, own_proc=False)
+        case "no /proc":
+            return without_proc(command)
+        case _:
+            return in_another_boot(command, jobs.folder)
+
+
+def _files(place: JobDir) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in Path(place.path).iterdir() if entry.is_file()}
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_a_look_from_elsewhere_shows_the_job_there_and_changes_nothing(way: str, jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
+    leader = roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    before = _files(job.place)
+    for words in (("ps", "--all", "--json"), ("gc", "--age", "0s", "--json"), ("doctor", "--json"), ("history",)):
+        done = jobs.finish(jobs.popen_program(*_from(way, jobs, *words)))
+        if words[0] == "ps":
+            [row] = json.loads(done.out)
+            assert (row["status"], row["phase"], row["endedAt"]) == ("running", "elsewhere", None)
+            assert row["where"]
+    shown = json.loads(jobs.finish(jobs.popen_program(*_from(way, jobs, "status", "--json", job.id))).out)
+    assert (shown["status"], shown["phase"]) == ("running", "elsewhere")
+    assert shown["where"]
+    assert _files(job.place) == before
+    assert keeper.is_alive()
+    assert guard.is_alive()
+    assert leader.is_alive()
+    assert jobs.said("status", job.id)["phase"] == "running"
+
+
+@pytest.mark.parametrize("way", ["pid namespace", "another boot"])
+def test_a_job_elsewhere_is_cancelled_over_its_socket(way: str, jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    done = jobs.finish(jobs.popen_program(*_from(way, jobs, "cancel", job.id)))
+    assert done.code == 0, done.err
+    assert roll.wait_empty()
+    assert check_log(job.place)[-1]["phase"] == "cancelled"
+
+
+def test_a_job_elsewhere_that_cannot_be_reached_is_not_cancelled_and_the_error_says_where(
+    jobs: Jobs, roll: RollCall
+) -> None:
+    job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
+    leader = roll.wait_for("leader")
+    os.unlink(job.place.control)
+    for words in (("cancel", job.id), ("cancel", "--force", job.id), ("diagnose", job.id)):
+        done = jobs.finish(jobs.popen_program(*_from("pid namespace", jobs, *words)))
+        assert done.code == 125
+        [line] = done.err.decode().splitlines()
+        assert "elsewhere" in line
+        assert "pid:[" in line
+    assert leader.is_alive()
+
+
+def test_a_job_in_a_container_survives_every_look_of_its_host(jobs: Jobs, roll: RollCall) -> None:
+    """Its marks are on processes that the host sees, and its keeper's pid names another process of the host's."""
+    inside = jobs.command("run", *STILL, "--", *actor("env_cleared", roll.path))
+    container = jobs.popen_program(*in_pid_namespace(inside))
+    roll.wait_for("leader")
+    roll.wait_for("member")
+    place = jobs.job()
+    [row] = jobs.said("ps", "--all")
+    assert (row["phase"], row["jobId"]) == ("elsewhere", place.id)
+    assert jobs.call("gc", "--age", "0s").code == 0
+    assert jobs.call("doctor").code == 0
+    assert not roll.is_empty()  # their pids are of the container: only the roll itself can tell
+    assert jobs.call("cancel", place.id).code == 0
+    assert jobs.finish(container).code == 130
+    assert check_log(place)[-1]["phase"] == "cancelled"
+
+
+def test_a_job_whose_container_is_gone_is_given_up_by_force_and_not_before(jobs: Jobs, roll: RollCall) -> None:
+    inside = jobs.command("run", *STILL, "--", *actor("ignore_term", roll.path))
+    container = jobs.popen_program(*in_pid_namespace(inside), start_new_session=True)
+    roll.wait_for("leader")
+    place = jobs.job()
+    os.killpg(container.pid, signal.SIGKILL)  # with its first process the kernel ends the whole namespace
+    assert roll.wait_empty()
+    jobs.finish(container)
+    assert [row["phase"] for row in jobs.said("ps", "--all")] == ["elsewhere"]
+    assert "elsewhere" in jobs.refused("cancel", place.id)
+    assert jobs.call("cancel", "--force", place.id).code == 0
+    end = check_log(place)[-1]
+    assert (end["phase"], end["endedPids"]) == ("lost", [])
+
+
+def test_a_follower_elsewhere_sees_the_end(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
+    roll.wait_for("leader")
+    follower = jobs.popen_program(*_from("pid namespace", jobs, "events", "--follow", "--json", job.id))
+    assert follower.stdout is not None
+    assert json.loads(follower.stdout.readline())["type"] == "job/started"
+    Job(job.place).cancel(force=True)
+    events = [json.loads(line) for line in jobs.finish(follower).out.splitlines()]
+    assert events[-1]["type"] == "job/exited"

@@ -1,0 +1,285 @@
+"""A keeper that is stopped or blocked, a guard, a fork server, a finder: limits fire and every command ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import unhang
+from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, wait_until
+from unhang.procs import stat
+from unhang.store import claim, files
+from unhang.store.layout import JobDir
+from unhang.testing.liveness import Process, RollCall
+
+# A generous bound for what takes some seconds: whatever is longer waits for something that does not come.
+BOUND = 45
+
+
+def _stopped(process: Process) -> Process:
+    assert process.send(signal.SIGSTOP)
+    wait_until(lambda: (stat.of(process.pid) or [None])[0].state == "T", "it is stopped")  # type: ignore[union-attr]
+    return process
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (("--hard", "2", "--idle", "off"), "exec_timeout"),
+        (("--idle", "2", "--hard", "off"), "no_output_timeout"),
+    ],
+)
+def test_the_guard_enforces_the_limit_of_a_stopped_keeper_and_says_so(
+    limits: tuple[str, ...], reason: str, jobs: Jobs, roll: RollCall
+) -> None:
+    job = jobs.begin(*limits, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    assert roll.wait_empty()
+    assert keeper.wait_gone()
+    end = check_log(job.place)[-1]
+    assert (end["phase"], end["timeoutReason"], end["endedBy"]) == ("timed_out", reason, "guard")
+    assert next(e["step"] for e in check_log(job.place) if e["type"] == "signal") == "terminate"
+    assert jobs.said("result", job.id, code=124)["error"]["message"] == end["message"]
+
+
+def test_the_guard_kills_what_ignores_the_polite_request(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin("--hard", "2", "--grace", "0.3", "--", *actor("ignore_term", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    assert roll.wait_empty()
+    events = check_log(job.place)
+    assert [e["step"] for e in events if e["type"] == "signal"] == ["terminate", "kill"]
+    assert events[-1]["terminationMode"] == "hard"
+
+
+def test_a_job_that_works_is_not_ended_at_its_idle_limit_though_its_keeper_is_stopped(jobs: Jobs) -> None:
+    """Its guard looks, as its keeper would; the hard limit holds all the same."""
+    burn = "import os\nos.write(1, b'x')\nwhile True: pass"
+    job = jobs.begin("--idle", "1", "--hard", "12", "--", sys.executable, "-c", burn)
+    keeper, guard = keeper_of(job.place)
+    wait_until(job.printed, "it has begun")
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    assert check_log(job.place)[-1]["timeoutReason"] == "exec_timeout"
+
+
+def test_a_keeper_that_was_stopped_for_a_while_is_left_to_its_work(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin("--hard", "60", "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    _stopped(keeper)
+    keeper.send(signal.SIGCONT)
+    assert job.ping()["phase"] == "running"
+    assert guard.is_alive()
+    job.cancel()
+    assert "endedBy" not in check_log(job.place)[-1]
+
+
+def test_a_start_is_bounded_though_the_job_stops_its_keeper_at_once(jobs: Jobs) -> None:
+    """Before or after the keeper has written down that it started: the id is printed only in the second case."""
+    line = "kill -STOP $PPID; exec sleep 1000"
+    done = jobs.call("start", "--hard", "3", "--shell", line, timeout=BOUND)
+    place = jobs.job()
+    assert (done.code, done.out.decode().strip()) in ((0, place.id), (125, ""))
+    _, guard = keeper_of(place)
+    assert guard.wait_gone(BOUND)
+    assert check_log(place)[-1]["endedBy"] == "guard"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_run_ends_the_job_though_its_keeper_is_stopped(
+    number: signal.Signals, jobs: Jobs, roll: RollCall
+) -> None:
+    front = jobs.popen("run", *STILL, "--", *actor("ignore_term", roll.path))
+    roll.wait_for("leader")
+    keeper = jobs.keeper()
+    _stopped(keeper)
+    front.send_signal(number)
+    assert jobs.finish(front, BOUND).code > 128
+    assert roll.wait_empty()
+    assert check_log(jobs.job())[-1]["phase"] == "cancelled"
+
+
+def test_cancel_says_that_the_keeper_does_not_answer_and_force_does_without(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, _ = keeper_of(job.place)
+    _stopped(keeper)
+    assert "--force" in jobs.refused("cancel", job.id)
+    assert roll.alive()
+    assert jobs.call("wait", "--timeout", "0.2", job.id, timeout=BOUND).code == 124
+    assert jobs.call("cancel", "--force", job.id, timeout=BOUND).code == 0
+    assert roll.wait_empty()
+    end = check_log(job.place)[-1]
+    assert (end["phase"], end["endedBy"]) == ("cancelled", "guard")
+
+
+def test_force_ends_a_job_whose_keeper_and_guard_are_both_stopped(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    _stopped(guard)
+    _stopped(keeper)
+    assert jobs.call("cancel", "--force", job.id, timeout=BOUND).code == 0
+    assert roll.wait_empty()
+    assert keeper.wait_gone()
+    assert guard.wait_gone()
+    check_log(job.place)
+
+
+def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
+    roll.wait_for("leader")
+    keeper, _ = keeper_of(job.place)
+    assert jobs.said("doctor")["ok"] is True
+    _stopped(keeper)
+    report = jobs.said("doctor", code=125)
+    [check] = [check for check in report["checks"] if check["check"] == "keepers"]
+    assert check["ok"] is False
+    assert job.id in check["message"]
+
+
+_STOPPED_SERVER = """
+import os, signal
+from pathlib import Path
+from unhang.jobs import owner
+from unhang.jobs.launching import ServedLauncher, Streams
+from unhang.jobs.request import prepare
+owner.START_PATIENCE = 1.0
+home, launcher = os.environ["UNHANG_HOME"], ServedLauncher()
+def launched():
+    return launcher.launch(home, prepare(["true"], foreground=False, stdin="null"), Streams())
+launched().owner.listen_to_the_end()
+[server] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+os.kill(int(server), signal.SIGSTOP)
+late = launched()
+late.owner.wait_until_started()
+os.kill(int(server), signal.SIGCONT)
+launched().owner.listen_to_the_end()  # made after the late one
+print(late.place.id)
+"""
+
+
+def test_the_library_does_not_wait_for_a_stopped_fork_server_and_what_comes_late_is_not_run(jobs: Jobs) -> None:
+    done = jobs.finish(jobs.popen_program(sys.executable, "-c", _STOPPED_SERVER), BOUND)
+    assert done.code == 0, done.err
+    assert [event["phase"] for event in check_log(JobDir(str(jobs.home), done.out.decode().strip()))] == ["lost"]
+
+
+def test_a_keeper_that_is_born_after_its_job_was_given_up_does_not_run_it(jobs: Jobs) -> None:
+    """It was stopped between its fork and its first word: a laptop's lid, a freezer, a starved machine."""
+    place = JobDir(str(jobs.home), "0123456789")
+    program = (
+        "import os, signal, sys\n"
+        "from unhang.jobs import launching\n"
+        "from unhang.jobs.request import prepare\n"
+        "from unhang.store import layout\n"
+        "layout.new_id = lambda: '0123456789'\n"
+        "launcher = launching.ForkingLauncher()\n"
+        "prepared = prepare(['touch', sys.argv[1]], foreground=False, stdin='null')\n"
+        "guard = launcher._spare.guard\n"
+        "children = lambda: open(f'/proc/{guard}/task/{guard}/children').read().split()\n"
+        "while not children(): pass\n"
+        "os.kill(int(children()[0]), signal.SIGSTOP)\n"
+        "launched = launcher.launch(os.environ['UNHANG_HOME'], prepared, launching.Streams())\n"
+        "print(children()[0], flush=True)\n"
+        "sys.stdin.readline()\n"
+        "while launched.owner.hear(): pass\n"
+        "print(launched.owner.failure, flush=True)\n"
+    )
+    witness = jobs.folder / "it-ran"
+    maker = jobs.popen_program(sys.executable, "-c", program, str(witness), stdin=subprocess.PIPE)
+    assert maker.stdout is not None
+    keeper = Process(int(maker.stdout.readline()))
+    old = wait_until(lambda: os.path.isdir(place.path), "its directory")
+    assert old
+    os.utime(place.path, (1, 1))  # older than any keeper takes to be born
+    assert [row["phase"] for row in jobs.said("ps", "--all")] == ["lost"]
+    keeper.send(signal.SIGCONT)
+    done = jobs.finish(_told(maker))
+    assert done.out.strip()  # its caller is told why
+    assert keeper.wait_gone()
+    assert not witness.exists()
+    assert [event["phase"] for event in check_log(place)] == ["lost"]
+
+
+def _told(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return process
+
+
+def test_a_finder_that_is_stopped_with_the_record_in_its_hands_delays_nobody_for_long(
+    jobs: Jobs, roll: RollCall
+) -> None:
+    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    for process in reversed(keeper_of(job.place)):
+        process.send(signal.SIGKILL)
+        assert process.wait_gone()
+    held = files.open_plain(job.place.events, os.O_RDWR)
+    try:
+        assert claim.take(held)  # as a finder has it that was stopped while it recovers the job
+        assert claim.is_claimed(job.place.events)
+        for words, code in ((("ps", "--json"), 0), (("doctor", "--json"), 0), (("gc",), 0), (("wait", job.id), 125)):
+            assert jobs.call(*words, timeout=BOUND).code == code
+        assert jobs.call("cancel", "--force", job.id, timeout=BOUND).code == 125
+        assert jobs.call("run", "--", "true", timeout=BOUND).code == 0
+    finally:
+        os.close(held)
+    assert jobs.said("status", job.id)["phase"] == "lost"
+    assert roll.wait_empty()
+
+
+def test_any_lock_on_the_folder_holds_up_no_command(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "1000")
+    for process in reversed(keeper_of(job.place)):
+        process.send(signal.SIGKILL)
+        assert process.wait_gone()
+    folder = os.open(job.place.path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        assert [row["phase"] for row in jobs.said("ps", "--all")] == ["lost"]
+    finally:
+        os.close(folder)
+
+
+def test_a_pipe_in_the_place_of_any_file_of_a_job_blocks_neither_its_keeper_nor_a_reader(jobs: Jobs) -> None:
+    line = (
+        'cd "$UNHANG_HOME/jobs/$UNHANG_JOB"; for f in status.json status.json.new stdout.tail stderr.tail; do '
+        "rm -f $f; mkfifo $f; done; i=0; while [ $i -lt 14 ]; do i=$((i+1)); "
+        f'{sys.executable} -m unhang beat "step $i"; done; exec sleep 1000'
+    )
+    job = jobs.begin("--hard", "8", "--idle", "off", "--warn", "1", "--shell", line)
+    assert jobs.call("wait", job.id, timeout=BOUND).code == 124
+    assert "endedBy" not in check_log(job.place)[-1]
+    for words in (("status", job.id), ("ps", "--all"), ("events", job.id)):
+        assert jobs.call(*words, timeout=BOUND).code == 0
+
+
+def test_a_kind_of_file_that_is_none_is_refused_in_one_line(jobs: Jobs) -> None:
+    job = jobs.begin("--", "echo", "hello")
+    job.wait()
+    for name, command in (("events.ndjson", "events"), ("stdout", "logs"), ("events.ndjson", "status")):
+        path = Path(job.place.path) / name
+        path.rename(path.with_suffix(".kept"))
+        for plant in (os.mkfifo, os.mkdir, lambda p: os.symlink("/etc/passwd", p)):
+            plant(path)
+            done = jobs.call(command, job.id, timeout=BOUND)
+            assert done.code == 125, (name, command)
+            assert len(done.err.splitlines()) == 1
+            path.unlink() if not path.is_dir() else path.rmdir()
+        path.with_suffix(".kept").rename(path)
+    assert unhang.__version__
