@@ -223,7 +223,7 @@ class _Enforcement:
             try:
                 if signal_one(process, (signal.SIGTERM, signal.SIGCONT), direct=False):
                     reached.append(process)
-            except PermissionError:
+            except OSError:  # another user's, or no descriptor to reach it by: SIGKILL finds it as our own child
                 continue
         if reached:
             self._mode = outcome.SOFT

@@ -3,7 +3,7 @@
 The kernel says of any number whether we could wait for a process of that number (`waitid` with WNOWAIT takes nothing
 away). So all numbers are asked that were handed out since this process began. That is slow (a microsecond each, up to
 four million), but it is exact, and it finds a daemon that has left the process group of the job: its parent is gone,
-so it is our child. One call asks for a twentieth of a second at most, and the next call goes on from there.
+so it is our child. One call asks for a tenth of a second at most, and the next call goes on from there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # The kernel's PID_MAX_LIMIT: no process has a higher number, where pid_max cannot be read.
 _HIGHEST = 1 << 22
-_SHARE = 0.05
+_SHARE = 0.1
 _STRIDE = 512
 # ask, take nothing away, do not wait
 _LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
