@@ -43,7 +43,7 @@ def children(pid: int, threads: int = 0) -> list[int]:
     try:
         return _listed(pid, threads)
     except _NotListed:
-        return _everybody().get(pid, [])
+        return _table().get(pid, [])
 
 
 def _listed(pid: int, threads: int) -> list[int]:
@@ -67,14 +67,14 @@ def _listed(pid: int, threads: int) -> list[int]:
     return found
 
 
-def _everybody() -> dict[int, list[int]]:
+def _table() -> dict[int, list[int]]:
     from unhang.procs.sampler.tree import everybody
 
     return everybody()
 
 
 def _exists(pid: int) -> bool:
-    """Whether any process has this number, whoever it belongs to; needs no descriptor and no /proc."""
+    """Whether any process has this number, of any user; needs no descriptor and no /proc."""
     if pid <= 0:
         return False  # to `kill`, these are groups
     try:
@@ -104,7 +104,7 @@ def survey(root: int) -> Survey:
             try:
                 listed = _listed(parent, threads) if table is None else table.get(parent, [])
             except _NotListed:
-                table = _everybody()
+                table = _table()
                 listed = table.get(parent, [])
             except OSError as error:
                 unseen = unseen or _why(parent, error)
