@@ -229,6 +229,19 @@ def test_every_number_since_our_own_is_asked_the_latest_first(
     assert list(census._numbers_since(first, 15)) == asked
 
 
+def test_a_hidden_process_whose_parent_has_just_been_ended_is_known_as_our_own_child() -> None:
+    orphan = subprocess.Popen(["sleep", "1000"])  # as a subreaper gets it
+    try:
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        hidden = Process(orphan.pid, UNKNOWN, gone.pid, UNKNOWN, UNKNOWN)
+        assert linux.signal_one(hidden, (signal.SIGKILL,), direct=False)
+    finally:
+        orphan.kill()
+        assert orphan.wait() == -signal.SIGKILL
+    assert not linux.signal_one(hidden, (signal.SIGKILL,), direct=False)
+
+
 def test_a_signal_by_pidfd_does_not_pretend_when_there_is_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
     def used_up(_pid: int, _flags: int = 0) -> int:
         raise OSError(24, os.strerror(24))

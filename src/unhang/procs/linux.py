@@ -168,9 +168,10 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
 def _is_still(process: Process) -> bool:
     """The process that was seen, and no other that has its number now."""
     now = stat.of(process.pid)
-    if now is None:  # gone, or hidden: then its parent's list is the only witness
-        return process.pid in children(process.ppid)
-    return now[0].ppid == process.ppid if process.start == UNKNOWN else now[0].start == process.start
+    if now is not None and process.start != UNKNOWN:
+        return now[0].start == process.start
+    # It cannot be looked at, or could not: only whose child it is can tell. If its parent has been ended, it is ours.
+    return census.lives(process.pid) or process.pid in children(process.ppid)
 
 
 class LinuxTree:
