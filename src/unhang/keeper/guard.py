@@ -182,6 +182,7 @@ class _Enforcement:
         self._hang = hang
         self._events: list[ev.Event] = []
         self._mode: str | None = None
+        self._over_at = 0.0  # what follows may have to wait for a disk
 
     def run(self) -> None:
         self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
@@ -189,6 +190,7 @@ class _Enforcement:
         if not self._hang.asked:
             self._terminate()
         killed = self._kill_below()
+        self._over_at = clock.monotonic()
         self._signal(signal.SIGKILL)
         os.waitpid(self._keeper, 0)  # one that the kernel holds dies when that lets it go: nothing else is left by now
         promise = self._hang.promise
@@ -250,7 +252,7 @@ class _Enforcement:
         return [*self._events, ev.exited(end.phase, message, fields)]
 
     def _end(self) -> outcome.Ended:
-        promise, now = self._hang.promise, clock.monotonic()
+        promise, now = self._hang.promise, self._over_at
         if promise.reason in (START, FINISH, ""):
             what = "recorded its start" if promise.reason == START else "recorded its end"
             lost = f"lost: its keeper had not {what}"
@@ -281,13 +283,14 @@ class _Enforcement:
 
 
 def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
-    """Those that were reached; another user's are passed over."""
+    """Those that were reached. Another user's are passed over, and those that no descriptor is left to reach by:
+    once the keeper is gone they are our own children."""
     reached: list[Process] = []
     for process in processes:
         try:
             if signal_one(process, signals, direct=False):
                 reached.append(process)
-        except PermissionError:
+        except OSError:
             continue
     return reached
 
