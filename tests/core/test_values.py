@@ -19,7 +19,16 @@ from unhang.core.result import Printed, build
 from unhang.core.spec import JobSpec, command_line, job_record
 
 SPEC = JobSpec(["make", "-j8"], None, "/src", Limits(), {"idleMs": {"value": 5000, "source": "default"}})
-KEEPER = {"pid": 4, "start": "9", "guard": 3, "guardStart": "8", "boot": "b", "tag": (1 << 63) - 77, "parents": "", "nested": False}
+KEEPER = {
+    "pid": 4,
+    "start": "9",
+    "guard": 3,
+    "guardStart": "8",
+    "boot": "b",
+    "tag": (1 << 63) - 77,
+    "parents": "",
+    "nested": False,
+}
 JOB = SPEC.to_json() | {"v": 1, "id": "abc", "createdAt": "2026-01-02T03:04:05.678Z", "keeper": KEEPER}
 DIAGNOSIS = {
     "state": "hung",
