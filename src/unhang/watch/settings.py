@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat as modes
 import tomllib
 
 from unhang.agents.session.limits import Limits, duration
@@ -41,11 +42,7 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
         return Settings(Limits())
-    try:
-        with open(os.path.expanduser(path), "rb") as file:
-            text = file.read(_LARGEST + 1).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    text = _read(path)
     try:
         value = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -53,6 +50,21 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
     if not isinstance(value, dict):
         raise UsageError(f"{path}: a table is needed")
     return parse(value, path)
+
+
+def _read(path: str) -> str:
+    """A link may lead there, but no pipe is waited for."""
+    try:
+        fd = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(fd, "rb") as file:
+            if not modes.S_ISREG(os.fstat(fd).st_mode):
+                raise UsageError(f"cannot read {path}: it is no regular file")
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise UsageError(f"cannot read {path}: it is larger than {_LARGEST >> 10} KiB")
+        return data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def parse(value: dict[str, Any], path: str) -> Settings:
