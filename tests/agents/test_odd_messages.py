@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -23,6 +24,8 @@ from unhang.agents.codex_requests import request_of as codex_request
 from unhang.agents.fields import bounded, count_of, id_of, integer_of, items_of, number_of, parsed, text_of, words_of
 from unhang.agents.said import Said, Standing, raw_of
 from unhang.core import events as ev
+from unhang.errors import UsageError
+from unhang.jobs import clauding, codexing
 from unhang.keeper.agentline import event_of, said_of
 
 Message = dict[str, Any]
@@ -215,3 +218,34 @@ def test_what_is_recorded_is_small_and_json(value: Any) -> None:
 )
 def test_a_line_is_read_or_passed_over(line: bytes, value: Any) -> None:
     assert parsed(line) == value
+
+
+# --- what becomes a word of a command line ------------------------------------------------------------------------
+
+
+def test_what_is_suggested_runs_nothing_that_an_agent_wrote() -> None:
+    name = "x; touch ran"
+    codex, claude = Codex(), Claude()
+    codex.adopt(name, 0.0)
+    claude.hear({"type": "system", "subtype": "init", "session_id": name}, 0.0)
+    error = {"message": "x", "codexErrorInfo": "serverOverloaded"}
+    failed = codex.hear({"method": "turn/completed", "params": {"turn": {"status": "failed", "error": error}}}, 1.0)
+    ended = claude.hear({"type": "result", "is_error": True, "api_error_status": 529, "result": "overloaded"}, 1.0)
+    found = [said.fields.get("suggestions") or [] for said in (*failed, *ended)]
+    hints = [
+        hint for hints in (*found, codex.standing(2.0).suggestions, claude.standing(2.0).suggestions) for hint in hints
+    ]
+    assert len([hint for hint in hints if f"resume '{name}' " in hint]) >= 3
+    assert not [hint for hint in hints if name in hint.replace(f"'{name}'", "")]
+
+
+@pytest.mark.parametrize("name", ["--dangerously-skip-permissions", "", "a\nb", 5, None, ["x"]])
+def test_a_name_that_would_be_an_option_is_not_resumed(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    job: Any = SimpleNamespace(id="j")
+    monkeypatch.setattr(clauding, "attach", lambda *_: job)
+    monkeypatch.setattr(clauding, "report_of", lambda _: {"sessionId": name})
+    monkeypatch.setattr(codexing, "report_of", lambda _: {"threadId": name})
+    with pytest.raises(UsageError):
+        clauding.session_of("j")
+    with pytest.raises(UsageError):
+        codexing.thread_of(job)
