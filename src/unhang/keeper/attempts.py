@@ -14,6 +14,7 @@ from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
 from unhang.keeper.agentline import DESCRIPTOR, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
+from unhang.keeper.promise import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
 from unhang.keeper.slowness import Slowness
 from unhang.keeper.streams import InputStream, OutputStream
@@ -64,6 +65,8 @@ class Attempts:
         while True:
             loop = self._start(spec)
             facts = loop.run()
+            # what follows, up to the record of the end or the next start, may have to wait for a slow disk
+            self._board.post(Promise(clock.monotonic() + LONGEST, FINISH))
             end = outcome.ended(facts)
             longer = self._next_limits(end, loop, spec.limits)
             for stream in self._outputs:

@@ -25,6 +25,8 @@ _SIZE = 1024
 _GRAIN = 0.5
 # Promises besides the limits: that the job will have been started, and that its end will have been recorded.
 START, FINISH = "start", "finish"
+# How long either may take before the guard takes it for a hang: a slow disk has to be waited for.
+LONGEST = 60.0
 
 
 class Promise(Record):
