@@ -7,8 +7,7 @@
 Everything public is named here and imported when it is first used: start-up time is a feature.
 """
 
-from __future__ import annotations
-
+# No `from __future__`: `python -m unhang` would look for that module in the current directory.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.result import Result

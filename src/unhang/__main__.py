@@ -1,16 +1,36 @@
-"""`unhang` and `python -m unhang`."""
+"""`unhang` and `python -m unhang`.
 
-from __future__ import annotations
+There is no `from __future__` here: it is an import like any other, and would be looked for in the current directory
+before that is taken off the path.
+"""
 
 import gc
 import io
 import os
 import sys
 
+# Each of these can make an interpreter run code that is neither Python's nor unhang's own.
+_STEERING = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONPLATLIBDIR",
+    "PYTHONUSERBASE",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "PYTHONWARNINGS",
+    "PYTHONBREAKPOINT",
+    "PYTHONEXECUTABLE",
+    "PYTHONCASEOK",
+    "PYTHON_PRESITE",
+)
+
 
 def main() -> None:
     # A short life makes little garbage, and a collection in the middle of the imports costs a millisecond.
     gc.disable()
+    if not sys.flags.isolated and any(map(os.environ.get, _STEERING)):
+        _start_isolated()
     _open_standard_descriptors()
     try:
         if sys.argv[1:] == ["hook"]:
@@ -33,6 +53,13 @@ def main() -> None:
     os._exit(code)
 
 
+def _start_isolated() -> None:
+    """The same again in this process, without what the variables ask for. They stay set, for the jobs."""
+    from unhang.jobs.ourselves import command_line
+
+    os.execve(sys.executable, command_line(*sys.argv[1:]), dict(os.environ))
+
+
 def _open_standard_descriptors() -> None:
     """`>&-` and friends: the next file we open must not become somebody's standard output."""
     for fd in range(3):
@@ -48,5 +75,13 @@ def _open_standard_descriptors() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+def _leave_the_directory() -> None:
+    """`python -m` puts the current directory first on the path; unhang may be nowhere else, so it is put at the end."""
+    if not sys.flags.safe_path:
+        del sys.path[0]
+        sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 if __name__ == "__main__":
+    _leave_the_directory()
     main()

@@ -51,7 +51,8 @@ def test_it_starts_a_watcher_that_takes_over_nothing_of_the_session(
     in_process(hooks, tmp_path, monkeypatch, **keys)
     wait_until(said.exists, "the watcher is started")
     words, cwd, *rest = said.read_text().splitlines()
-    assert words == "-P -m unhang watch --background"
+    assert words.startswith("-I -c ")
+    assert words.endswith("main() watch --background")
     assert cwd == "/"
     names = {line.partition("=")[0] for line in rest}
     assert "UNHANG_HOME" in names

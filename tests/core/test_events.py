@@ -22,6 +22,8 @@ json_values = st.recursive(
     max_leaves=20,
 )
 names = st.sampled_from(["raw", "pid", "stream", "bytes", "reason", "method", "diagnosis", "error", "pids", "status"])
+# what an event of some type carries has its type, or is left out: test_values.py
+_TYPED = {"pid", "stream", "bytes", "reason", "method", "diagnosis", "error", "pids", "status"}
 events = st.builds(
     lambda seq, kind, phase, message, fields: (
         fields | {"seq": seq, "ts": "2026-01-02T03:04:05.678Z", "type": kind, "phase": phase, "message": message}
@@ -47,7 +49,8 @@ def test_every_event_is_one_line_within_the_bound_and_keeps_its_number(event: di
     if event["type"] == ev.EXITED:
         assert (back["type"], back["phase"]) == (event["type"], event["phase"])
     elif back["type"] != ev.ELIDED and not back.get("rawCut"):
-        assert back == json.loads(json.dumps(event).encode("utf-8", "replace"))
+        written = json.loads(json.dumps(event))
+        assert all(back[name] == written[name] for name in back if name not in _TYPED)
 
 
 @pytest.mark.parametrize("size", [ev.MAX_LINE - 1, ev.MAX_LINE, ev.MAX_LINE + 1])
@@ -93,7 +96,7 @@ def test_the_end_of_a_job_is_shortened_and_never_elided() -> None:
 def test_undecodable_bytes_of_a_command_do_not_break_the_line() -> None:
     back = ev.from_line(ev.to_line({"seq": 1} | ev.started(1, "a\udcffb", {})))
     assert back is not None
-    assert back["message"] == "started: a?b"
+    assert back["message"] == "started: a\\xffb"
 
 
 @pytest.mark.parametrize(

@@ -38,20 +38,120 @@ def test_harmless_text_moves_no_cursor(text: str) -> None:
     assert framing.harmless(shown) == shown
 
 
+# pieces of text with every beginning, middle and end of a sequence
+_PIECES = st.lists(
+    st.sampled_from(
+        [
+            "\x1b",
+            "\x1b[",
+            "\x1b]",
+            "\x1bP",
+            "\x1b\\",
+            "\a",
+            "\n",
+            "\r",
+            "\t",
+            "31",
+            ";",
+            "m",
+            "J",
+            "8",
+            "seen",
+            "é",
+            "\0",
+        ]
+    )
+    | st.text(max_size=3),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_PIECES)
+def test_colours_are_all_that_acts_on_a_terminal(text: str) -> None:
+    shown = framing.harmless(text, colours=True)
+    for part in shown.split("\x1b")[1:]:
+        numbers, _, rest = part.partition("m")
+        assert numbers[0] == "["
+        assert set(numbers[1:]) <= set("0123456789;:")
+        assert all(c == "\n" or c.isprintable() for c in rest)
+    assert framing.harmless(shown) == framing.harmless(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_PIECES, st.sampled_from(["]0;", "P", "X", "^", "_", "[", "[31", "[31;", "(", " "]))
+def test_a_sequence_that_never_ends_hides_nothing_behind_it(before: str, begin: str) -> None:
+    behind = "\nerror: something important"
+    assert framing.harmless(f"{before}\x1b{begin}{behind}").endswith(behind)
+    # ... nor on its own line, where no character ends it
+    shown = framing.harmless(f"{before}\n\x1b{begin}×important×")
+    assert shown.endswith("×important×")
+
+
+@settings(max_examples=300, deadline=None)
+@given(_PIECES, st.lists(st.integers(0, 60), max_size=6))
+def test_output_that_comes_in_pieces_is_shown_as_if_it_came_at_once(text: str, cuts: list[int]) -> None:
+    data = text.encode()
+    terminal = framing.TerminalText()
+    shown, at = "", 0
+    for cut in [*sorted(cuts), len(data)]:
+        shown += terminal.feed(data[at : max(at, cut)])
+        at = max(at, cut)
+    shown += terminal.finish()
+    assert shown.removesuffix("\x1b[0m") == framing.harmless(text, colours=True).removesuffix("\x1b[0m")
+
+
+def test_a_piece_that_stops_in_a_long_sequence_is_shown_at_once() -> None:
+    terminal = framing.TerminalText()
+    assert terminal.feed(b"\x1b]0;short") == ""
+    assert terminal.feed(b"x" * 300).endswith("x" * 300)
+
+
+@pytest.mark.parametrize("numbers", ["0", "", "1;31", "38;5;8", "38;2;8;8;8", "38:5:8", "4:3"])
+def test_a_colour_passes(numbers: str) -> None:
+    text = f"\x1b[{numbers}mtext"
+    assert framing.harmless(text, colours=True) == text
+
+
+@pytest.mark.parametrize("numbers", ["8", "1;8", "08", "38;5;1;8", "38:5:1;8", "?25"])
+def test_what_hides_text_is_no_colour(numbers: str) -> None:
+    assert framing.harmless(f"\x1b[{numbers}mtext", colours=True) == "text"
+
+
+@settings(max_examples=200, deadline=None)
+@given(_PIECES)
+def test_quoted_words_cannot_leave_their_quotation_marks(text: str) -> None:
+    shown = framing.quoted(f'{text}" and "{text}', 60)
+    assert len(shown) <= 62
+    assert shown[0] == shown[-1] == '"'
+    assert '"' not in shown[1:-1]
+    assert shown.isprintable()
+
+
 HARMLESS = {
     "plain": "plain",
     "\x1b[31mred\x1b[0m": "red",
     "\x1b]0;title\x07after": "after",
     "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",
-    "\x1b": "",
-    "\x1b[": "",
-    "\x1b]never ended": "",
+    "a\x1b(Bb\x1b7c": "abc",
+    # what is not whole hides nothing
+    "\x1b": "^[",
+    "\x1b[": "^[[",
+    "\x1b[31": "^[[31",
+    "\x1b[3\nm": "^[[3\nm",
+    "\x1b]never ended": "^[]never ended",
+    "\x1b]0;cut\nby a line\a": "^[]0;cut\nby a line^G",
+    "\x1b]0;cut\x1b[1mby another": "^[]0;cutby another",
+    "\x1bP" + "x" * 5000 + "\x1b\\": "^[P" + "x" * 5000,
+    "\x1b\n": "^[\n",
+    "\x1bé": "^[é",
     "a\tb": "a    b",
     "bell\a": "bell^G",
     "nul\0": "nul^@",
     "cr\r\nlf": "cr\nlf",
     "\x7f\x9b31m": "\ufffd\ufffd31m",
     "\u202eright to left": "\ufffdright to left",
+    "M\udcfcller\ud800": "M\\xfcller\ufffd",
 }
 
 

@@ -99,7 +99,7 @@ class Jobs(Engine):
 
     def copy(self, original: JobDir, place: JobDir) -> JobDir:
         """A second directory with the same record, under its own name."""
-        shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "*.new"))
+        shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "notify", "*.new"))
         record = json.loads(Path(place.job).read_text())
         Path(place.job).write_text(json.dumps(record | {"id": place.id}))
         return place

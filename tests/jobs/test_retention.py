@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,12 +16,17 @@ from hypothesis import strategies as st
 
 import unhang
 from tests.jobs.harness import STILL, Jobs, actor, check_log, wait_until
+from unhang.core import retention
 from unhang.core.retention import Ended, Keep, choose
 from unhang.jobs import listing, maintenance
 from unhang.jobs.handle import Job
+from unhang.procs import clock
 from unhang.store.layout import JobDir
+from unhang.store.removal import remove_tree
+from unhang.store.sessionlog import SessionLog, session_ids
 from unhang.testing.liveness import RollCall
 
+LONG_AGO = "2001-01-01T00:00:00.000Z"
 _JOBS = st.lists(
     st.builds(Ended, st.text("abc", min_size=4, max_size=8), st.floats(0, 1000), st.integers(0, 100)),
     unique_by=lambda job: job.id,
@@ -100,13 +108,13 @@ def test_a_removal_that_was_interrupted_leaves_no_lost_job_behind(jobs: Jobs, mo
         left = calls
         real = os.unlink
 
-        def fail(path: str, real: object = real) -> None:
+        def fail(path: str, *, dir_fd: int | None = None, real: object = real) -> None:
             nonlocal left
             left -= 1
             if left <= 0:
                 raise KeyboardInterrupt
             assert callable(real)
-            real(path)
+            real(path, dir_fd=dir_fd)
 
         with monkeypatch.context() as patched:
             patched.setattr(os, "unlink", fail)
@@ -125,22 +133,157 @@ def test_a_removal_that_was_interrupted_leaves_no_lost_job_behind(jobs: Jobs, mo
     assert calls > 3
 
 
+def _make_old(job: Job, when: str, *, boot: str | None = "another boot") -> None:
+    """As if it had ended then, in another boot."""
+    events, record = Path(job.place.events), Path(job.place.job)
+    *lines, last = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join([*lines, json.dumps(json.loads(last) | {"ts": when}).encode() + b"\n"]))
+    if boot is not None:
+        found = json.loads(record.read_bytes())
+        record.write_text(json.dumps(found | {"keeper": found["keeper"] | {"boot": boot}}))
+
+
+def _make_due(jobs: Jobs) -> None:
+    an_hour_ago = time.time() - 2 * maintenance.EVERY
+    os.utime(jobs.home / "maintained", (an_hour_ago, an_hour_ago))
+
+
 def test_starting_a_job_lets_old_ones_go_now_and_then(jobs: Jobs) -> None:
     """Automatic, cheap (one stat) and in nobody's way; only once an hour."""
     old = _ended(jobs)
-    events = Path(old.place.events)
-    long_ago = b'"ts":"2001-01-01T00:00:00.000Z"'
-    lines = events.read_bytes().splitlines(keepends=True)
-    at = lines[-1].index(b'"ts":"')
-    events.write_bytes(b"".join(lines[:-1]) + lines[-1][:at] + long_ago + lines[-1][at + len(long_ago) :])
+    _make_old(old, LONG_AGO)
     assert (jobs.home / "maintained").exists()
     _ended(jobs)
     assert os.path.exists(old.place.path), "not due yet"
-    an_hour_ago = time.time() - 2 * maintenance.EVERY
-    os.utime(jobs.home / "maintained", (an_hour_ago, an_hour_ago))
+    _make_due(jobs)
+    _ended(jobs)
+    stamp = jobs.home / "maintained"
+    wait_until(lambda: stamp.stat().st_size and not maintenance.due(str(jobs.home)), "the first round in this boot")
+    assert os.path.exists(old.place.path), "its clock may be wrong: nothing is let go by age"
+    _make_due(jobs)
     newest = _ended(jobs)
     wait_until(lambda: not os.path.exists(old.place.path), "the old job is let go")
     assert os.path.exists(newest.place.path)
+
+
+def test_a_clock_that_is_set_forward_lets_no_fresh_record_go(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of this boot nor of another one; number and size still count, and so does time that really passes."""
+    home = str(jobs.home)
+    fresh, other = _ended(jobs), _ended(jobs)
+    _make_old(other, clock.rfc3339(time.time() - 3600))
+    log = SessionLog("session", home)
+    log.append({"type": "hook", "phase": "idle", "message": "Stop"})
+    assert jobs.call("history").code == 0
+    maintenance._collect(home)
+    weeks = 0.0
+    passed = 0.0
+    wall, since_boot = clock.wall, clock.since_boot
+    monkeypatch.setattr(clock, "wall", lambda: wall() + weeks + passed)
+    monkeypatch.setattr(clock, "since_boot", lambda: since_boot() + passed)
+    for days in (20, 400, -400, 0):
+        weeks = days * 86400.0
+        for _ in range(2):
+            maintenance._collect(home)
+        assert os.path.exists(fresh.place.path)
+        assert os.path.exists(other.place.path)
+        assert session_ids(home) == ["session"]
+        assert len(json.loads(jobs.call("history", "--json").out)["commands"]) == 1
+    weeks = 20 * 86400.0
+    assert listing.collect(home, Keep()) == [other.id], "asked for: by the clock, but what this boot has seen it knows"
+    assert os.path.exists(fresh.place.path)
+    weeks, passed = 0.0, 20 * 86400.0
+    maintenance._collect(home)
+    assert not os.path.exists(fresh.place.path)
+    assert session_ids(home) == []
+    passed = 100 * 86400.0
+    maintenance._collect(home)
+    assert json.loads(jobs.call("history", "--json").out)["commands"] == []
+
+
+def test_a_stamp_from_the_future_or_one_that_is_odd_does_no_harm(jobs: Jobs) -> None:
+    fresh = _ended(jobs)
+    stamp = jobs.home / "maintained"
+    for text in ("", "{", "[]", '{"boot": 3}', '{"boot": "x", "booted": 1e999}', '{"boot": "x", "booted": -1}'):
+        stamp.write_text(text)
+        maintenance._collect(str(jobs.home))
+        assert json.loads(stamp.read_bytes())["boot"]
+    later = time.time() + 86400
+    os.utime(stamp, (later, later))
+    assert maintenance.due(str(jobs.home))
+    assert not maintenance.due(str(jobs.home))
+    assert os.path.exists(fresh.place.path)
+
+
+_STEPS = st.lists(
+    st.tuples(st.just("pass"), st.floats(0, 30 * 86400))
+    | st.tuples(st.just("set"), st.floats(-400 * 86400, 400 * 86400))
+    | st.tuples(st.just("job"), st.floats(0, 10 * 86400))
+    | st.tuples(st.just("round"), st.just(0.0)),
+    max_size=30,
+)
+
+
+@given(_STEPS, st.lists(st.floats(0, 40 * 86400), max_size=5))
+def test_however_the_clock_is_set_no_record_goes_before_its_time(
+    steps: list[tuple[str, float]], before: list[float]
+) -> None:
+    """Only the time that really passes counts. `before`: how long before this boot other jobs had ended."""
+    boot_at, since_boot, set_by = 2_000_000_000.0, 100.0, 0.0
+    keep = Keep(count=None, bytes=None)
+    jobs = {f"old{n}": Ended(f"old{n}", boot_at - ago, 1) for n, ago in enumerate(before)}
+    ended_at = {name: job.ended for name, job in jobs.items()}  # as it really was
+    born: dict[str, float] = {}
+    took: dict[str, float] = {}
+    stamp: retention.Stamp | None = None
+    for step, value in [("round", 0.0), *steps, ("round", 0.0)]:
+        if step == "pass":
+            since_boot += value
+        elif step == "set":
+            set_by = value
+        elif step == "job":
+            name = f"job{len(born)}"
+            born[name], took[name] = since_boot, value
+            since_boot += value
+            ended_at[name] = boot_at + since_boot
+            jobs[name] = Ended(name, boot_at + since_boot + set_by, 1)
+        else:
+            clocks = retention.Clocks(boot_at + since_boot + set_by, since_boot, "this")
+            stamp = stamp or retention.first_of(clocks)
+            offered = [
+                job
+                if job.id not in born
+                else job.replace(
+                    most=retention.most_of(clocks, "this", str(int(born[job.id] * 100)), 100, took[job.id])
+                )
+                for job in jobs.values()
+            ]
+            for name in choose(offered, keep, retention.steady(clocks, stamp)):
+                assert boot_at + since_boot - ended_at[name] > (keep.age or 0.0) - 1
+                del jobs[name]
+
+
+@pytest.mark.parametrize("start", ["", "x", "-1", "1.5", "²", "9" * 19, None, 5, True])
+def test_a_start_that_is_none_bounds_no_age(start: object) -> None:
+    clocks = retention.Clocks(2e9, 1000.0, "this")
+    assert retention.most_of(clocks, "this", start, 100, 0) is None
+    assert retention.most_of(clocks, "another", "100", 100, 0) is None
+    assert retention.most_of(retention.Clocks(2e9, 1000.0, ""), "", "100", 100, 0) is None
+    assert retention.most_of(clocks, "this", "100", 100, 9) == 990.0
+    assert retention.most_of(clocks, "this", "200000", 100, 0) == 0.0
+
+
+def test_gc_reaches_the_history(jobs: Jobs) -> None:
+    _ended(jobs)
+    assert len(json.loads(jobs.call("history", "--json").out)["commands"]) == 1
+    assert jobs.said("gc", "--history", "1h") == {"removed": []}
+    assert jobs.said("gc", "--history", "0") == {"removed": [], "historyRuns": 1}
+    assert json.loads(jobs.call("history", "--json").out)["commands"] == []
+    assert b"/dev/zero" not in b"".join(path.read_bytes() for path in jobs.home.glob("index.db*")).replace(
+        b"head -c 0 /dev/zero", b"", 1
+    ), "only in the list of jobs, which is still there"
+    assert jobs.said("gc", "--age", "0")["removed"]
+    assert b"/dev/zero" not in b"".join(path.read_bytes() for path in jobs.home.glob("index.db*"))
+    assert "--history" in jobs.refused("gc", "--history", "soon", code=2)
 
 
 def test_the_library_maintains_without_forking_its_process(jobs: Jobs) -> None:
@@ -163,3 +306,59 @@ def test_a_directory_that_is_no_job_is_left_alone(jobs: Jobs, tmp_path: Path) ->
     assert sorted(os.listdir(folder)) == ["Not A Job", "elsewhere.gone", "file"]
     assert (tmp_path / "home").exists()
     assert listing.remove(JobDir(str(jobs.home), "n0suchj0b0")) is False
+
+
+# --- what a job may have put into its own directory ------------------------------------------------------------
+
+
+def test_a_job_that_fills_its_own_directory_is_let_go_whole_and_nothing_outside_is_touched(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "folder").mkdir(parents=True)
+    (outside / "file").write_text("keep me")
+    line = f"""cd {jobs.home}/jobs/$UNHANG_JOB && mkdir -p a/b/c d/e 'with space' -- -f &&
+        ln -s {outside} link && ln -s {outside}/file a/link && ln -s {outside}/folder a/b/folder && ln -s .. a/up &&
+        ln {outside}/file hard && mkfifo a/fifo && touch a/b/x d/e/.1 .1 && mkdir .2 &&
+        chmod 000 a/b d && chmod 500 a"""
+    job = jobs.begin("--shell", line)
+    assert job.wait().ok
+    assert jobs.said("gc", "--age", "0") == {"removed": [job.id]}
+    assert os.listdir(jobs.home / "jobs") == []
+    assert (outside / "file").read_text() == "keep me"
+    assert (outside / "folder").is_dir()
+
+
+def test_a_chain_of_folders_longer_than_a_path_may_be_is_removed(tmp_path: Path) -> None:
+    top = tmp_path / "x.gone"
+    top.mkdir()
+    at = os.open(top, os.O_RDONLY)
+    for _ in range(3000):  # deeper than Python recurses, and than descriptors are
+        os.mkdir("deep", dir_fd=at)
+        inner = os.open("deep", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    assert remove_tree(str(top))
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_mounted_in_it_is_left_alone(tmp_path: Path) -> None:
+    """A bind mount of the same file system: the device number is the same, and still it is not ours."""
+    top, outside = tmp_path / "x.gone", tmp_path / "outside"
+    (top / "mounted").mkdir(parents=True)
+    (top / "file").touch()
+    (outside / "folder").mkdir(parents=True)
+    (outside / "file").touch()
+    code = "import sys; from unhang.store.removal import remove_tree; print(remove_tree(sys.argv[1]))"
+    line = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    inside = ["sh", "-c", line, "sh", str(outside), str(top / "mounted"), sys.executable, "-c", code, str(top)]
+    done = subprocess.run(["unshare", "--mount", *inside], capture_output=True, text=True, check=False)
+    if done.returncode:
+        if os.environ.get("CI") == "true" and os.geteuid() == 0:
+            pytest.fail(f"cannot mount in CI: {done.stderr!r}")
+        pytest.skip(f"NOT TESTED: a mount needs the right to mount: {done.stderr!r}")
+    assert done.stdout == "False\n"
+    assert sorted(os.listdir(outside)) == ["file", "folder"]
+    assert os.listdir(top) == ["mounted"]
+    assert remove_tree(str(top))

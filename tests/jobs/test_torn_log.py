@@ -33,7 +33,7 @@ def ended(jobs: Jobs) -> JobDir:
 
 def _copy(original: JobDir, number: int, log: bytes) -> JobDir:
     place = JobDir(original.home, f"c0py{number}")
-    shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "*.new"))
+    shutil.copytree(original.path, place.path, ignore=shutil.ignore_patterns("control", "notify", "*.new"))
     Path(place.events).write_bytes(log)
     return place
 

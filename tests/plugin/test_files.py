@@ -134,7 +134,7 @@ def test_python_is_the_last_resort(tmp_path: Path) -> None:
     program(tmp_path / "bin", "python3", f'#!/bin/sh\necho "$@" >> {seen}\n')
     assert call(HOOK, path, tmp_path).returncode == 0
     assert call(MCP, path, tmp_path).returncode == 0
-    assert seen.read_text() == "-P -m unhang hook\n-P -c import unhang\n-P -m unhang mcp\n"
+    assert seen.read_text() == "-E -P -m unhang hook\n-E -P -c import unhang\n-E -P -m unhang mcp\n"
 
 
 def test_a_missing_server_is_one_clear_line(tmp_path: Path) -> None:

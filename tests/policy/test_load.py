@@ -114,7 +114,7 @@ def test_extending_changes_only_what_is_written() -> None:
         ('{"version": "1.0",\n  "categories": {,}\n}', "p:2:18: Expecting property name"),
         ('{"a": 1,\n "a": 2}', 'p:2:2: "a" stands twice'),
         ('{"version": NaN}', "p:1:1: NaN is not a number"),
-        ("[" * 100_000, "p:1:1: nested too deep"),
+        ("[" * 100_000, "p:1:101: nested more than 100 deep"),
     ],
 )
 def test_broken_json(text: str, expected: str) -> None:
@@ -196,5 +196,6 @@ def test_a_projects_own_file_may_not_choose_what_code_runs() -> None:
 
 def test_size_limits() -> None:
     assert "more than 1 MiB" in message(" " * (1 << 20) + "{}")
+    assert "more than 256 KiB" in message(" " * (1 << 18) + "{}", trusted=False)
     assert "more than 2000 patterns" in message(with_(command_patterns={"a": ["x"] * 2001}))
     assert "more than 2000 patterns" in message(with_(command_patterns={"a": ["x" * 2001]}))

@@ -118,3 +118,56 @@ def test_a_projects_file_is_not_trusted_with_the_environment(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="may not set LD_PRELOAD"):
         found(tmp_path)
     assert found(tmp_path, str(path)) == "a"
+
+
+# --- whose file it is --------------------------------------------------------------------------------------------
+
+
+def test_the_file_that_was_judged_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever exchanges it in the same moment, as another user can in a shared folder, comes too late."""
+    path = write(tmp_path / ".unhang.toml", "judged")
+    other = write(tmp_path / "other.toml", "exchanged")
+    judge = policyfile._is_ours
+
+    def exchanged(found: os.stat_result) -> bool:
+        if other.exists():
+            other.replace(path)
+        return judge(found)
+
+    monkeypatch.setattr(policyfile, "_is_ours", exchanged)
+    assert found(tmp_path) == "judged"
+    assert found(tmp_path) == "exchanged"
+
+
+def test_a_link_of_ones_own_is_followed(tmp_path: Path) -> None:
+    write(tmp_path / "shared" / "policy.toml", "shared")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".unhang.toml").symlink_to("../shared/policy.toml")
+    assert found(project) == "shared"
+    (project / ".unhang.toml").unlink()
+    for target in ("nowhere", ".unhang.toml", "/dev/zero", str(tmp_path)):
+        (project / ".unhang.toml").symlink_to(target)
+        assert found(project) == "default", target
+        (project / ".unhang.toml").unlink()
+
+
+def test_a_file_of_ones_own_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("NOT TESTED: root may read everything")
+    write(tmp_path / ".unhang.toml", "a").chmod(0)
+    with pytest.raises(UsageError, match="Permission denied"):
+        found(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to make a link as somebody else needs root")
+def test_a_link_of_somebody_else_is_not_followed(tmp_path: Path) -> None:
+    """Not even to a file of one's own: it was not meant as a policy, and would stop every command here."""
+    own = tmp_path / "own"
+    own.write_text("no policy at all")
+    link = tmp_path / ".unhang.toml"
+    link.symlink_to(own)
+    with pytest.raises(UsageError):
+        found(tmp_path)
+    os.lchown(link, 54321, 54321)
+    assert found(tmp_path) == "default"

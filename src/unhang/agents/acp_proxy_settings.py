@@ -20,8 +20,10 @@ def entry_of(command: list[str]) -> dict[str, Any]:
 
 
 def is_ours(entry: Any) -> bool:
-    words = [entry.get("command"), *(entry.get("args") or [])] if isinstance(entry, dict) else []
-    return any(words[at : at + 2] == ["acp", "proxy"] for at in range(1, min(4, len(words))))
+    args = entry.get("args") if isinstance(entry, dict) else None
+    words = [entry.get("command"), *(args if isinstance(args, list) else [])] if isinstance(entry, dict) else []
+    # after `unhang`, or after `python -I -c …`
+    return any(words[at : at + 2] == ["acp", "proxy"] for at in range(1, min(5, len(words))))
 
 
 def snippet(name: str, command: list[str]) -> str:
@@ -78,7 +80,7 @@ def _whole(text: str) -> dict[str, Any]:
 
 def _checked(text: str, wanted: dict[str, Any], instead: str) -> str:
     try:
-        if jsonc.parse(text) == wanted:
+        if jsonc.same(jsonc.parse(text), wanted):
             return text
     except ValueError:
         pass

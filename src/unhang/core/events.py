@@ -10,7 +10,7 @@ rely on the bound, and a single write of such a line is not torn by other reader
 
 from __future__ import annotations
 
-import json
+from unhang.core import values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAX_LINE = 4096
-_MOST_EVENTS = 1 << 53  # what JSON's readers agree on
 
 STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, EXITED = (
     "job/started",
@@ -36,8 +35,9 @@ ELIDED = "oversize-event-elided"
 STORE = "store"
 TYPES = (STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, STORE, EXITED, ELIDED)
 
-# How a job can end: the phase of its last event.
+# How a job can end: the phase of its last event, and the status that follows from it.
 ENDINGS = ("completed", "failed", "timed_out", "cancelled", "lost")
+STATUSES = ("success", "error", "timeout", "cancelled")
 WATCHDOG_PHASES = ("stuck", "needs_input", "quiet", "warning", "extended", "resumed", "timeout", "slow", "retry")
 
 
@@ -106,8 +106,7 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dump(event: Event) -> bytes:
-    # undecodable bytes of a command line arrive as lone surrogates; they become "?" rather than invalid UTF-8
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+    return values.dump(event, compact=True).encode() + b"\n"
 
 
 def to_line(event: Event) -> bytes:
@@ -149,13 +148,122 @@ def _cut(value: Any, size: int) -> Any:
     return value
 
 
+# --- reading: the types that the rest of the code relies on -----------------------------------------------------
+
+_PROCESS = values.object_of(
+    {
+        "pid": values.pid,
+        "ppid": values.pid,
+        "comm": values.text,
+        "cmd": values.text,
+        "command": values.text,
+        "state": values.text,
+        "waits": values.text,
+        "cpuPercent": values.number,
+        "sinceMs": values.number,
+    }
+)
+_PROCESSES = values.each_of(_PROCESS)
+_DIAGNOSIS = values.object_of(
+    {
+        "state": values.text,
+        "cause": values.text,
+        "reason": values.text,
+        "evidence": values.mapping,
+        "processes": _PROCESSES,
+    }
+)
+_ERROR = values.object_of(
+    {
+        "code": values.text,
+        "kind": values.text,
+        "message": values.text,
+        "idleMs": values.number,
+        "wallClockMs": values.number,
+        "pid": values.pid,
+        "killed": values.flag,
+        "signal": values.text,
+        "survivors": _PROCESSES,
+    }
+)
+# `limits` of a job: idleMs, hardMs … → its value (null: off), where that came from, and what was asked for
+LIMITS = values.table_of(
+    values.object_of({"value": values.number, "source": values.text, "asked": values.number}),
+)
+
+
+def _moved(value: Any) -> dict[str, Any] | None:
+    """`limits` of a notice: those that have changed, and what they are now (null: off)."""
+    if not isinstance(value, dict):
+        return None
+    return {name: limit for name, limit in value.items() if limit is None or values.number(limit) is not None}
+
+
+_EVERY: dict[str, values.Reading] = {"ts": values.text, "phase": values.text, "message": values.text, "v": values.whole}
+_TYPES: dict[str, dict[str, values.Reading]] = {
+    STARTED: _EVERY | {"pid": values.pid, "limits": LIMITS, "attempt": values.whole},
+    OUTPUT: _EVERY | {"stream": values.text, "bytes": values.whole, "offset": values.whole},
+    HEARTBEAT: _EVERY | {"status": values.text},
+    WATCHDOG: _EVERY
+    | {
+        "diagnosis": _DIAGNOSIS,
+        "prompt": values.text,
+        "password": values.flag,
+        "since": values.text,
+        "reason": values.text,
+        "tier": values.text,
+        "stallMs": values.number,
+        "idleMs": values.number,
+        "wallClockMs": values.number,
+        "willAbortInMs": values.number,
+        "attempt": values.whole,
+        "limits": _moved,
+    },
+    AGENT: _EVERY | {"diagnosis": _DIAGNOSIS, "suggestions": values.texts, "method": values.text},
+    SIGNAL: _EVERY
+    | {
+        "step": values.text,
+        "signal": values.text,
+        "reason": values.text,
+        "count": values.whole,
+        "pids": values.each_of(values.pid),
+    },
+    STORE: _EVERY | {"bytes": values.whole, "missing": values.whole},
+    EXITED: _EVERY
+    | {
+        "status": values.one_of(*STATUSES),
+        "exitCode": values.integer,
+        "signal": values.text,
+        "timeoutReason": values.one_of("exec_timeout", "no_output_timeout"),
+        "terminationMode": values.one_of("soft", "hard"),
+        "durationMs": values.number,
+        "idleMs": values.number,
+        "longestSilenceMs": values.number,
+        "totalMs": values.number,
+        "attempts": values.whole,
+        "leaked": values.flag,
+        "stalled": values.flag,
+        "retryable": values.flag,
+        "cancelledBy": values.text,
+        "error": _ERROR,
+        "leftovers": _PROCESSES,
+        "suggestions": values.texts,
+        "bytes": values.table_of(values.whole),
+    },
+}
+
+
 def from_line(line: bytes) -> Event | None:
-    """None for a torn or foreign line; never raises."""
+    """None for a torn or foreign line; never raises. What an event of that type carries has the type that is written:
+    a field with anything else is left out. Every event has seq, ts, type, phase and message."""
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
+        event = values.parse(line)
+    except ValueError:
         return None
-    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+    if not isinstance(event, dict) or not values.whole(event.get("seq")) or not isinstance(event.get("type"), str):
         return None
-    seq = event.get("seq")
-    return event if isinstance(seq, int) and not isinstance(seq, bool) and 0 < seq < _MOST_EVENTS else None
+    event = values.with_types(event, _TYPES.get(event["type"], _EVERY))
+    for name in ("ts", "phase", "message"):
+        if event.get(name) is None:
+            event[name] = ""
+    return event

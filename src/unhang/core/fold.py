@@ -42,21 +42,19 @@ class View:
         self.last_events.append(event)
         if len(self.last_events) > KEPT_EVENTS:
             del self.last_events[0]
-        kind, phase = event.get("type"), str(event.get("phase", ""))
-        at = str(event.get("ts", ""))
+        kind, phase, at = event.get("type"), str(event.get("phase", "")), str(event.get("ts", ""))
         if kind == ev.STARTED:
             self.phase, self.pid = "running", event.get("pid")
             self.started_at = self.started_at or at
             self._stopping = False
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
-            self.attempt = int(event.get("attempt", self.attempt))
+            self.attempt = event.get("attempt") or self.attempt
         elif kind == ev.OUTPUT:
             self._live(at)
             stream = str(event.get("stream"))
-            self.bytes[stream] = max(
-                self.bytes.get(stream, 0), int(event.get("offset", 0)) + int(event.get("bytes", 0))
-            )
+            end = (event.get("offset") or 0) + (event.get("bytes") or 0)
+            self.bytes[stream] = max(self.bytes.get(stream, 0), end)
         elif kind == ev.HEARTBEAT:
             self._live(at)
             self.heartbeat = event.get("status")
@@ -72,7 +70,7 @@ class View:
             self.phase = "stopping"
         elif kind == ev.EXITED:
             self.phase, self.ended_at = phase, at
-            self.status = str(event.get("status", "error"))
+            self.status = event.get("status") or "error"
             self.outcome = event
             self.bytes |= event.get("bytes") or {}
 
@@ -87,7 +85,7 @@ class View:
         if event.get("diagnosis"):
             self.diagnosis = event["diagnosis"]
         if phase == "needs_input":
-            self.needs_input = {"prompt": event.get("prompt", ""), "since": event.get("since")}
+            self.needs_input = {"prompt": event.get("prompt") or "", "since": event.get("since")}
         if phase == "resumed":
             self.needs_input = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source

@@ -5,6 +5,8 @@ A job's output may be cut anywhere and hold anything. Whatever unhang itself pri
 
 from __future__ import annotations
 
+from unhang.core.values import visible_bytes
+
 _CONTINUATION = range(0x80, 0xC0)
 
 
@@ -33,45 +35,161 @@ def whole_end(data: bytes) -> bytes:
     return data
 
 
-def _skip_escape(text: str, at: int) -> int:
-    """The index after the terminal sequence that begins at `at` (an ESC)."""
+# --- terminal sequences ----------------------------------------------------------------------------------------
+
+_ESC = "\x1b"
+# Titles, links and clipboard contents are short. A string that does not end within this many characters, or not on
+# its line, is no sequence but an ESC in the middle of text: else one would hide all that follows it.
+LONGEST_SEQUENCE = 4096
+_STRING = frozenset("]PX^_")  # OSC, DCS, SOS, PM, APC: up to BEL, or ESC and a backslash
+# How much of a piece may wait for the next one. A job that stops in the middle of a sequence is shown without delay.
+_MOST_HELD = 256
+_NONE, _CUT = 0, -1
+
+
+def _sequence_end(text: str, at: int) -> int:
+    """The index behind the sequence that begins with the ESC at `at`; _NONE: none does; _CUT: the text ends before."""
     if at + 1 >= len(text):
-        return at + 1
+        return _CUT
     kind = text[at + 1]
-    i = at + 2
     if kind == "[":
-        while i < len(text) and not "@" <= text[i] <= "~":
-            i += 1
-        return i + 1
-    if kind in "]PX^_":  # strings, ended by BEL or ESC \
-        while i < len(text) and text[i] != "\a" and text[i : i + 2] != "\x1b\\":
-            i += 1
-        return i + (1 if i < len(text) and text[i] == "\a" else 2)
-    return i
+        return _after(text, at + 2, "\x20", "\x3f", "\x40", "\x7e")
+    if kind in _STRING:
+        return _after_string(text, at + 2)
+    return _after(text, at + 1, "\x20", "\x2f", "\x30", "\x7e")
 
 
-def harmless(text: str) -> str:
-    """Safe to print: escape sequences dropped, tabs to blanks, other control characters made visible."""
+def _after(text: str, at: int, low: str, high: str, first: str, last: str) -> int:
+    """Behind any number of characters from `low` to `high` and one from `first` to `last`."""
+    for i in range(at, at + LONGEST_SEQUENCE):
+        if i >= len(text):
+            return _CUT
+        if not low <= text[i] <= high:
+            return i + 1 if first <= text[i] <= last else _NONE
+    return _NONE
+
+
+def _after_string(text: str, at: int) -> int:
+    """Behind BEL, or ESC and a backslash, if no other control character comes before."""
+    for i in range(at, at + LONGEST_SEQUENCE):
+        if i >= len(text) or (text[i] == _ESC and i + 1 == len(text)):
+            return _CUT
+        if text[i] == "\a":
+            return i + 1
+        if text[i] == _ESC:
+            return i + 2 if text[i + 1] == "\\" else _NONE
+        if text[i] < " " and text[i] != "\t":
+            return _NONE
+    return _NONE
+
+
+def _is_colour(sequence: str) -> bool:
+    """A change of colour or weight (SGR) that hides nothing: not the one that makes text invisible (8)."""
+    numbers = sequence[2:-1]
+    if sequence[1] != "[" or sequence[-1] != "m" or numbers.strip("0123456789;:"):
+        return False
+    fields = numbers.split(";")
+    while fields:
+        first = fields.pop(0).lstrip("0")
+        if first in ("38", "48", "58") and fields:  # a colour by its number (5) or by its parts (2) follows
+            del fields[: 2 if fields[0] == "5" else 4]
+        elif first.partition(":")[0] == "8":
+            return False
+    return True
+
+
+def harmless(text: str, *, colours: bool = False) -> str:
+    """Safe to print: whole escape sequences dropped (`colours`: those stay), tabs to blanks, all other control
+    characters made visible. An ESC that begins no whole sequence is shown as ^[, and what follows it stays."""
     if text.isprintable():
         return text
+    # no sequence goes beyond its line
+    return "\n".join(line if line.isprintable() else _harmless(line, colours) for line in text.split("\n"))
+
+
+def _harmless(line: str, colours: bool) -> str:
     out: list[str] = []
     i = 0
-    while i < len(text):
-        c = text[i]
-        if c == "\x1b":
-            i = _skip_escape(text, i)
+    while i < len(line):
+        if line[i] != _ESC:
+            out.append(_shown(line[i]))
+            i += 1
             continue
-        if c == "\n" or c.isprintable():
-            out.append(c)
-        elif c == "\t":
-            out.append("    ")
-        elif c < " ":
-            if c != "\r":
-                out.append("^" + chr(ord(c) + 64))
-        else:
-            out.append("\ufffd")
-        i += 1
+        end = _sequence_end(line, i)
+        if end <= 0:
+            out.append("^[")
+        elif colours and _is_colour(line[i:end]):
+            out.append(line[i:end])
+        i = max(end, i + 1)
     return "".join(out)
+
+
+def _shown(c: str) -> str:
+    if c.isprintable():
+        return c
+    if c == "\t":
+        return "    "
+    if c < " ":
+        return "" if c == "\r" else "^" + chr(ord(c) + 64)
+    return visible_bytes(c) if "\ud800" <= c <= "\udfff" else "\ufffd"
+
+
+class TerminalText:
+    """Output for a person's terminal, piece by piece as it comes: colours pass, nothing else that acts on a terminal.
+
+    A character or a short sequence that a piece ends in the middle of waits for the next piece.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._text = ""
+        self._coloured = False
+
+    def feed(self, data: bytes) -> str:
+        data = self._bytes + data
+        whole = whole_end(data)
+        self._bytes = data[len(whole) :]
+        text = self._text + decode(whole)
+        cut = _whole_sequences(text)
+        cut = cut if len(text) - cut <= _MOST_HELD else len(text)
+        self._text = text[cut:]
+        return self._shown(text[:cut])
+
+    def finish(self) -> str:
+        """What still waits, and the end of any colour."""
+        shown = self._shown(self._text + decode(self._bytes))
+        self._bytes, self._text = b"", ""
+        return shown + (f"{_ESC}[0m" if self._coloured else "")
+
+    def _shown(self, text: str) -> str:
+        shown = harmless(text, colours=True)
+        self._coloured = self._coloured or _ESC in shown
+        return shown
+
+
+def _whole_sequences(text: str) -> int:
+    """Where the text ends, or where a sequence begins that may go on behind it."""
+    at = text.find(_ESC)
+    while at >= 0:
+        end = _sequence_end(text, at)
+        if end == _CUT:
+            return at
+        at = text.find(_ESC, max(end, at + 1))
+    return len(text)
+
+
+# --- one line ---------------------------------------------------------------------------------------------------
+
+
+def one_line(text: str, most: int) -> str:
+    """Harmless, on one line, with single blanks, and cut."""
+    line = " ".join(harmless(text[: 8 * most]).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def quoted(text: str, most: int = 120) -> str:
+    """Words of a job's inside a sentence of ours: in quotation marks that they cannot close, on one line, cut."""
+    return '"' + one_line(text, most).replace('"', "'") + '"'
 
 
 def last_line(data: bytes, limit: int = 200) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+# No settings file is nested so deep; and all that walks through one may recurse.
+_DEEPEST = 100
+
 
 def plain(text: str, *, commas: bool = False) -> str:
     """The same text with comments and trailing commas blanked out: every position stays where it was.
 
-    `commas`: the trailing ones stay.
+    `commas`: the trailing ones stay. Raises ValueError for a text that is nested too deep.
     """
     out = list(text)
-    i = 0
+    i = depth = 0
     comma = -1  # the place of a comma that may turn out to be a trailing one
     while i < len(text):
         c = text[i]
@@ -38,6 +41,12 @@ def plain(text: str, *, commas: bool = False) -> str:
             out[i:end] = [ch if ch == "\n" else " " for ch in text[i:end]]
             i = end
             continue
+        if c in "[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise ValueError(f"nested more than {_DEEPEST} deep")
+        elif c in "]}":
+            depth -= 1
         if c == ",":
             comma = i
         elif c in "}]" and comma >= 0:
@@ -52,6 +61,15 @@ def plain(text: str, *, commas: bool = False) -> str:
 def parse(text: str) -> Any:
     """Raises ValueError (with line and column)."""
     return json.loads(plain(text.removeprefix("\ufeff")))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two parsed texts hold the same. Unlike `==`, a NaN is the same as another."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and (one == other or (one != one and other != other))
 
 
 def insert(text: str, keys: tuple[str, ...], name: str, entry: Any) -> str:

@@ -215,6 +215,6 @@ def exit_code(fields: dict[str, Any]) -> int:
     name = str(fields.get("signal") or "")
     if name in _NUMBERS:
         return EXIT_SIGNAL_BASE + _NUMBERS[name]
-    if name.startswith("SIG") and name[3:].isdigit():
+    if name.startswith("SIG") and name[3:] in map(str, range(1, 65)):  # one that has no name here
         return EXIT_SIGNAL_BASE + int(name[3:])
     return EXIT_FAILED

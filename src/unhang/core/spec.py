@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unhang.core import events as ev
+from unhang.core import values
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 
@@ -52,6 +54,77 @@ class JobSpec(Record):
         if known.get("size") is not None:
             known["size"] = tuple(known["size"])
         return cls(**known)
+
+
+def _argv(value: Any) -> list[str] | None:
+    """All of the words or none: a command with a word left out would be another command."""
+    found = values.texts(value)
+    return found if found and len(found) == len(value) else None
+
+
+def _tag(value: Any) -> int | None:
+    """The number by which a sweep finds the processes of a job to end them: anything but a number of a job's (say,
+    the word that the kernel has for a process without one) would find all processes of this user."""
+    return values.whole(value, 1, (1 << 63) - 1)
+
+
+# what the rest of the code relies on in job.json, whoever wrote it
+_JOB: dict[str, values.Reading] = {
+    "id": values.text,
+    "createdAt": values.text,
+    "argv": _argv,
+    "shell": values.text,
+    "cwd": values.text,
+    "sources": ev.LIMITS,
+    "limits": values.mapping,
+    "stdin": values.text,
+    "pty": values.flag,
+    "labels": values.table_of(values.text),
+    "budget": values.whole,
+    "kind": values.text,
+    "category": values.text,
+    "argued": values.flag,
+    "keeper": values.object_of(
+        {
+            "pid": values.pid,
+            "start": values.text,
+            "guard": values.pid,
+            "guardStart": values.text,
+            "boot": values.text,
+            "pidNamespace": values.text,
+            "host": values.text,
+            "machine": values.text,
+            "tag": _tag,
+            "parents": values.text,
+            "nested": values.flag,
+        }
+    ),
+}
+
+
+def job_record(value: dict[str, Any]) -> dict[str, Any]:
+    """job.json with every field that we know of its type; one that is not is left out."""
+    return values.with_types(value, _JOB)
+
+
+def command_line(job: dict[str, Any]) -> str:
+    """What a job (its record) is called in lists: the shell line, the words, or an agent's name and its task."""
+    shell, argv = job.get("shell"), job.get("argv")
+    if shell is not None:
+        return str(shell)
+    return _task(job, argv) or " ".join(quote(word) for word in argv) if argv else "?"
+
+
+_TASK = "--task="
+
+
+def _task(job: dict[str, Any], argv: list[str]) -> str:
+    """ "": it has none."""
+    tasks = [word[len(_TASK) :] for word in argv if word.startswith(_TASK)]
+    if job.get("kind") != AGENT or not tasks:
+        return ""
+    task = "(a long task)" if tasks[0] == "-" else " ".join(tasks[0].split())
+    return f"{(job.get('labels') or {}).get('agent', 'agent')}: {task}"
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")

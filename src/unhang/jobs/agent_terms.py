@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from unhang.core.policy.model import Asked, Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.spec import AGENT, NULL, PIPE
 from unhang.errors import SpawnError, UsageError
+from unhang.jobs import ourselves
 from unhang.jobs.request import Prepared, prepare
 from unhang.procs.spawn import find_program
 from unhang.store import policyfile
@@ -126,7 +126,7 @@ def terms(module: str, asked: Asked, category: str, wanted: Wanted) -> Terms:
     category = asked.category or category
     rules = policy_for(category, folder, wanted.policy, bounded=wanted.bounded)
     asked = asked.replace(category=category, liveness=asked.liveness or "agent")
-    driver = (sys.executable, "-P", "-m", module)
+    driver = tuple(ourselves.module(module))
     return Terms(folder, rules, asked, resolve(list(driver), rules, asked).limits, driver, wanted)
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from unhang.store.layout import JobDir
 
-PATIENCE = 10.0
+# A keeper answers in a millisecond; one that gets no core may take a little longer.
+PATIENCE = 5.0
 # how long the kernel lets us wait for a place in the queue before we look whether the socket is still there
 _QUEUE = 0.5
 # before we come again after we were sent away
@@ -39,9 +40,10 @@ class _SentAway(Exception):
     """The keeper had no place for us, or closed the line before it had heard the request."""
 
 
-def ask(place: JobDir, **request: Any) -> dict[str, Any]:
+def ask(place: JobDir, *, patience: float = PATIENCE, **request: Any) -> dict[str, Any]:
+    """The answer; ControlError if it refuses or does not answer in time."""
     message = json.dumps(request).encode() + b"\n"
-    deadline = clock.monotonic() + PATIENCE
+    deadline = clock.monotonic() + patience
     while True:
         try:
             answer = _once(place, message, deadline)

@@ -25,7 +25,7 @@ class Excerpt(Record):
 def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excerpt:
     """At most about `most` bytes: a third from the beginning, the rest from the end."""
     total = view.bytes.get(stream) if view.ended else None
-    head = int(job.spec.get("budget", BUDGET)) // 2
+    head = (job.spec.get("budget") or BUDGET) // 2
     parts = outputreader.laid_out(job.place.stream(stream), total=total, head=head)
     end = parts[-1].position + parts[-1].length if parts else 0
     if end <= most:

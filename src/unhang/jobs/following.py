@@ -8,7 +8,7 @@ from unhang.core import events as ev
 from unhang.jobs import truth
 from unhang.procs import clock, vantage
 from unhang.procs.wakeup import Wakeup
-from unhang.store import files
+from unhang.store import records
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ class Follower:
             self._wakeup.add_file(path)
             self._to_watch.remove(path)
         if not self._watched_keeper:
-            job = files.read_json(self.place.job)
+            job = records.job(self.place)
             if job is not None:
                 self._watched_keeper = True
                 keeper = truth.process_named(truth.keeper_of(job), "pid", "start")

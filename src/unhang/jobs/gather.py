@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import framing
+from unhang.core import framing, values
 from unhang.core.fold import View
 from unhang.core.result import Printed, Result, build
 from unhang.procs import clock
-from unhang.store import files, output
+from unhang.store import output, records
 from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from unhang.store.layout import JobDir
 
 # A longer log is folded from its beginning and its end: what is between does not change what is shown.
@@ -51,9 +49,9 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
 def result_of(place: JobDir, view: View | None = None) -> Result:
     view = view or view_of(place)
     if not view.limits:
-        job: dict[str, Any] = files.read_json(place.job) or {}
-        view.limits = job.get("sources") or {}
+        view.limits = (records.job(place) or {}).get("sources") or {}
     elapsed = None
-    if not view.ended and view.started_at:
-        elapsed = max(0.0, clock.wall() - clock.parse(view.started_at))
+    started = values.moment(view.started_at)
+    if not view.ended and started is not None:
+        elapsed = max(0.0, clock.wall() - started)
     return build(place.id, view, printed(place, "stdout", view), printed(place, "stderr", view), elapsed)

@@ -12,7 +12,7 @@ from unhang.jobs.following import follow, wait_for_all
 from unhang.jobs.gather import result_of, view_of
 from unhang.jobs.request import seconds
 from unhang.jobs.truth import ELSEWHERE
-from unhang.store import files, outputreader
+from unhang.store import outputreader, records
 from unhang.store.output import BUDGET
 from unhang.store.reader import EventReader
 
@@ -49,7 +49,7 @@ class Job:
     @property
     def spec(self) -> dict[str, Any]:
         """What was asked for (job.json)."""
-        return files.read_json(self.place.job) or {}
+        return records.job(self.place) or {}
 
     # --- looking --------------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Job:
     def _laid_out(self, stream: str) -> list[Piece]:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
-        head = int(self.spec.get("budget", BUDGET)) // 2
+        head = (self.spec.get("budget") or BUDGET) // 2
         return outputreader.laid_out(self.place.stream(stream), total=total, head=head)
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
+from unhang.jobs import ourselves
 from unhang.jobs import owner as owners
 from unhang.keeper import spare
 from unhang.store import layout
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
     class Launcher(Protocol):
         def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
+
+
+# The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
+FEWEST_DESCRIPTORS = 20
+# What is needed to hand a job to its keeper, two descriptors each.
+_FREE_PIPES = 3
 
 
 class Streams(Record):
@@ -43,11 +49,31 @@ def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) ->
     return spare.pack(request | {"fds": list(given)}), list(given.values())
 
 
+def check_descriptors() -> None:
+    """Before anything is made: with less a keeper would fail on its way, and could not even say so."""
+    limit = os.sysconf("SC_OPEN_MAX")
+    if 0 <= limit < FEWEST_DESCRIPTORS:
+        raise UnhangError(f"too few file descriptors: {limit}; at least {FEWEST_DESCRIPTORS} are needed (ulimit -n)")
+    opened: list[int] = []
+    try:
+        for _ in range(_FREE_PIPES):
+            opened += os.pipe()
+    except OSError as error:
+        raise UnhangError(f"too few file descriptors are left of {limit} (ulimit -n): {error.strerror}") from None
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
 class ForkingLauncher:
     """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
 
     def __init__(self) -> None:
-        self._spare = spare.make()
+        check_descriptors()
+        try:
+            self._spare = spare.make()
+        except OSError as error:
+            raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
         place = layout.create(home)
@@ -80,6 +106,7 @@ class ServedLauncher:
         self._line: socket | None = None
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        check_descriptors()
         place = layout.create(home)
         ours, theirs = owners.pair()
         try:
@@ -113,8 +140,7 @@ class ServedLauncher:
 def start_server() -> socket:
     """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
     ours, theirs = owners.pair()
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    code = f"import sys; sys.path.insert(0, {root!r}); from unhang.keeper.forkserver import main; main(3)"
+    command = ourselves.isolated("from unhang.keeper.forkserver import main; main(3)", site=False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     line = theirs.fileno()
     actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
@@ -123,13 +149,7 @@ def start_server() -> socket:
     else:
         actions.append((os.POSIX_SPAWN_DUP2, line, 3))
     try:
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-S", "-E", "-s", "-c", code],
-            dict(os.environ),
-            file_actions=actions,
-            setsid=True,
-        )
+        os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
     finally:
         os.close(null)
         theirs.close()

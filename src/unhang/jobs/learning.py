@@ -7,14 +7,16 @@ an agent cannot teach its own limits.
 
 from __future__ import annotations
 
+from unhang.core import values
+from unhang.core.events import EXITED
 from unhang.core.policy import learn
 from unhang.core.policy.key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
 from unhang.jobs import listing
 from unhang.procs import clock
-from unhang.store import files, find, profiles
+from unhang.store import find, profiles, records
 from unhang.store.history import History, Run
-from unhang.store.index import Index
+from unhang.store.index import listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy
+    from unhang.core.retention import Keep
     from unhang.store.index import Row
 
 
@@ -32,8 +35,7 @@ def catch_up(home: str) -> None:
     ids = find.all_ids(home)
     if not ids:
         return
-    with Index(listing.index_path(home)) as index:
-        ended = index.refresh(ids, lambda job: listing.read_row(JobDir(home, job)))
+    _, ended = listed(listing.index_path(home), ids, lambda job: listing.row_of(JobDir(home, job)), running_only=True)
     remember(home, ended)
 
 
@@ -49,14 +51,26 @@ def remember(home: str, ended: list[Row]) -> None:
             profiles.write(home, command, directory, profile)
 
 
+def forget(home: str, keep: Keep, now: float | None = None) -> int:
+    """Let old runs go; how many. `now`: see listing.collect."""
+    if keep.history is None:
+        return 0
+    before = (clock.wall() if now is None else now) - keep.history
+    profiles.forget(home, before)
+    return History(listing.index_path(home)).forget(before)
+
+
 def run_of(place: JobDir) -> Run | None:
     """None: it never ran, or nothing is known of how it went."""
-    job, last = files.read_json(place.job), last_event(place.events)
-    if job is None or last is None or last.get("durationMs") is None or not job.get("createdAt"):
+    job, last = records.job(place), last_event(place.events)
+    if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
+        return None
+    command, created = job.get("shell") or job.get("argv"), values.moment(job.get("createdAt"))
+    if command is None or created is None:
         return None
     if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):
         return None
-    status = str(last.get("status", "error"))
+    status = last.get("status") or "error"
     keeper = job.get("keeper") or {}
     why_not = learn.teaches(
         status,
@@ -64,11 +78,10 @@ def run_of(place: JobDir) -> Run | None:
         nested=bool(keeper.get("nested")),
         argued=bool(job.get("argued")),
     )
-    command = job["shell"] if job.get("shell") is not None else [str(word) for word in job.get("argv", [])]
     return Run(
         command=command_key(command),
-        directory=str(job.get("cwd", "")),
-        started_at=clock.parse(str(job["createdAt"])),
+        directory=job.get("cwd") or "",
+        started_at=created,
         duration=last["durationMs"] / 1000,
         silence=(last.get("longestSilenceMs") or 0) / 1000,
         status=status,

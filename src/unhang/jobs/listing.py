@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 
 from unhang.core import events as ev
-from unhang.core import retention
-from unhang.core.spec import AGENT
+from unhang.core import retention, values
+from unhang.core.spec import command_line
 from unhang.errors import StateError
 from unhang.jobs import truth
 from unhang.jobs.gather import view_of
-from unhang.procs import clock
-from unhang.store import files, find
+from unhang.procs import clock, stat
+from unhang.store import files, find, records
 from unhang.store import home as homes
 from unhang.store.index import Row, listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
+from unhang.store.removal import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # added to the name of a directory that is being removed: it is no job id any more
 _GONE = ".gone"
-_TASK = "--task="
 
 
 def index_path(home: str) -> str:
@@ -35,7 +35,7 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
     ids = find.all_ids(home)
     if not ids:
         return []
-    rows, ended = listed(index_path(home), ids, lambda job: read_row(JobDir(home, job)), running_only=running_only)
+    rows, ended = listed(index_path(home), ids, lambda job: row_of(JobDir(home, job)), running_only=running_only)
     if ended:
         from unhang.jobs.learning import remember  # after the list: nobody who lists waits for its imports in vain
 
@@ -47,6 +47,14 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
     return [row for row in rows if all(row.labels.get(name) == value for name, value in wanted)]
 
 
+def row_of(place: JobDir) -> Row | None:
+    """As `read_row`; a job whose files cannot be read (a folder is in the place of one) is a line that says so."""
+    try:
+        return read_row(place)
+    except (StateError, OSError):
+        return Row(place.id, "", "?", "", {}, "command", "error", "unreadable", None, None, None, 0, False)
+
+
 def read_row(place: JobDir) -> Row | None:
     """None: it is just being born, was removed while we looked, or is no job directory of ours."""
     refused = False
@@ -54,7 +62,7 @@ def read_row(place: JobDir) -> Row | None:
         final = truth.settle(place)
     except (StateError, OSError):
         final, refused = False, True  # of a newer format, say: nobody is left of it, but the end may not be written
-    job = files.read_json(place.job)
+    job = records.job(place)
     last = last_event(place.events)
     if last is None or (job is None and not final):
         return None
@@ -64,16 +72,16 @@ def read_row(place: JobDir) -> Row | None:
         phase, refused = truth.ELSEWHERE, False
     return Row(
         id=place.id,
-        created=str(job.get("createdAt") or last.get("ts", "")),
-        command=_command(job),
-        cwd=str(job.get("cwd", "")),
-        labels={str(k): str(v) for k, v in (job.get("labels") or {}).items()},
-        kind=str(job.get("kind", "command")),
-        status="error" if refused else str(last.get("status", "error")) if final else "running",
+        created=job.get("createdAt") or last["ts"],
+        command=command_line(job),
+        cwd=job.get("cwd") or "",
+        labels=job.get("labels") or {},
+        kind=job.get("kind") or "command",
+        status="error" if refused else last.get("status") or "error" if final else "running",
         phase=phase,
         started=job.get("createdAt"),
-        ended=str(last["ts"]) if final and last["type"] == ev.EXITED else None,
-        exit_code=last.get("exitCode") if final else None,
+        ended=last["ts"] if final and last["type"] == ev.EXITED else None,
+        exit_code=values.integer(last.get("exitCode")) if final else None,
         bytes=folder_size(place.path) if final else 0,
         final=final,
     )
@@ -87,28 +95,8 @@ def where_is(home: str, row: Row) -> str:
 def _phase(place: JobDir) -> str:
     """Of a running job. The view is a cache, which a short story does not have."""
     status = files.read_json(place.status)
-    return view_of(place).phase if status is None else str(status.get("phase", "running"))
-
-
-def _command(job: dict[str, object]) -> str:
-    from unhang.core.spec import quote
-
-    if job.get("shell") is not None:
-        return str(job["shell"])
-    argv = job.get("argv")
-    if not isinstance(argv, list):
-        return "?"
-    return _task(job, argv) or " ".join(quote(str(word)) for word in argv)
-
-
-def _task(job: dict[str, object], argv: list[object]) -> str:
-    """Of an agent's job its name and its task, which is what people know it by; "": it has none."""
-    labels = job.get("labels")
-    tasks = [str(word)[len(_TASK) :] for word in argv if str(word).startswith(_TASK)]
-    if job.get("kind") != AGENT or not tasks or not isinstance(labels, dict):
-        return ""
-    task = "(a long task)" if tasks[0] == "-" else " ".join(tasks[0].split())
-    return f"{labels.get('agent', 'agent')}: {task}"
+    phase = values.text((status or {}).get("phase"))
+    return view_of(place).phase if phase is None else phase
 
 
 def folder_size(path: str) -> int:
@@ -122,15 +110,40 @@ def folder_size(path: str) -> int:
     return total
 
 
-def collect(home: str, keep: Keep) -> list[str]:
-    """Let old jobs go; the ids of those."""
-    rows = [row for row in list_jobs(home) if row.final and row.ended]
-    offered = [retention.Ended(row.id, clock.parse(row.ended or ""), row.bytes) for row in rows]
-    removed = [job for job in retention.choose(offered, keep, clock.wall()) if remove(JobDir(home, job))]
+def collect(home: str, keep: Keep, now: float | None = None) -> list[str]:
+    """Let old jobs go; the ids of those. `now`: the time by which ages are counted, if not by the wall clock."""
+    clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+    now = clocks.wall if now is None else now
+    rows = [row for row in list_jobs(home) if row.final]
+    offered = [_offered(home, row, keep, clocks, now) for row in rows]
+    removed = [job for job in retention.choose(offered, keep, now) if remove(JobDir(home, job))]
     if removed:
-        listed(index_path(home), find.all_ids(home), lambda job: read_row(JobDir(home, job)))
+        listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
     _finish_removals(home)
     return removed
+
+
+def _offered(home: str, row: Row, keep: Keep, clocks: retention.Clocks, now: float) -> retention.Ended:
+    """Its record is only read where the wall clock alone would have it go."""
+    place = JobDir(home, row.id)
+    ended = values.moment(row.ended)
+    ended = _changed(place.events, now) if ended is None else ended  # no time that can be read: when it was written
+    # a number that alone would make all others go is looked up again: the index is only a cache
+    size = row.bytes if keep.bytes is None or row.bytes <= keep.bytes else folder_size(place.path)
+    if keep.age is None or now - ended <= keep.age:
+        return retention.Ended(row.id, ended, size)
+    keeper = (records.job(place) or {}).get("keeper") or {}
+    last = last_event(place.events) or {}
+    took = (values.number(last.get("totalMs")) or values.number(last.get("durationMs")) or 0) / 1000
+    most = retention.most_of(clocks, keeper.get("boot"), keeper.get("start"), os.sysconf("SC_CLK_TCK"), took)
+    return retention.Ended(row.id, ended, size, most)
+
+
+def _changed(path: str, otherwise: float) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
 
 
 def remove(place: JobDir) -> bool:
@@ -142,18 +155,8 @@ def remove(place: JobDir) -> bool:
         os.rename(place.path, place.path + _GONE)
     except OSError:
         return False
-    _delete(place.path + _GONE)
+    remove_tree(place.path + _GONE)
     return True
-
-
-def _delete(folder: str) -> None:
-    """A flat directory of ours, so nothing is followed anywhere."""
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except OSError:
-        pass  # the next time
 
 
 def _finish_removals(home: str) -> None:
@@ -164,5 +167,5 @@ def _finish_removals(home: str) -> None:
     except OSError:
         return
     for name in names:
-        if name.endswith(_GONE) and not os.path.islink(os.path.join(folder, name)):
-            _delete(os.path.join(folder, name))
+        if name.endswith(_GONE):  # a link is not followed
+            remove_tree(os.path.join(folder, name))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+from unhang.errors import StateError
 from unhang.procs import clock
+from unhang.store import files
 
 EVERY = 3600.0
 _STAMP = "maintained"
@@ -20,15 +22,15 @@ def due(home: str) -> bool:
         return False
     if 0 <= age < EVERY:
         return False
-    _touch(stamp)
+    _touch(stamp)  # also one from the future: the clock was set back
     return True
 
 
 def _touch(stamp: str) -> None:
     try:
-        os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        os.close(files.open_plain(stamp, os.O_WRONLY | os.O_CREAT))
         os.utime(stamp)
-    except OSError:
+    except (OSError, StateError):
         pass
 
 
@@ -56,12 +58,22 @@ def in_a_thread(home: str) -> None:
 
 
 def _collect(home: str) -> None:
-    from unhang.core.retention import Keep
-    from unhang.jobs import sessions
-    from unhang.jobs.listing import collect
+    """One round. A clock that was set forward makes nothing old: within a boot, time is what passes since the boot.
+    After a new boot nothing can be told yet, so the first round lets nothing go by its age."""
+    from unhang.core import retention
+    from unhang.jobs import learning, listing, sessions
+    from unhang.procs import stat
 
     try:
-        collect(home, Keep())
-        sessions.collect(home, Keep())
+        path = os.path.join(home, _STAMP)
+        clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+        stamp, keep = retention.from_json(files.read_json(path)), retention.Keep()
+        if stamp is None or stamp.boot != clocks.boot:
+            stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)
+            files.write_json(path, retention.to_json(stamp))
+        now = retention.steady(clocks, stamp)
+        listing.collect(home, keep, now)
+        sessions.collect(home, keep, now)
+        learning.forget(home, keep, now)
     except Exception:  # housekeeping may fail; the next hour comes
         pass

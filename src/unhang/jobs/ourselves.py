@@ -1,14 +1,59 @@
-"""How somebody else's program can start this one."""
+"""How unhang is started again: by unhang itself, and by the programs that it is installed into.
 
-from __future__ import annotations
+A process of unhang's own must never run a file of the directory that a person or an agent happens to stand in. A plain
+`python -c` or `python -m` puts that directory first on its path, and PYTHONPATH and its relatives can name any other.
+So each process that unhang starts is isolated (`-I`), and is told where unhang is. The environment is passed on
+unchanged: the variables may be meant for the command that a job runs.
+
+There is no `from __future__` here, because `unhang` starts itself anew by this module while the path is not trusted.
+"""
 
 import os
-import shutil
 import sys
+
+_MAIN = "from unhang.__main__ import main; main()"
+_AS_MODULE = "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 
 
 def command() -> list[str]:
-    """By an absolute path, because a client's PATH is not the shell's."""
+    """How another program starts unhang. The path is absolute, because a client's PATH is not the shell's."""
+    import shutil
+
     beside = os.path.join(os.path.dirname(sys.executable), "unhang")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("unhang")
-    return [os.path.abspath(found)] if found else [sys.executable, "-m", "unhang"]
+    # A relative folder on the PATH means another one in each project.
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = beside if os.access(beside, os.X_OK) else shutil.which("unhang", path=os.pathsep.join(folders))
+    return [os.path.abspath(found)] if found else command_line()
+
+
+def command_line(*words: str) -> list[str]:
+    """`unhang WORDS`, isolated."""
+    return isolated(_MAIN, *words)
+
+
+def module(name: str, *words: str) -> list[str]:
+    """`python -m NAME WORDS`, isolated."""
+    return isolated(_AS_MODULE, name, *words)
+
+
+def isolated(code: str, *words: str, site: bool = True) -> list[str]:
+    """A Python that runs `code`, with unhang to import and nothing of the current directory or of PYTHON* variables.
+
+    `site` False: the standard library and unhang suffice, which saves the time to look for other packages.
+    """
+    folders = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
+    if site:
+        folders += _user_packages()
+    # At the end of the path: a package that is installed beside unhang cannot stand in for a standard module.
+    start = f"import sys; sys.path += {folders!a}; {code}"
+    return [sys.executable, "-I", *([] if site else ["-S"]), "-c", start, *words]
+
+
+def _user_packages() -> list[str]:
+    """`-I` leaves out what was installed with `pip install --user`, where the SDKs for MCP and ACP may be."""
+    if os.environ.get("PYTHONUSERBASE"):
+        return []  # the folder was named by a variable
+    import site
+
+    folder = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
+    return [folder] if folder in sys.path else []

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from unhang.core.retention import Keep
 
 
-def collect(home: str, keep: Keep) -> list[str]:
-    """The ids of the sessions whose streams are gone now."""
+def collect(home: str, keep: Keep, now: float | None = None) -> list[str]:
+    """The ids of the sessions whose streams are gone now. `now`: see listing.collect."""
     try:
         logs = {name: SessionLog(name, home) for name in session_ids(home)}
     except StateError:
         return []
     offered = [ended for log in logs.values() if (ended := _ended(log)) is not None]
-    return [name for name in retention.choose(offered, keep, clock.wall()) if logs[name].remove()]
+    return [
+        name for name in retention.choose(offered, keep, clock.wall() if now is None else now) if logs[name].remove()
+    ]
 
 
 def _ended(log: SessionLog) -> retention.Ended | None:

@@ -16,7 +16,7 @@ from unhang.core import events as ev
 from unhang.errors import ControlError, UnhangError
 from unhang.procs import clock, markers, stat, vantage
 from unhang.procs.base import Process
-from unhang.store import claim, files, find, reader
+from unhang.store import claim, find, reader, records
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
 
@@ -55,12 +55,14 @@ def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
 
 def whereabouts(place: JobDir) -> str:
     """Where a job runs that has not ended and cannot be judged from here; "": here."""
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return ""
     sight = sight_of(job)
     if sight.kind == vantage.EARLIER_BOOT and claim.is_claimed(place.events):
         return f"another machine of this name (its log is in use, but not by this boot of {vantage.here().host})"
+    if sight.kind == vantage.HERE and _is_hidden(place, job):
+        return f"host {vantage.here().host}, where /proc hides its keeper from this process"
     return sight.where if sight.kind == vantage.ELSEWHERE else ""
 
 
@@ -78,6 +80,20 @@ def keeper_lives(job: dict[str, Any]) -> bool:
     return process is not None and stat.is_alive(process.pid, process.start)
 
 
+def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
+    """Is there a keeper that /proc does not show to this process (hidepid, and fewer rights than the keeper has)?"""
+    process = process_named(keeper_of(job), "pid", "start")
+    if process is None or stat.of(process.pid) is not None:
+        return False
+    try:
+        os.kill(process.pid, 0)
+    except (ProcessLookupError, OverflowError):  # a record may hold any number
+        return False
+    except OSError:
+        pass  # a process that must not be signalled is one
+    return claim.is_claimed(place.events)  # else a stranger has its pid by now
+
+
 def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     """Make the record true. True: the job has ended (now or before); False: it runs, here or elsewhere.
 
@@ -86,7 +102,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     """
     if has_ended(place):
         return True
-    job = files.read_json(place.job)
+    job = records.job(place)
     if job is None:
         return _settle_unborn(place, birth)
     sight = sight_of(job)
@@ -96,7 +112,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
         if claim.is_claimed(place.events):  # by a living process, which only a machine of the same name can have
             return has_ended(place)
         return _record_loss(place, "the machine went down")
-    if keeper_lives(job):
+    if keeper_lives(job) or _is_hidden(place, job):
         return has_ended(place)
     guard = process_named(keeper_of(job), "guard", "guardStart")
     if guard is not None and stat.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
@@ -148,7 +164,7 @@ def _settle_nested(place: JobDir) -> None:
     """Jobs started inside it end with it, as their own records say; their keepers no longer carry its tag."""
     for job_id in find.all_ids(place.home):
         inner = JobDir(place.home, job_id)
-        job = files.read_json(inner.job)
+        job = records.job(inner)
         keeper = keeper_of(job)
         if place.id not in str(keeper.get("parents", "")).split(":") or has_ended(inner):
             continue
@@ -180,7 +196,7 @@ def _signal(process: Process, number: int) -> bool:
 
 def stop_keeper(place: JobDir) -> bool:
     """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
-    job = files.read_json(place.job)
+    job = records.job(place)
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and sight_of(job).kind == vantage.HERE and _signal(process, signal.SIGTERM)
 
@@ -195,7 +211,7 @@ def end_without_keeper(place: JobDir) -> bool:
     where = whereabouts(place)
     if where:
         raise ControlError(f"job {place.id} runs elsewhere and does not answer ({where}): end it there")
-    keeper = keeper_of(files.read_json(place.job))
+    keeper = keeper_of(records.job(place))
     guard = process_named(keeper, "guard", "guardStart")
     # a guard that is stopped itself hears the request when it goes on
     if guard is not None and _signal(guard, signal.SIGUSR1) and _signal(guard, signal.SIGCONT) and _wait_for(guard):

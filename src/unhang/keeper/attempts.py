@@ -14,6 +14,7 @@ from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
 from unhang.keeper.agentline import DESCRIPTOR, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
+from unhang.keeper.promise import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
 from unhang.keeper.slowness import Slowness
 from unhang.keeper.streams import InputStream, OutputStream
@@ -52,7 +53,7 @@ class Attempts:
         self._journal = journal
         self._desk = desk
         self._signals = ready.signals
-        self._heart = Heart(launch.place.id)
+        self.heart = Heart(launch.place.id, launch.place.notify)
         self._outputs: list[OutputStream] = []
         self._agent: AgentLine | None = None
         self._attempt = 1
@@ -64,6 +65,8 @@ class Attempts:
         while True:
             loop = self._start(spec)
             facts = loop.run()
+            # what follows, up to the record of the end or the next start, may have to wait for a slow disk
+            self._board.post(Promise(clock.monotonic() + LONGEST, FINISH))
             end = outcome.ended(facts)
             longer = self._next_limits(end, loop, spec.limits)
             for stream in self._outputs:
@@ -93,7 +96,7 @@ class Attempts:
         slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
         return Loop(
             spec, self._tree, spawned.pid, outputs, into, master,
-            self._journal, self._heart, slowness, self._desk, self._signals, self._board, self._agent,
+            self._journal, self.heart, slowness, self._desk, self._signals, self._board, self._agent,
         )  # fmt: skip
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
@@ -111,14 +114,14 @@ class Attempts:
         launch = self._launch
         spawn.enter(spec.cwd)
         env = launch.env | markers.environment(launch.place.id, launch.env)
-        env |= self._heart.environment(spec.limits.idle)
+        env |= self.heart.environment(spec.limits.idle)
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
-            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stdin = spawn.open_null()
         if spec.kind != AGENT or spec.pty:
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
-        reads, writes = os.pipe()
-        # above the number that the job gets, which must not be one that is still to be handed out
+        reads, writes = spawn.open_pipe()
+        # not the number that it has in the job: to become itself would leave it closed there
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)

@@ -24,6 +24,7 @@ from unhang.errors import StateError
 from unhang.keeper import spare
 from unhang.keeper.promise import FINISH, START, Board, Promise
 from unhang.procs import clock, stat
+from unhang.procs.linux import descendants, signal_one
 from unhang.procs.platform import make_tree
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_end, record_loss
@@ -146,10 +147,15 @@ class _Watch:
         if state == "R" and now < promise.due + _STARVED:  # it runs, or waits for a core as we did
             self._not_before = now + PATIENCE
             return None
-        if promise.reason == act.IDLE and self._limits.liveness == "progress" and self._moves():
-            self._not_before = now + max(PATIENCE, (promise.idle or 0.0) / 4)
-            return None
-        if self._board.read() != promise:
+        if promise.reason == act.IDLE and self._limits.liveness == "progress":
+            # a job that works is ended by its hard limit only; that one is then the keeper's promise, too
+            hard = NEVER if promise.hard is None else promise.started + promise.hard + PATIENCE
+            if now >= hard:
+                promise = promise.replace(reason=act.HARD)
+            elif self._moves():
+                self._not_before = min(hard, now + max(PATIENCE, (promise.idle or 0.0) / 4))
+                return None
+        if self._board.read().due > promise.due:
             return None
         return Hang(promise, state, asked=False)
 
@@ -182,16 +188,26 @@ class _Enforcement:
         self._note_timeout()
         if not self._hang.asked:
             self._terminate()
+        killed = self._kill_below()
         self._signal(signal.SIGKILL)
-        os.waitpid(self._keeper, 0)
+        os.waitpid(self._keeper, 0)  # one that the kernel holds dies when that lets it go: nothing else is left by now
         promise = self._hang.promise
         if promise.leader is not None and promise.status is None:
             self._tree.spawned(promise.leader)
-        killed = end_all(self._tree)
+        killed = list(dict.fromkeys([*killed, *end_all(self._tree)]))
         if killed:
             self._mode = outcome.HARD
             self._note_step("kill", "SIGKILL", killed)
         _insist(lambda: record_end(self._job.place, self._compose, stamp=clock.now, patience=_FOR_THE_LOG))
+
+    def _kill_below(self) -> list[int]:
+        """What lives below the frozen keeper, which cannot reap it, until a walk finds no more (or too long)."""
+        pids: dict[int, None] = {}
+        deadline = clock.monotonic() + self._job.limits.kill_wait
+        while (found := descendants(self._keeper)) and clock.monotonic() < deadline:
+            pids.update(dict.fromkeys(process.pid for process in _signalled(found, (signal.SIGKILL,))))
+            time.sleep(_FIRST_PAUSE)
+        return list(pids)
 
     def _signal(self, number: int) -> None:
         try:
@@ -211,15 +227,7 @@ class _Enforcement:
         return states.get(self._hang.state, "it is blocked")
 
     def _terminate(self) -> None:
-        from unhang.procs.linux import descendants, signal_one
-
-        reached: list[Process] = []
-        for process in descendants(self._keeper):
-            try:
-                if signal_one(process, (signal.SIGTERM, signal.SIGCONT), direct=False):
-                    reached.append(process)
-            except PermissionError:
-                continue
+        reached = _signalled(descendants(self._keeper), (signal.SIGTERM, signal.SIGCONT))
         if reached:
             self._mode = outcome.SOFT
             self._note_step("terminate", "SIGTERM", [process.pid for process in reached])
@@ -270,6 +278,18 @@ class _Enforcement:
                 survivors=[],
             )
         )
+
+
+def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
+    """Those that were reached; another user's are passed over."""
+    reached: list[Process] = []
+    for process in processes:
+        try:
+            if signal_one(process, signals, direct=False):
+                reached.append(process)
+        except PermissionError:
+            continue
+    return reached
 
 
 def end_all(tree: Tree) -> list[int]:

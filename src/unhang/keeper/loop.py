@@ -132,7 +132,13 @@ class Loop:
         )
 
     def _timeout(self, now: float) -> float | None:
-        dues = [self.dog.wake_at(), self.journal.flush_due(), self.journal.sync_due(), self.desk.due()]
+        dues = [
+            self.dog.wake_at(),
+            self.journal.flush_due(),
+            self.journal.sync_due(),
+            self.desk.due(),
+            self.heart.due(),
+        ]
         dues.append(self.slowness.due() if self.dog.phase == RUNNING else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]

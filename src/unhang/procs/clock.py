@@ -16,6 +16,11 @@ def monotonic() -> float:
     return time.clock_gettime(_CLOCK)
 
 
+def since_boot() -> float:
+    """Seconds since the machine was started, those included that it was suspended; nobody can set it."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def wall() -> float:
     """For people to read, and for nothing else."""
     return time.time()

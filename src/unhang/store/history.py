@@ -17,8 +17,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from unhang.core import values
 from unhang.core.policy.learn import Profile, rank
 from unhang.errors import StateError
+from unhang.store import sqlfile
 
 # Enough for a p99 that means something; more would only hold on to the past.
 WINDOW = 500
@@ -144,6 +146,19 @@ class History:
                     db.execute("DELETE FROM history_runs WHERE id <= ?", (number - KEPT,))
                     db.execute("DELETE FROM history_commands WHERE last_id <= ?", (number - KEPT,))
 
+    def forget(self, before: float) -> int:
+        """Every run that was started before that time, and each command that was not run since; the number of runs."""
+        if not os.path.exists(self.path):
+            return 0
+        with self._writing() as db:
+            gone = db.execute("DELETE FROM history_runs WHERE started_at < ?", (before,)).rowcount
+            db.execute("DELETE FROM history_commands WHERE last_at < ?", (before,))
+        if gone:
+            with self._reading() as db_:
+                if db_ is not None:
+                    db_.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was overwritten is not in the log either
+        return gone
+
     # -- reading
 
     def profile(self, command: str, directory: str, quantile: float = 0.95) -> Profile | None:
@@ -158,8 +173,8 @@ class History:
             ).fetchall()
         if not rows:
             return None
-        durations = sorted(row[0] for row in rows)
-        silences = sorted(row[1] for row in rows)
+        durations = sorted(values.number(row[0]) or 0.0 for row in rows)
+        silences = sorted(values.number(row[1]) or 0.0 for row in rows)
         at = rank(len(rows), quantile)
         return Profile(len(rows), durations[at], silences[at], quantile, durations[rank(len(rows), 0.5)])
 
@@ -172,7 +187,7 @@ class History:
                 "SELECT status FROM history_runs WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT ?",
                 (_text(command), _text(directory), count),
             ).fetchall()
-        return [row[0] for row in rows]
+        return [values.text(row[0]) or "error" for row in rows]
 
     def summary(self, command: str | None = None, directory: str | None = None, limit: int = 20) -> list[Summary]:
         """The commands that ran last, newest first; `command` is matched as a part of the text."""
@@ -184,20 +199,38 @@ class History:
                 " AND (?2 IS NULL OR directory = ?2) ORDER BY last_id DESC LIMIT ?3",
                 (command and _text(command), directory and _text(directory), limit),
             ).fetchall()
-            return [self._summary(db, row) for row in totals]
+            found = [self._summary(db, row) for row in totals]
+        return [summary for summary in found if summary is not None]
 
-    def _summary(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> Summary:
-        command, directory, _, last_at, runs, succeeded, idle, hard, longest, longest_silence = row
+    def _summary(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> Summary | None:
+        """None: somebody else has written into it."""
+        command, directory = (values.text(sqlfile.read(value)) for value in row[:2])
+        last_at, longest, longest_silence = (values.number(row[i]) for i in (3, 8, 9))
+        runs, succeeded, idle, hard = (values.whole(row[i]) for i in (4, 5, 6, 7))
+        if command is None or directory is None or not runs:
+            return None
         rows = db.execute(
             "SELECT duration FROM history_runs WHERE command = ? AND directory = ? AND status = 'success'"
             " ORDER BY id DESC LIMIT ?",
-            (command, directory, WINDOW),
+            (row[0], row[1], WINDOW),
         ).fetchall()
-        recent = tuple(duration for (duration,) in reversed(rows[:40]))
-        ordered = sorted(duration for (duration,) in rows) or [0.0]
+        newest = [duration for (value,) in rows if (duration := values.number(value)) is not None]
+        recent = tuple(reversed(newest[:40]))
+        ordered = sorted(newest) or [0.0]
         median, p95 = ordered[rank(len(ordered), 0.5)], ordered[rank(len(ordered), 0.95)]
         return Summary(
-            command, directory, runs, succeeded, median, p95, longest, longest_silence, idle, hard, last_at, recent
+            command,
+            directory,
+            runs,
+            min(succeeded or 0, runs),
+            median,
+            p95,
+            longest or 0.0,
+            longest_silence or 0.0,
+            idle or 0,
+            hard or 0,
+            last_at or 0.0,
+            recent,
         )
 
     # -- the file
@@ -206,7 +239,7 @@ class History:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that has the write lock from its beginning: it waits rather than fail half-way."""
         try:
-            db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            db = sqlfile.connect(self.path, _BUSY_SECONDS)
         except sqlite3.Error as error:
             raise StateError(f"cannot open the history {self.path}: {error}") from None
         try:
@@ -226,7 +259,7 @@ class History:
             yield None
             return
         try:
-            db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            db = sqlfile.connect(self.path, _BUSY_SECONDS)
         except sqlite3.Error as error:
             raise StateError(f"cannot open the history {self.path}: {error}") from None
         try:
@@ -268,4 +301,6 @@ def _version(db: sqlite3.Connection) -> int | None:
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'history_meta'").fetchone() is None:
         return None
     row = db.execute("SELECT value FROM history_meta WHERE name = 'version'").fetchone()
-    return None if row is None else int(row[0])
+    if row is None or not str(row[0]).isdecimal():
+        return None
+    return int(str(row[0])[:9])

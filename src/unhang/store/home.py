@@ -1,7 +1,8 @@
 """Where unhang keeps its state, and whether that place can be trusted.
 
 `$UNHANG_HOME`, else `$XDG_STATE_HOME/unhang`, else `~/.local/state/unhang`; mode 0700. Job output holds secrets and
-the control sockets end processes: a directory that somebody else owns or may write to is refused, not repaired.
+the control sockets end processes: a directory that somebody else owns or may write to is refused; one that others may
+only read is closed to them. Every file in it is 0600.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import stat as modes
 
 from unhang.errors import StateError
+from unhang.store import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,14 +55,33 @@ def make(folder: str) -> None:
         trust(folder)
     except FileNotFoundError:
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            _make_with_parents(folder)
         except OSError as error:
             raise StateError(f"cannot make the state directory {folder}: {error.strerror}") from None
         trust(folder)
 
 
+def _make_with_parents(folder: str) -> None:
+    """Every missing directory on the way is for this user alone, whatever the umask says."""
+    parent = os.path.dirname(folder)
+    if parent != folder and not os.path.isdir(parent):
+        _make_with_parents(parent)
+    make_one(folder)
+
+
+def make_one(folder: str) -> None:
+    """A directory for this user alone; left alone if it is there already."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        return
+    os.chmod(folder, 0o700)  # a umask may have taken bits of our own away
+    files.sync_path(os.path.dirname(folder))  # a job in it may be promised to survive a power cut
+
+
 def trust(folder: str) -> None:
-    """Raises StateError for a link, a foreign owner, or a directory others may write to."""
+    """Raises StateError for a link, a foreign owner, or a directory others may write to. One that others may only
+    read is repaired: whoever made it by hand did not think of them."""
     try:
         found = os.lstat(folder)
     except FileNotFoundError:
@@ -75,3 +96,18 @@ def trust(folder: str) -> None:
         raise StateError(f"refused: the state directory {folder} belongs to another user (uid {found.st_uid})")
     if found.st_mode & 0o022:
         raise StateError(f"refused: others may write to the state directory {folder}; run: chmod 700 {folder}")
+    if found.st_mode & 0o055:
+        _close_to_others(folder)
+
+
+def _close_to_others(folder: str) -> None:
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchmod(fd, 0o700)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StateError(
+            f"refused: others may read the state directory {folder}, and that cannot be changed ({error.strerror})"
+        ) from None

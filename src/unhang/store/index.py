@@ -10,7 +10,11 @@ import json
 import os
 import sqlite3
 
+from unhang.core import values
+from unhang.core.events import STATUSES
 from unhang.core.record import Record
+from unhang.store import sqlfile
+from unhang.store.sqlfile import MEMORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +33,7 @@ CREATE INDEX IF NOT EXISTS jobs_by_time ON jobs (created);
 """
 
 
-MEMORY = ":memory:"
+_STATUS = values.one_of("running", *STATUSES)
 
 
 def discard(path: str) -> None:
@@ -78,7 +82,7 @@ class Index:
     def refresh(self, ids: Iterable[str], read: Callable[[str], Row | None]) -> list[Row]:
         """Bring it up to date with the directories that are there; the rows that became final just now."""
         there = set(ids)
-        known = {row[0]: bool(row[1]) for row in self._db.execute("SELECT id, final FROM jobs")}
+        known = {row[0]: row[1] == 1 for row in self._db.execute("SELECT id, final FROM jobs")}
         rows = [row for row in (read(job) for job in there if not known.get(job, False)) if row is not None]
         gone = [(job,) for job in known if job not in there]
         self._db.execute("BEGIN IMMEDIATE")
@@ -92,7 +96,8 @@ class Index:
         """Newest first."""
         where = "WHERE final = 0" if running_only else ""
         query = f"SELECT {_COLUMNS} FROM jobs {where} ORDER BY created DESC, id"
-        return [_row(values) for values in self._db.execute(query)]
+        found = [_row(columns) for columns in self._db.execute(query)]
+        return [row for row in found if row is not None]
 
     def close(self) -> None:
         self._db.close()
@@ -105,7 +110,7 @@ class Index:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)
+    db = sqlfile.connect(path, _BUSY_MS / 1000)
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
@@ -143,10 +148,36 @@ def listed(
 
 
 def _values(row: Row) -> tuple[object, ...]:
-    values = row.to_dict() | {"labels": json.dumps(row.labels), "final": int(row.final)}
-    return tuple(values[name] for name in Row.__match_args__)
+    columns = row.to_dict() | {"labels": json.dumps(row.labels), "final": int(row.final)}
+    return tuple(sqlfile.stored(columns[name]) for name in Row.__match_args__)
 
 
-def _row(values: tuple[object, ...]) -> Row:
-    fields = dict(zip(Row.__match_args__, values, strict=True))
-    return Row(**fields | {"labels": json.loads(str(fields["labels"])), "final": bool(fields["final"])})  # type: ignore[arg-type]
+def _row(columns: tuple[object, ...]) -> Row | None:
+    """Whatever the columns hold; None: not even an id."""
+    found = {name: sqlfile.read(value) for name, value in zip(Row.__match_args__, columns, strict=True)}
+    job = values.text(found["id"])
+    if job is None:
+        return None
+    return Row(
+        id=job,
+        created=values.text(found["created"]) or "",
+        command=values.text(found["command"]) or "?",
+        cwd=values.text(found["cwd"]) or "",
+        labels=_labels(found["labels"]),
+        kind=values.text(found["kind"]) or "command",
+        status=_STATUS(found["status"]) or "error",
+        phase=values.text(found["phase"]) or "",
+        started=values.text(found["started"]),
+        ended=values.text(found["ended"]),
+        exit_code=values.integer(found["exit_code"]),
+        bytes=values.whole(found["bytes"]) or 0,
+        final=found["final"] == 1,
+    )
+
+
+def _labels(column: object) -> dict[str, str]:
+    try:
+        labels: dict[str, str] | None = values.table_of(values.text)(json.loads(values.text(column) or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return labels or {}

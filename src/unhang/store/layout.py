@@ -7,6 +7,7 @@ status.json     the newest view, replaced atomically; a cache
 stdout, stderr  what it printed: the beginning; when the job has ended also the end (see output.py)
 stdout.tail     while it runs: the end, as a ring
 control         the keeper's socket
+notify          the socket for the job's own heartbeats, where its path is short enough for an address
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class JobDir(Record):
     @property
     def control(self) -> str:
         return f"{self.path}/control"
+
+    @property
+    def notify(self) -> str:
+        return f"{self.path}/notify"
 
     def stream(self, name: str) -> str:
         return f"{self.path}/{name}"

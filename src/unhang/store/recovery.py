@@ -146,10 +146,11 @@ def _join_output(place: JobDir) -> dict[str, int]:
 
 
 def _forget(place: JobDir) -> None:
-    try:
-        os.unlink(place.control)
-    except OSError:
-        pass
+    for path in (place.control, place.notify):
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
 
 
 def _write_status(place: JobDir, last: ev.Event) -> None:

@@ -1,22 +1,49 @@
-"""Files of people's own that we add something to: read whole, backed up, replaced in one step, never left half."""
+"""Files of people's own that we add something to: read whole, backed up, replaced in one step, never left half.
+
+The folder may have come with a downloaded project, so nothing in it is believed: what is not a regular file is not
+opened in a way that waits, and a new file is made under a name that nobody can have put there before.
+"""
 
 from __future__ import annotations
 
 import os
+import stat as modes
 import time
 
 from unhang.errors import UsageError
 
+# A settings file with a session's whole history in it has some ten megabytes.
+_LARGEST = 64 << 20
+
+
+def in_project(folder: str, name: str) -> str:
+    """The path of a project's own file. Raises UsageError where a link leads out of the project.
+
+    What a link in a downloaded project points to was chosen by its author: a file of this user's home, for example.
+    """
+    path = os.path.join(folder, name)
+    root = os.path.realpath(folder)
+    real = os.path.realpath(path)
+    if os.path.commonpath((root, real)) != root:
+        raise UsageError(f"refused: {path} leads out of the project, to {real}")
+    return path
+
 
 def read(path: str) -> str | None:
-    """None: there is none."""
+    """None: there is none. Raises UsageError for what is not a regular file of UTF-8."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
+        # without waiting: a pipe without a writer would hold us for ever
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not modes.S_ISREG(found.st_mode):
+                raise UsageError(f"cannot read {path}: not a regular file")
+            if found.st_size > _LARGEST:
+                raise UsageError(f"cannot read {path}: larger than {_LARGEST >> 20} MiB")
+            return file.read(_LARGEST + 1).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write(path: str, before: str | None, after: str | None) -> str | None:
@@ -38,9 +65,7 @@ def write(path: str, before: str | None, after: str | None) -> str | None:
         if before is not None:
             mode = os.stat(real).st_mode & 0o777
             backup = _back_up(path, before, mode)
-        # first a new file, then in its place: whatever happens, one of the two is whole
-        _put(f"{real}.unhang-new", after, mode, os.O_TRUNC)
-        os.replace(f"{real}.unhang-new", real)
+        _replace(real, after, mode)
     except OSError as error:
         raise UsageError(f"cannot write {error.filename or path}: {error.strerror}; nothing was changed") from None
     return backup
@@ -49,12 +74,15 @@ def write(path: str, before: str | None, after: str | None) -> str | None:
 def backups(path: str) -> list[str]:
     """Newest first."""
     folder, name = os.path.split(path)
+    found: list[tuple[int, str]] = []
     try:
-        found = [entry for entry in os.listdir(folder or ".") if entry.startswith(f"{name}.unhang-")]
+        for entry in os.scandir(folder or "."):
+            ours = entry.name.startswith(f"{name}.unhang-") and entry.name.endswith(".bak")
+            if ours and entry.is_file(follow_symlinks=False):
+                found.append((entry.stat(follow_symlinks=False).st_mtime_ns, os.path.join(folder, entry.name)))
     except OSError:
         return []
-    listed = [os.path.join(folder, entry) for entry in found if entry.endswith(".bak")]
-    return sorted(listed, key=lambda one: (os.stat(one).st_mtime_ns, one), reverse=True)
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def _back_up(path: str, text: str, mode: int) -> str:
@@ -62,17 +90,33 @@ def _back_up(path: str, text: str, mode: int) -> str:
     for number in range(1000):
         name = f"{base}{f'-{number}' if number else ''}.bak"
         try:
-            _put(name, text, mode, os.O_EXCL)
+            _make(name, text, mode)
         except FileExistsError:
             continue
         return name
     raise FileExistsError(17, "too many backups", base)
 
 
-def _put(path: str, text: str, mode: int, how: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, mode)
-    with open(fd, "w", encoding="utf-8", newline="") as file:
-        os.fchmod(file.fileno(), mode)  # whatever the umask says
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+def _replace(real: str, text: str, mode: int) -> None:
+    """First a new file, then in its place: whatever happens, one of the two is whole."""
+    new = f"{real}.unhang-{os.urandom(8).hex()}"
+    _make(new, text, mode)
+    try:
+        os.replace(new, real)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+def _make(path: str, text: str, mode: int) -> None:
+    """A file that was not there, not even as a link to another."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(fd, mode)  # whatever the umask says
+            os.fsync(fd)
+    except BaseException:
+        os.unlink(path)
+        raise

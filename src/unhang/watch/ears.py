@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from unhang.core.record import Record
+from unhang.procs import inotify as ino
+from unhang.procs.inotify import Inotify
 from unhang.store.sessionlog import is_session_id
 from unhang.watch import finding
-from unhang.watch import inotify as ino
-from unhang.watch.inotify import Inotify
 
 _FOLDER = ino.IN_CLOSE_WRITE | ino.IN_MOVED_TO | ino.IN_CREATE | ino.IN_DELETE
 _APPEARS = ino.IN_CREATE | ino.IN_MOVED_TO

@@ -1,8 +1,8 @@
 """The last rung: end the agent and start it again in its pane, with its program, directory, environment and options.
 
-The command that is typed into the pane's shell (or that the pane is restarted with) is `python -m unhang.watch.resume
-FILE`: the file, readable by its owner only, holds what the agent was started with, so that no secret of its environment
-shows on a command line. It is removed before the agent runs.
+The command that is typed into the pane's shell (or that the pane is restarted with) is this module, isolated from the
+pane's directory, with a FILE: the file, readable by its owner only, holds what the agent was started with, so that no
+secret of its environment shows on a command line. It is removed before the agent runs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 
 from unhang.core.record import Record
+from unhang.jobs import ourselves
 from unhang.procs import clock
 from unhang.procs.stat import read_file
 from unhang.store import files
@@ -111,7 +112,7 @@ def _start_again(
 ) -> str:
     from unhang.watch.steps import Refused
 
-    line = f"{shlex.quote(sys.executable)} -m unhang.watch.resume {shlex.quote(path)}"
+    line = shlex.join(ourselves.module("unhang.watch.resume", path))
     if shell.pid == pid:
         tmux.call(address.socket, "set-option", "-p", "-t", address.pane, "remain-on-exit", "on")
     if not _end(pid, start):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import time
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
-from unhang.store import files
+from unhang.jobs import ourselves
+from unhang.store import files, userfile
 from unhang.store import home as homes
 from unhang.watch import lock
 
@@ -36,11 +35,11 @@ class Plan(Record):
 
 
 def plan(home: str, options: list[str], environ: Mapping[str, str], *, job: bool) -> Plan:
-    command = [sys.executable, "-m", "unhang", "watch", "--take-over", *options]
+    command = ourselves.command_line("watch", "--take-over", *options)
     if job or not systemd_serves(environ):
         return Plan(JOB, _note(home), "", command, None)
     path = unit_path(environ)
-    return Plan(SYSTEMD, path, unit(command, environ), command, _read(path))
+    return Plan(SYSTEMD, path, unit(command, environ), command, userfile.read(path))
 
 
 def unit(command: list[str], environ: Mapping[str, str]) -> str:
@@ -77,12 +76,9 @@ def install(planned: Plan, home: str, environ: Mapping[str, str]) -> dict[str, A
         job = api.start(planned.command, idle="off", hard="off", stall="off", labels={"unhang": "watch"})
         done: dict[str, Any] = {"how": JOB, "path": planned.path, "jobId": job.id, "command": planned.command}
     else:
-        os.makedirs(os.path.dirname(planned.path), exist_ok=True)
         backup = None
-        if planned.before is not None and planned.before != planned.text:
-            backup = f"{planned.path}.unhang-{time.strftime('%Y%m%d-%H%M%S')}.bak"
-            _write(backup, planned.before)
-        _write(planned.path, planned.text)
+        if planned.before != planned.text:
+            backup = userfile.write(planned.path, planned.before, planned.text)
         done = {"how": SYSTEMD, "path": planned.path, "backup": backup, "command": planned.command}
         files.write_json(_note(home), done)  # before systemd is asked: what fails half-way can be undone, too
         _systemctl(environ, "daemon-reload")
@@ -113,7 +109,7 @@ def uninstall(home: str, environ: Mapping[str, str]) -> dict[str, Any]:
             pass  # a unit that is gone already, or a systemd that is
         backup = found.get("backup")
         if backup and os.path.exists(backup):
-            os.replace(backup, path)
+            os.replace(backup, os.path.realpath(path))
         elif os.path.exists(path):
             os.unlink(path)
         try:
@@ -156,17 +152,3 @@ def _quoted(word: str) -> str:
     """For a unit file: specifiers and variables are not meant."""
     word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{word}"'
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def _write(path: str, text: str) -> None:
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(f"{path}.new", path)

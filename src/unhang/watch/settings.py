@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import stat as modes
-import tomllib
 
 from unhang.agents.session.limits import Limits, duration
+from unhang.core import bounded
 from unhang.core.record import Record
 from unhang.errors import UsageError
 from unhang.store import home as homes
+from unhang.store import userfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,29 +42,24 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
         return Settings(Limits())
-    text = _read(path)
+    text = userfile.read(os.path.expanduser(path))
+    if text is None:
+        raise UsageError(f"cannot read {path}: No such file or directory")
+    text = text.removeprefix("\ufeff")
+    if len(text) > _LARGEST:
+        raise UsageError(f"{path}: more than {_LARGEST >> 10} KiB")
     try:
-        value = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {error}") from None
+        value = bounded.toml(text) if path.endswith(".toml") else _json(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {str(error)[:300]}") from None
     if not isinstance(value, dict):
         raise UsageError(f"{path}: a table is needed")
     return parse(value, path)
 
 
-def _read(path: str) -> str:
-    """A link may lead there, but no pipe is waited for."""
-    try:
-        fd = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(fd, "rb") as file:
-            if not modes.S_ISREG(os.fstat(fd).st_mode):
-                raise UsageError(f"cannot read {path}: it is no regular file")
-            data = file.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise UsageError(f"cannot read {path}: it is larger than {_LARGEST >> 10} KiB")
-        return data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+def _json(text: str) -> Any:
+    bounded.measure(text, toml=False)
+    return json.loads(text)
 
 
 def parse(value: dict[str, Any], path: str) -> Settings:

@@ -21,6 +21,11 @@ class Finding(Record):
     path: tuple[str | int, ...] = ()
 
 
+# Steps of the matcher for all patterns together, some seconds; and what a person will read.
+_MOST_WORK = 2_000_000
+_MOST_FINDINGS = 200
+
+
 def lint(policy: Policy) -> list[Finding]:
     found: list[Finding] = []
     for category in policy.categories.values():
@@ -33,11 +38,15 @@ def lint(policy: Policy) -> list[Finding]:
             if name not in used
         ]
     places: dict[str, int] = {}
+    meter = [0]
     for category_name, text, _ in policy.patterns:
         index = places.get(category_name, 0)
         places[category_name] = index + 1
         path = ("command_patterns", category_name, index)
-        found += [Finding("warning", message, path) for message in _pattern(policy, category_name, text)]
+        if meter[0] > _MOST_WORK or len(found) > _MOST_FINDINGS:
+            found.append(Finding("warning", "not looked at from here on: it would take too long", path))
+            break
+        found += [Finding("warning", message, path) for message in _pattern(policy, category_name, text, meter)]
     return found
 
 
@@ -80,7 +89,7 @@ def _category(category: Category) -> list[Finding]:
     return found
 
 
-def _pattern(policy: Policy, category: str, text: str) -> list[str]:
+def _pattern(policy: Policy, category: str, text: str, meter: list[int]) -> list[str]:
     messages: list[str] = []
     try:
         tree = parse(text)
@@ -91,7 +100,7 @@ def _pattern(policy: Policy, category: str, text: str) -> list[str]:
     if _branch_of_lookahead(text):
         messages.append(f"{text!r}: the alternatives of a look-ahead: .* binds to the first one only")
     examples = samples(tree)
-    claimed = [_winner(policy, example) for example in examples]
+    claimed = [_winner(policy, example, meter) for example in examples]
     mine = [winner for winner in claimed if winner == (category, text)]
     if examples and not any(claimed):
         messages.append(f"{text!r}: matches no whole words; does it need a \\S* at its end?")
@@ -105,10 +114,10 @@ def _pattern(policy: Policy, category: str, text: str) -> list[str]:
     return messages
 
 
-def _winner(policy: Policy, command: str) -> tuple[str, str] | None:
+def _winner(policy: Policy, command: str, meter: list[int]) -> tuple[str, str] | None:
     best: tuple[int, tuple[float, float], str, str] | None = None
     for category, text, program in policy.patterns:
-        end = program.match(command)
+        end = program.match(command, meter)
         if end:
             rank = (end, policy.categories[category].generosity(), category, text)
             if best is None or rank > best:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from unhang.core import bounded
 from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE
 from unhang.core.policy import builtin, fields, locate
 from unhang.core.policy.fields import FieldError
@@ -25,8 +26,13 @@ from unhang.core.policy.regex_parse import RegexError
 from unhang.errors import UsageError
 
 LARGEST = 1 << 20
+# Of a file that came with a project: its author may want to keep us busy.
+LARGEST_OF_A_PROJECT = 1 << 18
 MOST_PATTERNS = 2000
+# Instructions of all patterns together: some 0.2 s and 20 MB. A pattern has about as many as it has characters.
+_MOST_INSTRUCTIONS = 50_000
 _LONGEST_PATTERN = 2000
+_LONGEST_MESSAGE = 300
 
 _TOP = frozenset(
     {"version", "description", "extends", "categories", "command_patterns", "default_category", "learn"}
@@ -44,8 +50,9 @@ _TIERS = ("liveness", "on_hung", "stall", "warn", "grace")
 
 def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Policy:
     """`trusted` is False for a file that came with a project: it may set only harmless variables."""
-    if len(text) > LARGEST:
-        raise PolicyError(f"{name}: a policy file of more than 1 MiB")
+    largest = LARGEST if trusted else LARGEST_OF_A_PROJECT
+    if len(text) > largest:
+        raise PolicyError(f"{name}: a policy file of more than {'1 MiB' if trusted else '256 KiB'}")
     text = text.removeprefix("\ufeff")
     data = _parse(text, name, toml)
     try:
@@ -53,31 +60,37 @@ def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Poli
     except FieldError as problem:
         find = locate.in_toml if toml else locate.in_json
         line, column = find(text, problem.path)
-        raise PolicyError(f"{name}:{line}:{column}: {problem}") from None
+        raise PolicyError(f"{name}:{line}:{column}: {_short(str(problem))}") from None
+
+
+def _short(message: str) -> str:
+    """One line that a screen can hold: a key or a value may be anything."""
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message[: _LONGEST_MESSAGE + 1])
+    return shown if len(shown) <= _LONGEST_MESSAGE else shown[: _LONGEST_MESSAGE - 1] + "…"
 
 
 def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
     if toml:
-        import tomllib
-
         try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            return bounded.toml(text)
+        except ValueError as error:
             what, line, column = _toml_place(str(error), text)
-            raise PolicyError(f"{name}:{line}:{column}: {what}") from None
-        except RecursionError:
-            raise PolicyError(f"{name}:1:1: nested too deep") from None
+            raise PolicyError(f"{name}:{line}:{column}: {_short(what)}") from None
     import json
 
     try:
+        bounded.measure(text, toml=False)
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise PolicyError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
     except _TwiceError as twice:
         line, column = _second(text, str(twice))
-        raise PolicyError(f"{name}:{line}:{column}: {twice!s} stands twice in one object") from None
+        raise PolicyError(f"{name}:{line}:{column}: {_short(str(twice))} stands twice in one object") from None
+    except bounded.TooMuch as error:
+        line, column = locate.line_column(text, error.at)
+        raise PolicyError(f"{name}:{line}:{column}: {error}") from None
     except ValueError as error:
-        raise PolicyError(f"{name}:1:1: {error}") from None
+        raise PolicyError(f"{name}:1:1: {_short(str(error))}") from None
     except RecursionError:
         raise PolicyError(f"{name}:1:1: nested too deep") from None
     if not isinstance(data, dict):
@@ -230,6 +243,7 @@ def _patterns(data: dict[str, Any], categories: dict[str, Category]) -> tuple[tu
     if not isinstance(listed, dict):
         raise FieldError("command_patterns must be an object of category: [patterns]", ("command_patterns",))
     made: list[tuple[str, str, Program]] = []
+    instructions = 0
     for category, patterns in listed.items():
         path: tuple[str | int, ...] = ("command_patterns", category)
         if category not in categories:
@@ -246,6 +260,9 @@ def _patterns(data: dict[str, Any], categories: dict[str, Category]) -> tuple[tu
                 made.append((category, pattern, Program(pattern)))
             except RegexError as error:
                 raise FieldError(f"bad pattern {pattern!r}: {error} (at character {error.at + 1})", where) from None
+            instructions += made[-1][2].size
+            if instructions > _MOST_INSTRUCTIONS:
+                raise FieldError("the patterns up to here are too large together", where)
     return tuple(made)
 
 

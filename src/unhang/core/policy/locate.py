@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import re
 
+from unhang.core.bounded import line_column
+
+__all__ = ["in_json", "in_toml", "line_column"]
+
 Path = tuple[str | int, ...]
 
 _WHITE = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _HEADER = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
 _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_TOML_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
-
-
-def line_column(text: str, offset: int) -> tuple[int, int]:
-    offset = min(offset, len(text))
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+_TOML_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|\'[^\']*\'')
 
 
 def in_json(text: str, path: Path) -> tuple[int, int]:

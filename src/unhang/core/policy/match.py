@@ -12,12 +12,15 @@ from __future__ import annotations
 from unhang.core.policy.builtin import command_name, lookup
 from unhang.core.policy.model import Policy
 from unhang.core.policy.pieces import Part
+from unhang.errors import UsageError
 
 # Only so much of a command is matched against a pattern: what a command is, it says at its beginning.
 LONGEST_TEXT = 512
 # Steps of the matcher on one line, some 10 ms. Looked at between pieces only, so that the order of the patterns in
 # the file does not matter here either.
 MOST_WORK = 20_000
+# Some 100 ms. A file whose patterns need more for one command is refused: whatever they would say, it comes too late.
+TOO_MUCH_WORK = 200_000
 
 
 class Verdict:
@@ -31,7 +34,10 @@ class Verdict:
 
 
 def judge(part: Part, policy: Policy, meter: list[int]) -> Verdict:
-    """`meter` counts the work on one line; once it is full, no further piece is matched against the file."""
+    """`meter` counts the work on one line; once it is full, no further piece is matched against the file.
+
+    Raises UsageError for a file whose patterns take too long.
+    """
     note: str | None = None
     if policy.patterns and meter[0] > MOST_WORK:
         return Verdict(policy.default, None, note="not matched: the line is too long for so many patterns")
@@ -84,6 +90,11 @@ def _by_patterns(part: Part, policy: Policy, meter: list[int]) -> Verdict:
         length = 0
         for text in texts:
             end = program.match(text, meter)
+            if meter[0] > TOO_MUCH_WORK:
+                raise UsageError(
+                    f"policy {policy.name}: its patterns take too long to compare with a command; make them simpler,"
+                    " or take another policy (--policy built-in)"
+                )
             if end is None:
                 gave_up.append(pattern)
             elif end > length:

@@ -19,23 +19,31 @@ from unhang.core.policy.regex_parse import Chars, Node, RegexError, parse
 # Some 5 ms. A pattern of ten alternatives on a command of a hundred characters needs a few hundred.
 MOST_STEPS = 10_000
 _LARGEST = 2000
+# Parts of the pattern that are looked at while it is compiled: `((){999}){999}` is a million of nothing.
+_MOST_VISITS = 4 * _LARGEST
 
 # One instruction: (what, first operand, second operand).
 _Op = tuple[str, int, int]
 
 
 class Program:
-    __slots__ = ("_begins", "_first", "_ops", "_sets", "text")
+    __slots__ = ("_begins", "_first", "_ops", "_sets", "_visits", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._ops: list[_Op] = []
         self._sets: list[Chars] = []
+        self._visits = 0
         self._emit_tree(parse(text))
         self._add("match")
         self._first = self._first_sets()
         # what has been found out about first characters: most commands are turned away by theirs
         self._begins: dict[str, bool] = {}
+
+    @property
+    def size(self) -> int:
+        """How many instructions it has."""
+        return len(self._ops)
 
     # -- compiling
 
@@ -46,6 +54,9 @@ class Program:
         return len(self._ops) - 1
 
     def _emit_tree(self, node: Node) -> None:
+        self._visits += 1
+        if self._visits > _MOST_VISITS:
+            raise RegexError("the pattern is too large", 0)
         kind = node[0]
         if kind == "set":
             self._sets.append(cast("Chars", node[1]))
@@ -199,7 +210,9 @@ class _Run:
         key = (index, char)
         answer = self.known.get(key)
         if answer is None:
-            answer = self.known[key] = self.sets[index].accepts(char)
+            chars = self.sets[index]
+            self.steps += len(chars.ranges) + len(chars.classes)
+            answer = self.known[key] = chars.accepts(char)
         return answer
 
     def _look(self, op: int, at: int, packed: int) -> bool:

@@ -14,6 +14,7 @@ Node = tuple[object, ...]
 
 _DEEPEST = 40
 _LARGEST_COUNT = 1000
+_LONGEST_COUNTS = 40
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0", "a": "\a"}
 _PLACES = {"b": "word", "B": "inside", "A": "start", "Z": "end"}
 
@@ -60,6 +61,14 @@ def _in_class(char: str, name: str) -> bool:
     else:
         member = char != "\n"
     return member if name == kind else not member
+
+
+def _literal(char: str) -> Node:
+    return ("set", Chars(frozenset({char}), (), "", False))
+
+
+# Most of a pattern is plain letters, and most patterns have the same ones.
+_LITERALS = {char: _literal(char) for char in map(chr, range(32, 127))}
 
 
 def parse(pattern: str) -> Node:
@@ -123,7 +132,7 @@ class _Parser:
 
     def counts(self) -> tuple[int, int | None] | None:
         """`{2}`, `{2,}`, `{,3}`, `{2,3}`; None when the brace is only a brace."""
-        end = self.text.find("}", self.at)
+        end = self.text.find("}", self.at, self.at + _LONGEST_COUNTS)
         inside = self.text[self.at + 1 : end] if end > 0 else ""
         low, comma, high = inside.partition(",")
         if not inside or inside == "," or any(part and not (part.isascii() and part.isdigit()) for part in (low, high)):
@@ -156,7 +165,7 @@ class _Parser:
             return ("at", "end")
         if char in "*+?":
             raise RegexError("nothing to repeat", start)
-        return ("set", Chars(frozenset({char}), (), "", False))
+        return _LITERALS.get(char) or _literal(char)
 
     def group(self, depth: int, start: int) -> Node | None:
         kind = "group"
@@ -193,7 +202,7 @@ class _Parser:
             return ("at", _PLACES[char])
         if char in "dwsDWS":
             return ("set", Chars(frozenset(), (), char, False))
-        return ("set", Chars(frozenset({self.plain(char, start)}), (), "", False))
+        return _literal(self.plain(char, start))
 
     def plain(self, char: str, start: int) -> str:
         """The character that `\\char` stands for."""

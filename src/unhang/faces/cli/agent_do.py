@@ -25,8 +25,7 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     rows = [["AGENT", "STARTED AS", "PROGRAM"]]
     rows += [[one["agent"], one["command"], one["program"] or f"missing: {one['install']}"] for one in found]
-    for line in common.table(rows):
-        common.print_line(line)
+    common.print_table(rows)
     return 0
 
 

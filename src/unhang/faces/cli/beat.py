@@ -7,6 +7,8 @@ import os
 
 from unhang.errors import UnhangError, UsageError
 
+# A keeper that does not read (stopped, or the job floods it) must not hang the job that says that it is alive.
+PATIENCE = 5.0
 SUMMARY = "from inside a job: say that it is alive, and how far it is"
 
 
@@ -37,7 +39,8 @@ def send(address: str, message: str) -> None:
         raise UnhangError("not inside a job: NOTIFY_SOCKET is not set")
     path = "\0" + address[1:] if address.startswith("@") else address
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.settimeout(PATIENCE)
         try:
             line.sendto(message.encode("utf-8", "replace"), path)
         except OSError as error:
-            raise UnhangError(f"nobody hears the heartbeat: {error.strerror}") from None
+            raise UnhangError(f"the heartbeat was not heard: {error.strerror or error}") from None

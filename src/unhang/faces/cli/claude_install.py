@@ -64,8 +64,9 @@ def states() -> dict[str, str]:
     """Settings file → whether the hooks are in it; for `unhang claude status`."""
     found: dict[str, str] = {}
     for project in (False, True):
-        path = _settings_file(project)
+        path = ".claude/settings.json"
         try:
+            path = _settings_file(project)
             text = userfile.read(path)
             found[path] = claude_settings.state(text, command()) if text is not None or not project else ""
         except UsageError as error:
@@ -80,7 +81,7 @@ def command() -> str:
 
 def _settings_file(project: bool) -> str:
     if project:
-        return os.path.join(os.getcwd(), ".claude", "settings.json")
+        return userfile.in_project(os.getcwd(), ".claude/settings.json")
     folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
     return os.path.join(os.path.abspath(folder), "settings.json")
 
@@ -97,7 +98,7 @@ def _server(*, project: bool, installs: bool) -> Change:
     from unhang.faces.mcp import clients, install
 
     client = install.client_of("claude-code", dict(os.environ))
-    path = os.path.join(os.getcwd(), client.project or "") if project else client.path
+    path = userfile.in_project(os.getcwd(), client.project or "") if project else client.path
 
     def with_ours(text: str | None) -> str:
         after = install.planned(client, text or "", clients.command())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
 
-from unhang.core import framing
+from unhang.core import framing, values
 from unhang.jobs.handle import Job, attach, here
 
 TYPE_CHECKING = False
@@ -30,13 +30,11 @@ def job_of(args: argparse.Namespace) -> Job:
 
 
 def print_json(value: Any) -> None:
-    json.dump(value, sys.stdout, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(values.dump(value) + "\n")
 
 
 def leave_with_reader() -> None:
     """For commands that follow: `unhang events -f JOB | head -1` ends with its reader, not with the next event."""
-    import os
     import select
     import threading
 
@@ -56,15 +54,26 @@ def print_line(text: str) -> None:
     sys.stdout.write(framing.harmless(text).replace("\n", " ") + "\n")
 
 
-def table(rows: list[list[str]]) -> list[str]:
-    """Columns as wide as they need to be; the last one takes the rest."""
+def print_table(rows: list[list[str]], widest: int = 40) -> None:
+    """Columns as wide as they need to be, and no wider than `widest`; the last one takes the rest.
+
+    A cell may hold words of a job's: they spoil neither the terminal nor the lines of the others.
+    """
     if not rows:
-        return []
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    widths[-1] = 0
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return
+    cells = [[framing.one_line(cell, widest) for cell in row[:-1]] + [framing.one_line(row[-1], 1000)] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]) - 1)] + [0]
+    for row in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def shorten(text: str, most: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+def print_output(data: bytes, *, error: bool = False, raw: bool = False) -> None:
+    """What a job printed. A file or a pipe gets it as it is; on a terminal only its colours act (`raw`: everything)."""
+    stream = sys.stderr if error else sys.stdout
+    if raw or not stream.isatty():
+        stream.flush()
+        stream.buffer.write(data)
+    else:
+        text = framing.TerminalText()
+        stream.write(text.feed(data) + text.finish())
+    stream.flush()

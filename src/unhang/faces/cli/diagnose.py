@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import select
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from unhang.core import framing, values
 from unhang.errors import UnhangError, UsageError
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
         shown: dict[str, Any] = diagnosis.to_json()
         if args.deep:
             shown["stacks"] = [stack._asdict() for stack in found]
-        print(json.dumps(shown, ensure_ascii=False), flush=True)
+        print(values.dump(shown), flush=True)
         return
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print("\n".join(render(diagnosis, colour=colour)), flush=True)
     for stack in found:
-        print(f"\n--- {stack.comm} [{stack.pid}] {stack.tool}".rstrip())
+        print(f"\n--- {_harmless(stack.comm)} [{stack.pid}] {stack.tool}".rstrip())
         print("\n".join(_harmless(line) for line in stack.text.splitlines()), flush=True)
     if args.watch:
         print(flush=True)
@@ -138,4 +138,4 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
 
 def _harmless(text: str) -> str:
     """A command line or a prompt is somebody else's text: nothing in it may move our cursor."""
-    return "".join(char if char.isprintable() else "·" for char in text)
+    return framing.harmless(text).replace("\n", " ")

@@ -8,8 +8,9 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
+from unhang.core import framing
 from unhang.core.durations import human
-from unhang.faces.cli.policy import safe
+from unhang.faces.cli import common
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +44,7 @@ def main(args: argparse.Namespace) -> int:
     history = History(os.path.join(home.locate(os.environ), home.INDEX))
     found = history.summary(args.text, directory, args.limit)
     if args.json:
-        import json
-
-        print(json.dumps({"commands": [shown(item) for item in found]}))
+        common.print_json({"commands": [shown(item) for item in found]})
     elif not found:
         print("no finished runs yet" if not (args.text or args.dir) else "no finished runs match")
     else:
@@ -74,7 +73,7 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
     """The numbers aligned, the command cut to what is left, the last runs as a small chart beside them."""
     rows = [
         (
-            safe(item.command),
+            framing.one_line(item.command, 300),
             str(item.runs),
             f"{100 * item.succeeded // item.runs}%",
             human(item.median),

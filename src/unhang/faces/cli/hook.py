@@ -7,7 +7,6 @@ longer than a moment, prints nothing that could be taken for a decision, and end
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 TYPE_CHECKING = False
@@ -160,6 +159,7 @@ def _start_watcher(stream: SessionLog | None) -> None:
     """
     if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
         return
+    from unhang.jobs import ourselves
     from unhang.store import home as homes
 
     home = homes.locate(os.environ)
@@ -184,9 +184,9 @@ def _start_watcher(stream: SessionLog | None) -> None:
             except OSError:
                 pass
     null = os.open(os.devnull, os.O_RDWR)
-    words = [sys.executable, "-P", "-m", "unhang", "watch", "--background"]
+    words = ourselves.command_line("watch", "--background")
     same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
-    os.posix_spawn(sys.executable, words, _environment(), file_actions=same, setsid=True)
+    os.posix_spawn(words[0], words, _environment(), file_actions=same, setsid=True)
 
 
 def _environment() -> dict[str, str]:

@@ -32,41 +32,62 @@ def main(args: argparse.Namespace) -> int:
     if (args.tail or 0) < 0:
         raise UsageError("--tail takes a number from 0 on")
     job = common.job_of(args)
-    raw = args.raw or not sys.stdout.isatty()
+    show = _Shown(raw=args.raw or not sys.stdout.isatty())
     streams = (args.stream,) if args.stream else _STREAMS
     places = dict.fromkeys(streams, 0)
     if args.tail is not None:
         for stream in streams:
-            places[stream] = _show_tail(job, stream, args.tail, raw)
+            places[stream] = _show_tail(job, stream, args.tail, show)
     if not args.follow:
         if args.tail is None:
-            _show_new(job, places, raw)
+            _show_new(job, places, show)
+        show.finish()
         return 0
     common.leave_with_reader()
     also = [path for stream in streams for path in (job.place.stream(stream), ring_path(job.place.stream(stream)))]
     with Follower(job.place, also=tuple(also)) as follower:
         while True:
             follower.new()
-            _show_new(job, places, raw)
+            _show_new(job, places, show)
             if follower.ended:
+                show.finish()
                 return 0
             follower.wait()
 
 
-def _show_new(job: Job, places: dict[str, int], raw: bool) -> None:
+class _Shown:
+    """As it is, or harmless for a terminal; each stream may stop in the middle of a sequence."""
+
+    def __init__(self, *, raw: bool) -> None:
+        self._raw = raw
+        self._texts: dict[str, framing.TerminalText] = {}
+
+    def write(self, stream: str, data: bytes) -> None:
+        if self._raw:
+            sys.stdout.buffer.write(data)
+        else:
+            sys.stdout.write(self._texts.setdefault(stream, framing.TerminalText()).feed(data))
+
+    def finish(self) -> None:
+        for text in self._texts.values():
+            sys.stdout.write(text.finish())
+        sys.stdout.flush()
+
+
+def _show_new(job: Job, places: dict[str, int], show: _Shown) -> None:
     for stream, offset in places.items():
         while True:
             piece = job.output(stream, offset)
             if not piece.data:
                 break
             if piece.offset > offset:
-                _write(gap_line(piece.offset - offset), raw)
-            _write(piece.data, raw)
+                show.write(stream, gap_line(piece.offset - offset))
+            show.write(stream, piece.data)
             offset = places[stream] = piece.next
     sys.stdout.flush()
 
 
-def _show_tail(job: Job, stream: str, lines: int, raw: bool) -> int:
+def _show_tail(job: Job, stream: str, lines: int, show: _Shown) -> int:
     """Where to read on."""
     end = job.printed(stream)
     at, data = max(0, end - _MOST_TAIL), b""
@@ -76,12 +97,5 @@ def _show_tail(job: Job, stream: str, lines: int, raw: bool) -> int:
             break
         data, at = data + piece.data, piece.next
     last = data.splitlines(keepends=True)[-lines:] if lines > 0 else []
-    _write(b"".join(last), raw)
+    show.write(stream, b"".join(last))
     return at
-
-
-def _write(data: bytes, raw: bool) -> None:
-    if raw:
-        sys.stdout.buffer.write(data)
-    else:
-        sys.stdout.write(framing.harmless(framing.decode(data)))

@@ -46,6 +46,8 @@ _TAKES_A_COMMAND = frozenset({"run", "start"})
 # what stands behind -- is for the agent
 _PASSES_ON = frozenset({"acp", "claude"})
 
+_LONGEST_COMPLAINT = 2000
+
 EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
 128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""
 
@@ -67,8 +69,11 @@ def run(argv: list[str]) -> int:
 
 
 def _complain(text: str) -> None:
+    """One line. It may quote a file of a downloaded project, whose control characters must not act on the terminal."""
+    from unhang.core.framing import one_line
+
     try:
-        print(f"unhang: {' '.join(text.split())}", file=sys.stderr)
+        print(f"unhang: {one_line(text, _LONGEST_COMPLAINT)}", file=sys.stderr)
     except OSError:
         pass
 

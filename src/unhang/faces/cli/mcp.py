@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from unhang.core import framing
 from unhang.errors import UnhangError, UsageError
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
@@ -77,7 +78,7 @@ def _install(args: argparse.Namespace) -> int:
     if args.project:
         if client.project is None:
             raise UsageError(f"{client.title} has no file for a project")
-        path = os.path.join(os.getcwd(), client.project)
+        path = userfile.in_project(os.getcwd(), client.project)
     before = userfile.read(path)
     try:
         after = install.planned(client, before or "", clients.command())
@@ -87,7 +88,7 @@ def _install(args: argparse.Namespace) -> int:
         print(f"{client.title} has it already: {path}")
     elif args.dry_run:
         print(f"would write {path}:")
-        print(after, end="" if after.endswith("\n") else "\n")
+        print(framing.harmless(after), end="" if after.endswith("\n") else "\n")
     else:
         backup = userfile.write(path, before, after)
         print(f"added to {client.title}: {path}" + (f" (before: {backup})" if backup else ""))

@@ -7,6 +7,7 @@ import os
 
 from unhang.core.limits import LIVENESS, ON_HUNG
 from unhang.core.policy.model import Asked
+from unhang.core.spec import quote
 from unhang.errors import UsageError
 from unhang.jobs.request import STDIN_WORDS, Prepared, lead_or_grace, prepare, seconds, split_pairs
 
@@ -89,10 +90,25 @@ def open_stdin(given: str, *, pty: bool) -> tuple[str, int | None]:
     if given.startswith("@"):
         if pty:
             raise UsageError("--stdin @FILE cannot be combined with --pty")
-        try:
-            return "null", os.open(given[1:], os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise UsageError(f"--stdin: cannot read {given[1:]!r}: {error.strerror}") from None
+        return "null", _open_file(given[1:])
     if given not in STDIN_WORDS:
         raise UsageError(f"--stdin must be {', '.join(STDIN_WORDS)} or @FILE, not {given!r}")
     return given, 0 if given == "inherit" and not pty else None
+
+
+def _open_file(path: str) -> int:
+    """A regular file, or /dev/null. Raises UsageError; opening never waits, as it would for a pipe without a writer."""
+    import stat
+
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--stdin: cannot read {path!r}: {getattr(error, 'strerror', error)}") from None
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) and not os.path.samestat(found, os.stat(os.devnull)):
+        os.close(fd)
+        if stat.S_ISDIR(found.st_mode):
+            raise UsageError(f"--stdin: {path!r} is a directory")
+        raise UsageError(f"--stdin: {path!r} is not a regular file (try: cat {quote(path)} | unhang run …)")
+    os.set_blocking(fd, True)
+    return fd

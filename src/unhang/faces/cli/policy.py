@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unhang.core.durations import OFF_WORDS, human, parse
 from unhang.errors import UsageError
+from unhang.faces.cli import common
 
 if TYPE_CHECKING:
     from unhang.core.policy.model import Asked, Policy, Resolution, Wish
@@ -96,7 +97,8 @@ def _explain(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(resolution.to_json())
     else:
-        print(_explained_text(resolution))
+        for line in _explained_text(resolution).split("\n"):
+            common.print_line(line)
     return 0
 
 
@@ -165,10 +167,11 @@ def _check(args: argparse.Namespace) -> int:
         _print_json({"file": args.file, "ok": not failed, "findings": shown})
     else:
         for item in shown:
-            print(f"{args.file}:{item['line']}:{item['column']}: {item['level']}: {safe(str(item['message']), 500)}")
+            where = f"{args.file}:{item['line']}:{item['column']}"
+            common.print_line(f"{where}: {item['level']}: {safe(str(item['message']), 500)}")
         if not shown:
             counts = f"{len(policy.categories)} categories, {len(policy.patterns)} patterns"
-            print(f"{args.file}: sound ({counts})")
+            common.print_line(f"{args.file}: sound ({counts})")
     return 1 if failed else 0
 
 

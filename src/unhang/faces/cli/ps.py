@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from unhang.core import framing, values
 from unhang.core.durations import human
 from unhang.faces.cli import common
 from unhang.jobs.handle import here
@@ -34,14 +35,12 @@ def main(args: argparse.Namespace) -> int:
         for row in rows:
             print(row.id)
     else:
-        lines = [["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows]
-        for line in common.table(lines):
-            common.print_line(line)
+        common.print_table([["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows])
     return 0
 
 
 def _json(row: Row) -> dict[str, object]:
-    return {
+    shown: dict[str, object] = {
         "jobId": row.id,
         "status": row.status,
         "phase": row.phase,
@@ -52,15 +51,20 @@ def _json(row: Row) -> dict[str, object]:
         "createdAt": row.created,
         "endedAt": row.ended,
         "exitCode": row.exit_code,
-    } | ({"where": where} if (where := where_is(here(), row)) else {})
+    }
+    where = where_is(here(), row)
+    return shown | {"where": where} if where else shown
 
 
 def _cells(row: Row) -> list[str]:
     now = clock.wall()
-    created = clock.parse(row.created)
-    ended = clock.parse(row.ended) if row.ended else now
+    created = values.moment(row.created)
+    ended = values.moment(row.ended) if row.ended else now
     code = f" ({row.exit_code})" if row.exit_code else ""
-    age, took = human(max(0.0, now - created)), human(max(0.0, ended - created))
     where = where_is(here(), row)
-    command = common.shorten(row.command, 80) + (f"  (on {where})" if where else "")
-    return [row.id, row.status + code, row.phase, age, took, command]
+    command = framing.one_line(row.command, 80) + (f"  (on {where})" if where else "")
+    return [row.id, row.status + code, row.phase, _time(created, now), _time(created, ended), command]
+
+
+def _time(begin: float | None, end: float | None) -> str:
+    return "?" if begin is None or end is None else human(max(0.0, end - begin))

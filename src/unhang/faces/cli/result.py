@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from unhang.faces.cli import common
 from unhang.faces.cli.talk import Talk
 from unhang.jobs import agenting
+from unhang.store import output
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     common.add_job(parser)
+    parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
     common.add_json(parser)
 
 
@@ -23,10 +24,9 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         common.print_json(agenting.shown(job, result.to_json()))
     else:
-        sys.stdout.write(result.stdout)
-        sys.stdout.flush()
-        sys.stderr.write(result.stderr)
-        sys.stderr.flush()
+        for stream in ("stdout", "stderr"):
+            data, _ = output.kept(job.place.stream(stream))
+            common.print_output(data, error=stream == "stderr", raw=args.raw)
         talk = Talk()
         talk.ending(job.id, result.outcome)
         if result.status == "running":

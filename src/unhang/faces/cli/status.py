@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from unhang.core import framing
 from unhang.core.durations import human
+from unhang.core.spec import command_line
 from unhang.faces.cli import common
 from unhang.jobs import agenting
 
@@ -29,8 +31,8 @@ def main(args: argparse.Namespace) -> int:
     spec = job.spec
     lines = [
         ("job", job.id),
-        ("command", common.shorten(str(spec.get("shell") or " ".join(spec.get("argv", []))), 100)),
-        ("directory", str(spec.get("cwd", ""))),
+        ("command", framing.one_line(command_line(spec), 100)),
+        ("directory", spec.get("cwd") or ""),
         ("status", f"{status['status']} ({status['phase']})"),
         ("took", human((status["durationMs"] or 0) / 1000)),
         ("limits", _limits(status["limits"])),
@@ -38,7 +40,7 @@ def main(args: argparse.Namespace) -> int:
     if status.get("where"):
         lines.append(("where", status["where"]))
     if status["needsInput"]:
-        lines.append(("waits for", f"input: {status['needsInput']['prompt']!r}"))
+        lines.append(("waits for", f"input: {framing.quoted(status['needsInput']['prompt'])}"))
     if status["diagnosis"] and status["status"] != "success":
         lines.append(("why", str(status["diagnosis"].get("reason"))))
     if status["heartbeat"]:
@@ -47,9 +49,9 @@ def main(args: argparse.Namespace) -> int:
         lines.append(("error", str(status["error"].get("message"))))
     words = (status["stdout"] + status["stderr"]).strip().splitlines()
     if words:
-        lines.append(("last line", common.shorten(words[-1], 100)))
+        lines.append(("last line", framing.one_line(words[-1], 100)))
     for name, text in lines:
-        common.print_line(f"{name:<10} {text}")
+        common.print_line(f"{name:<10} {text[:1000]}")
     return 0
 
 

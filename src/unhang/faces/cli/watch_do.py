@@ -9,7 +9,7 @@ import sys
 from unhang.agents.fields import text_of
 from unhang.agents.session.limits import duration, tool_limit
 from unhang.core.durations import human
-from unhang.errors import UsageError
+from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import common
 from unhang.store import home as homes
 from unhang.store.sessionlog import WATCH, SessionLog, session_ids
@@ -190,11 +190,10 @@ def _status(args: argparse.Namespace) -> int:
         running = who is not None and who["state"] == WATCHING
         common.print_json({"running": running, "watcher": who, "installed": installed, "sessions": views})
         return 0
-    print(described(who) if who is not None else "no watcher runs: unhang watch")
+    common.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
     installed = service.installed(home)
-    print(
-        f"installed: {installed['how']} ({installed['path']})" if installed else "installed: no (unhang watch install)"
-    )
+    how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
+    common.print_line(f"installed: {how}")
     for view in views:
         common.print_line(_line(view))
     return 0
@@ -216,6 +215,8 @@ def _events(args: argparse.Namespace) -> int:
             if not args.follow:
                 return 0
             sys.stdout.flush()
+            if not os.path.exists(log.path):
+                raise UnhangError("the stream of this session has been deleted")
             wakeup.wait(None)
 
 

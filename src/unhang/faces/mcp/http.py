@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from unhang.errors import StateError, UsageError
 from unhang.faces.mcp.gone import NoteDisconnects
 from unhang.faces.mcp.service import Service
+from unhang.store import files
 from unhang.store import home as homes
 
 PATH = "/mcp"
@@ -89,7 +90,7 @@ def token_of(path: str | None) -> tuple[str, str]:
         homes.ensure(home)
         path = os.path.join(home, TOKEN_FILE)
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         return _read_token(path), path
     except OSError as error:

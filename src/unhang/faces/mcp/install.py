@@ -7,10 +7,10 @@ place, and the outcome is parsed again before anything is written. Where that ca
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Any
 
-from unhang.core.jsonc import insert, parse, remove
+from unhang.core import bounded
+from unhang.core.jsonc import insert, parse, remove, same
 from unhang.errors import UsageError
 from unhang.faces.mcp.clients import ALIASES, NAME, Client, known
 
@@ -57,7 +57,7 @@ def planned(client: Client, text: str, command: list[str]) -> str | None:
         )
     done = insert(text, client.keys, NAME, entry)
     wanted = _with(parse(text) if text.strip() else {}, (*client.keys, NAME), entry)
-    if parse(done) != wanted:
+    if not same(parse(done), wanted):
         raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}")
     return done
 
@@ -73,7 +73,10 @@ def without(client: Client, text: str | None) -> str | None:
     except ValueError as error:
         raise UsageError(f"cannot be read as JSON: {error}") from None
     there = _at(found, (*client.keys, NAME))
-    if not isinstance(there, dict) or "mcp" not in [*(there.get("args") or []), *str(there.get("command")).split()]:
+    if not isinstance(there, dict):
+        return text
+    args = there.get("args")
+    if "mcp" not in [*(args if isinstance(args, list) else []), *str(there.get("command")).split()]:
         return text
     path = (*client.keys, NAME) if len(_at(found, client.keys)) > 1 else client.keys
     return remove(text, path)
@@ -82,8 +85,8 @@ def without(client: Client, text: str | None) -> str | None:
 def _planned_toml(client: Client, text: str, command: list[str]) -> str | None:
     entry = client.entry(command)
     try:
-        before = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        before = bounded.toml(text)
+    except ValueError as error:
         raise UsageError(f"cannot be read as TOML: {error}") from None
     there = _at(before, (*client.keys, NAME))
     if there == entry:
@@ -96,11 +99,11 @@ def _planned_toml(client: Client, text: str, command: list[str]) -> str | None:
     gap = "" if not text else ("\n" if text.endswith("\n") else "\n\n")
     done = text + gap + snippet(client, command)
     try:
-        after = tomllib.loads(done)
-    except tomllib.TOMLDecodeError:
-        raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}") from None
-    assert after == _with(before, (*client.keys, NAME), entry)
-    return done
+        if same(bounded.toml(done), _with(before, (*client.keys, NAME), entry)):
+            return done
+    except ValueError:
+        pass
+    raise UsageError(f"cannot be edited safely; add this by hand:\n{snippet(client, command)}")
 
 
 def _at(value: Any, keys: tuple[str, ...]) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mcp_types import LoggingLevel
 
 from unhang.core import events as ev
-from unhang.core import framing
+from unhang.core import framing, values
 from unhang.core.durations import human
 from unhang.core.fold import View
 from unhang.errors import UnhangError
@@ -89,7 +89,8 @@ def log_data(job_id: str, event: ev.Event) -> dict[str, Any]:
 
 def progress_line(job: Job, view: View) -> str:
     """Elapsed, the last line, what it waits for, how long until it is stopped. Asks the keeper; not for the loop."""
-    elapsed = max(0.0, clock.wall() - clock.parse(view.started_at)) if view.started_at else 0.0
+    started = values.moment(view.started_at)
+    elapsed = max(0.0, clock.wall() - started) if started is not None else 0.0
     said = [human(elapsed)]
     if view.needs_input is not None:
         said.append(f"waits for input: {view.needs_input.get('prompt') or '(no prompt)'}")

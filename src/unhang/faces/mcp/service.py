@@ -106,6 +106,8 @@ class Service:
     def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Launched:
         """Returns when it has been started; `hold`: it ends with this server. The owner's line stays open."""
         self._make_room()
+        if hold:
+            self.lease.ready()
         launched = foreground.begin(prepared, data)
         if hold:
             self.lease.hold(launched.place)

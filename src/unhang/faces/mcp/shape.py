@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.core import events as ev
+from unhang.core import values
 from unhang.core.durations import human
 from unhang.core.fold import View
 from unhang.core.result import Printed, Result, build
@@ -32,8 +33,9 @@ def result_of(job: Job, settings: Settings) -> dict[str, Any]:
         name: excerpt(job, view, name, most=settings.output_bytes, tail=_PARTIAL_TAIL) for name in ("stdout", "stderr")
     }
     elapsed = None
-    if not view.ended and view.started_at:
-        elapsed = max(0.0, clock.wall() - clock.parse(view.started_at))
+    started = values.moment(view.started_at)
+    if not view.ended and started is not None:
+        elapsed = max(0.0, clock.wall() - started)
     built = build(job.id, view, _printed(printed["stdout"]), _printed(printed["stderr"]), elapsed)
     shown = built.to_json()
     shown["partial"] = _partial(shown["partial"])

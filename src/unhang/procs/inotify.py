@@ -1,4 +1,4 @@
-"""inotify, as far as the watcher needs it: which watch, and which entry of a folder."""
+"""inotify: which watch, what happened to it, and which entry of a folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ctypes
 import os
 import struct
 
-IN_MODIFY, IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x8, 0x80, 0x100, 0x200
+IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x4, 0x8, 0x80, 0x100, 0x200
+IN_MOVED_FROM, IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT = 0x40, 0x400, 0x800, 0x2000
 IN_Q_OVERFLOW, IN_IGNORED = 0x4000, 0x8000
+IN_MASK_ADD = 0x20000000
 _CLOEXEC, _NONBLOCK = 0o2000000, 0o4000
 _HEAD = struct.Struct("iIII")
 # Of 64 KiB. Files that change all the time must not keep us from judging.

@@ -1,0 +1,198 @@
+"""Values that were read from outside → values of the types that we work with.
+
+A record, an event or a row may have been written by another version, torn by a crash or edited by hand: any field may
+hold anything. Each function here takes what was found and returns a value of one type, or None where it is none. They
+are called where bytes become our types (events, spec, index, history), so that the code behind them need not doubt.
+"""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Reading = Callable[[Any], Any]  # what was found → a value of one type, or None
+
+# Whole numbers up to here survive every JSON reader, and SQLite.
+LARGEST = 1 << 53
+# Nothing that we write is nested more deeply than ten levels. A reader that descends further uses up its stack.
+DEEPEST = 64
+
+
+def text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def whole(value: Any, least: int = 0, most: int = LARGEST) -> int | None:
+    found = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return value if found else None
+
+
+def integer(value: Any) -> int | None:
+    """Of 32 bits and either sign, as the system has it: an exit code."""
+    return whole(value, -(1 << 31), (1 << 31) - 1)
+
+
+def pid(value: Any) -> int | None:
+    """One that the system calls take."""
+    return whole(value, 0, (1 << 31) - 1)
+
+
+def number(value: Any) -> float | None:
+    """Finite and not negative: a duration, a share, a limit."""
+    found = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return value if found else None
+
+
+def moment(value: Any) -> float | None:
+    """An RFC 3339 time as seconds of the wall clock; None where it is no time of the last or the next centuries."""
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    from datetime import datetime
+
+    try:
+        seconds = datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return seconds if 0 <= seconds < 1e11 else None
+
+
+def mapping(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def texts(value: Any) -> list[str] | None:
+    """Those entries of a list that are texts."""
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
+
+
+def one_of(*words: str) -> Reading:
+    return lambda value: value if isinstance(value, str) and value in words else None
+
+
+def each_of(reading: Reading) -> Reading:
+    """Of a list those entries that can be read."""
+
+    def read(value: Any) -> list[Any] | None:
+        if not isinstance(value, list):
+            return None
+        return [found for entry in value if (found := reading(entry)) is not None]
+
+    return read
+
+
+def table_of(reading: Reading) -> Reading:
+    """Of an object with any names those values that can be read."""
+
+    def read(value: Any) -> dict[str, Any] | None:
+        if not isinstance(value, dict):
+            return None
+        return {name: found for name, entry in value.items() if (found := reading(entry)) is not None}
+
+    return read
+
+
+def object_of(fields: Mapping[str, Reading]) -> Reading:
+    """An object whose named fields have their types; see `with_types`."""
+    return lambda value: with_types(value, fields) if isinstance(value, dict) else None
+
+
+def with_types(value: dict[str, Any], fields: Mapping[str, Reading]) -> dict[str, Any]:
+    """`value` with every named field read. A field that cannot be read is left out, as if it had not been written;
+    null stays null; fields that are not named stay as they are."""
+    wrong: list[str] = []
+    changed: dict[str, Any] = {}
+    for name, found in value.items():
+        reading = fields.get(name)
+        if reading is None or found is None:
+            continue
+        read = reading(found)
+        if read is None:
+            wrong.append(name)
+        elif read is not found:
+            changed[name] = read
+    if not wrong and not changed:
+        return value
+    return {name: changed.get(name, found) for name, found in value.items() if name not in wrong}
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------
+
+
+def _finite(digits: str) -> float | None:
+    found = float(digits)
+    return found if abs(found) != float("inf") else None
+
+
+def _no_number(_: str) -> None:
+    """NaN and Infinity are no JSON, though Python reads and writes them."""
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
+
+
+def parse(data: bytes) -> Any:
+    """JSON in UTF-8 → its value, with null for numbers that are not finite, and not too deep. Raises ValueError."""
+    try:
+        value = _DECODER.decode(data.decode())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    # counting is quick, and what is nested more deeply has more brackets
+    return _shallow(value, DEEPEST) if data.count(b"[") + data.count(b"{") > DEEPEST else value
+
+
+def _shallow(value: Any, levels: int) -> Any:
+    if not isinstance(value, list | dict):
+        return value
+    if levels == 0:
+        return None
+    if isinstance(value, list):
+        return [_shallow(entry, levels - 1) for entry in value]
+    return {name: _shallow(entry, levels - 1) for name, entry in value.items()}
+
+
+def dump(value: Any, *, compact: bool = False) -> str:
+    """One line of JSON that every reader takes: bytes that were no UTF-8 (lone surrogates) are shown as \\xNN, numbers
+    that are not finite are null, and what is nested too deeply is left out. The exact bytes are in job.json."""
+    separators = (",", ":") if compact else None
+    try:
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
+        line.encode()
+    except (ValueError, RecursionError):  # rare, and found at no cost for all others
+        line = json.dumps(for_json(value), ensure_ascii=False, separators=separators)
+    return line
+
+
+def for_json(value: Any, levels: int = DEEPEST) -> Any:
+    """The same as a value; see `dump`."""
+    if isinstance(value, str):
+        return value if value.isascii() else visible_bytes(value)
+    if isinstance(value, dict | list | tuple) and levels == 0:
+        return None
+    if isinstance(value, dict):
+        return {visible_bytes(str(name)): for_json(entry, levels - 1) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [for_json(entry, levels - 1) for entry in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value
+
+
+def visible_bytes(value: str) -> str:
+    """Lone surrogates shown: a byte that was no UTF-8 as \\xNN, any other as U+FFFD."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "".join(_visible(char) if "\ud800" <= char <= "\udfff" else char for char in value)
+    return value
+
+
+def _visible(char: str) -> str:
+    return f"\\x{ord(char) - 0xDC00:02x}" if "\udc80" <= char <= "\udcff" else "\ufffd"

@@ -1,0 +1,120 @@
+"""Followers wake when there is something to read, and also when nothing will ever come again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import read_line
+from tests.jobs.harness import STILL, Jobs, actor, keeper_of
+from unhang.procs.inotify import Inotify
+from unhang.procs.wakeup import Wakeup
+from unhang.testing.liveness import PATIENCE, RollCall
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    path = folder / "events"
+    path.write_bytes(b"one\n")
+    return path
+
+
+def test_growth_wakes_and_leaves_nothing_to_be_told_twice(log: Path) -> None:
+    with Wakeup() as wakeup:
+        wakeup.add_file(str(log))
+        assert not wakeup.wait(0)
+        with log.open("ab") as file:
+            file.write(b"two\n")
+        assert wakeup.wait(PATIENCE)
+        assert not wakeup.wait(0)
+        assert wakeup.gone == set()
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved away"])
+def test_a_folder_that_goes_wakes_and_is_known_to_be_gone(log: Path, how: str) -> None:
+    with Wakeup() as wakeup, log.open("rb"):  # a follower reads it, a keeper writes it
+        wakeup.add_file(str(log.parent))
+        wakeup.add_file(str(log))
+        if how == "deleted":
+            shutil.rmtree(log.parent)
+        else:
+            log.parent.rename(log.parent.parent / "elsewhere")
+        while str(log.parent) not in wakeup.gone:
+            assert wakeup.wait(PATIENCE)
+
+
+def test_a_file_that_is_deleted_while_it_is_read_wakes(log: Path) -> None:
+    """The kernel keeps it until the last reader has closed it; that may be the one who waits."""
+    with Wakeup() as wakeup, log.open("rb"):
+        wakeup.add_file(str(log))
+        log.unlink()
+        assert wakeup.wait(PATIENCE)
+
+
+def test_what_comes_back_is_not_gone(log: Path) -> None:
+    with Wakeup() as wakeup:
+        wakeup.add_file(str(log))
+        log.unlink()
+        while str(log) not in wakeup.gone:
+            assert wakeup.wait(PATIENCE)
+        log.write_bytes(b"again\n")
+        wakeup.add_file(str(log))
+        assert wakeup.gone == set()
+        with log.open("ab") as file:
+            file.write(b"two\n")
+        assert wakeup.wait(PATIENCE)
+
+
+def test_without_a_watch_it_looks_again_soon(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inotify, "add", lambda _self, _path, _mask: None)
+    with Wakeup() as wakeup:
+        wakeup.add_file(str(log))
+        assert wakeup.fd == -1
+        assert not wakeup.wait(PATIENCE)  # a moment, not half a minute
+
+
+_USED_UP = """
+import ctypes, os, resource
+import unhang.procs.inotify
+from unhang.procs.wakeup import Wakeup
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+os.seteuid(65532)
+libc = ctypes.CDLL(None)
+taken = 0
+while libc.inotify_init1(0) >= 0:
+    taken += 1
+with Wakeup() as wakeup:
+    wakeup.add_file("/")
+    print(taken > 0, wakeup.fd, wakeup.wait(30))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to use up another user's inotify instances needs root")
+def test_with_all_inotify_instances_used_up_it_looks_again_soon() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _USED_UP], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.stdout.split() == ["True", "-1", "False"], done.stderr
+
+
+def test_a_follower_of_a_job_whose_folder_is_deleted_ends(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("obedient", roll.path))
+    leader = roll.wait_for("leader")
+    keeper, _ = keeper_of(job.place)
+    following = jobs.popen("events", "--follow", job.id)
+    assert following.stdout is not None
+    read_line(following.stdout.fileno())
+    threading.Thread(target=shutil.rmtree, args=(job.place.path, True)).start()
+    jobs.finish(following, PATIENCE)
+    keeper.send(15)
+    assert keeper.wait_gone()
+    assert leader.wait_gone()

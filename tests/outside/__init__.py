@@ -1,0 +1,1 @@
+"""Nothing of the folder one stands in is run, followed or believed."""

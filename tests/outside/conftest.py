@@ -1,0 +1,26 @@
+"""Every test here gets a state directory of its own, and must leave no process behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.harness import Jobs
+from tests.outside.trap import Trap
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    jobs = Jobs(tmp_path)
+    yield jobs
+    jobs.close()
+    jobs.end_everything()
+    left = jobs.left_over()
+    assert not left, f"still running after the test: {left}"
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Trap:
+    return Trap(tmp_path)
