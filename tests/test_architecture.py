@@ -37,10 +37,8 @@ def test_importing_the_library_loads_nothing_but_itself() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_stay_small_and_say_what_they_are_for(path: Path) -> None:
+def test_files_say_what_they_are_for(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    if "tables" not in path.parts:
-        assert len(text.splitlines()) <= 400
     if text.strip():
         assert text.lstrip().startswith('"""'), "no docstring at the top"
 

@@ -8,6 +8,8 @@ old        can resume nothing                      loads      has session/load o
 refuses    session/new: not logged in              quits      ends in the middle of a turn
 crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
+odd        odd values in every field               floods     thousands of updates that mean nothing
+shouts     megabytes on stderr
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def update(kind: str, **fields: Any) -> None:
+def update(kind: Any, **fields: Any) -> None:
     params = {"sessionId": SESSION, "update": {"sessionUpdate": kind} | fields}
     send({"method": "session/update", "params": params})
 
@@ -75,8 +77,34 @@ def questions() -> None:
     say(json.dumps([one.get("result") or one["error"]["code"] for one in found]))
 
 
+def oddities() -> None:
+    """One odd value in each place, and lines that are none."""
+    values: list[Any] = [None, 10**400, float("nan"), -1, "\ud800", "a" * 50_000, [], {}, [[1]], {"a": {"b": []}}, True]
+    for value in values:
+        for kind in ("tool_call", "plan", "usage_update", "agent_thought_chunk", value):
+            names = ("toolCallId", "title", "status", "rawInput", "entries", "used", "size", "cost", "content")
+            update(kind, **dict.fromkeys(names, value))
+        send({"method": value, "params": value})
+        send({"method": "session/update", "params": {"sessionId": value, "update": value}})
+        send({"id": value, "method": "session/request_permission", "params": {"toolCall": value, "options": value}})
+        send({"id": "odd", "method": "fs/read_text_file", "params": {"path": value, "line": value, "limit": value}})
+        send({"id": value, "result": value})
+        send({"id": value, "error": value})
+    sys.stdout.buffer.write(b'{"method": "\xff\xfe"}\n' + b"[" * 50_000 + b"\n\0\0\n")
+    sys.stdout.flush()
+
+
 def prompt(message: dict[str, Any]) -> None:
     number = message["id"]
+    if "odd" in HOW:
+        oddities()
+        say("\ud800 and ")
+    if "floods" in HOW:
+        for _ in range(20_000):
+            update("telepathy_update", thought="x" * 500)
+    if "shouts" in HOW:
+        for _ in range(40):
+            sys.stderr.write("x" * 1_000_000)
     if "new" in HOW:
         update("telepathy_update", thought={"deep": [1, 2, None]})
         update("tool_call_update", toolCallId=7, status=[])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -143,3 +144,32 @@ def test_idle_off_leaves_the_other_budgets(bench: Bench) -> None:
 def test_a_long_task_goes_by_stdin(bench: Bench) -> None:
     turn = run(bench, "", task="x" * 125_000)
     assert (turn.code, turn.about["text"]) == (0, "turn 3")
+
+
+@pytest.mark.parametrize("allowed", ["none", "write"])
+def test_odd_values_in_every_field_cost_nothing_but_themselves(bench: Bench, allowed: str) -> None:
+    turn = run(bench, "odd", *PATIENT, "--fs", allowed, "--then", "and this")
+    assert (turn.code, turn.about["text"]) == (0, "? and turn 3\n? and turn 4")
+    assert not [event for event in turn.told if "could not be understood" in event["message"]]
+    for line in Path(turn.job.place.events).read_bytes().splitlines():
+        event = json.loads(line, parse_constant=pytest.fail)
+        assert len(line) < 4096
+        assert event["type"] != "oversize-event-elided"
+
+
+def test_an_agent_that_floods_is_heard_and_does_not_fill_the_disk(bench: Bench) -> None:
+    turn = run(bench, "floods shouts")
+    assert (turn.code, turn.about["text"]) == (0, "turn 3")
+    assert len(turn.told) < 3000
+    assert sum(event.get("missing", 0) for event in turn.told) > 15_000
+    assert turn.events[-1]["bytes"]["stderr"] == 40_000_000
+
+
+def test_an_agent_can_be_run_with_few_descriptors(bench: Bench) -> None:
+    agent = shlex.join([sys.executable, str(STANDIN)])
+    words = bench.command("agent", "run", "stand-in", "do it", "--command", agent, "--wait", "--json", *PATIENT)
+    line = f"ulimit -n 64; exec {shlex.join(map(str, words))}"
+    done = subprocess.run(
+        ["sh", "-c", line], env=bench.env, cwd=bench.workspace, capture_output=True, timeout=110, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["agent"]["text"]) == (0, "turn 3")

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from unhang.core import actions as act
 from unhang.core import facts as fact
 from unhang.core.actions import Action
-from unhang.core.clocks import PATIENT, SETTLE, Clocks
+from unhang.core.clocks import NEVER, PATIENT, SETTLE, Clocks
 from unhang.core.limits import Limits, lead
 from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
@@ -243,6 +243,19 @@ class Timeline(RuleBasedStateMachine):
         if hasattr(self, "dog") and self.quiesced:
             due = self.dog.deadline()
             assert due is None or due > self.now
+
+    @invariant()
+    def a_keeper_on_time_acts_before_its_guard_would(self) -> None:
+        """The guard acts some time after `limit_due`; whoever wakes when due has acted by then."""
+        if self.dog.phase == ENDED:
+            return
+        limit, reason = self.dog.limit_due()
+        deadline = self.dog.deadline()
+        assert limit == NEVER or (deadline is not None and deadline <= limit), (deadline, limit, reason)
+        if self.dog.phase == RUNNING:
+            ends = [tier for tier in (self.dog.limits.idle, self.dog.limits.hard) if tier is not None]
+            assert ends or limit == NEVER
+            assert self.dog.limits.hard is None or limit != NEVER  # a hard limit is always promised
 
     @invariant()
     def what_is_put_off_is_put_off_a_little_and_no_promise(self) -> None:

@@ -89,8 +89,9 @@ def test_those_who_say_nothing_are_dropped_and_keep_nobody_out(job: Job) -> None
     """More than the keeper serves at once; a later one still gets its answer."""
     silent = [_line(job) for _ in range(desk.MAX_SEATS + 20)]
     try:
-        silent[0].sendall(b'{"do":')  # half a request is no better than none
         assert job.ping()["ok"] is True
+        silent[-1].sendall(b'{"do":')  # half a request is no better than none
+        assert silent[-1].recv(10) == b""
         assert silent[0].recv(10) == b""
     finally:
         for line in silent:

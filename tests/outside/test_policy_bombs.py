@@ -1,4 +1,4 @@
-"""Whatever a downloaded project's policy holds, it is read and used in bounded time and memory, or refused in one line."""
+"""Whatever a downloaded project's policy holds, it is used in bounded time and memory, or refused in one line."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # The trees of the terminals are ended by the ladder; longer than that nobody waits for it here.
 _PATIENCE = 30.0
+_MOST_OPEN = 1000  # requests of an agent at once
 
 
 class TerminalDesk:
@@ -27,6 +28,7 @@ class TerminalDesk:
         self._options = options
         self._back = back
         self._answer = answer
+        self._open = 0  # requests that are not answered yet
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="unhang-acp-terminals", daemon=True)
         self._loop: asyncio.AbstractEventLoop
@@ -48,6 +50,12 @@ class TerminalDesk:
             self._loop.close()
 
     def ask(self, id: Any, method: str, params: Any) -> None:
+        """Called by the proxy's loop, as its answer is."""
+        if self._open >= _MOST_OPEN:
+            message = f"unhang: {_MOST_OPEN} requests are open already"
+            self._answer(id, line({"id": id, "error": {"code": -32603, "message": message}}))
+            return
+        self._open += 1
         self._ready.wait()
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._handle(id, method, params)))
 
@@ -60,7 +68,11 @@ class TerminalDesk:
             said = line({"id": id, "error": {"code": refused.code, "message": refused.reason}})
         except Exception as error:
             said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {one_line(str(error), 500)}"}})
-        self._back.give(lambda: self._answer(id, said))
+        self._back.give(lambda: self._answered(id, said))
+
+    def _answered(self, id: Any, said: bytes) -> None:
+        self._open -= 1
+        self._answer(id, said)
 
     def end_session(self, session: str) -> None:
         self._ready.wait()

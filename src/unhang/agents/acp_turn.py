@@ -11,7 +11,7 @@ from __future__ import annotations
 from unhang.agents import acp_turn_updates as updates
 from unhang.agents.acp_turn_tools import Tools
 from unhang.agents.acp_turn_updates import Meter
-from unhang.agents.fields import id_of, mapping_of, text_of
+from unhang.agents.fields import id_of, integer_of, mapping_of, text_of
 from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
@@ -290,7 +290,11 @@ class Session:
     def failed(self, error: Message, now: float) -> list[Said]:
         """The prompt was answered by an error."""
         self._heard = now
-        text = one_line(text_of(error, "message") or "no reason given", 500)
+        error = {
+            "code": integer_of(error, "code"),
+            "message": text_of(error, "message", most=1000) or "no reason given",
+        }
+        text = one_line(error["message"], 500)
         self._close(Ended("", error))
         self.phase = "failed"
         fields: Message = {"sessionId": self.id, "error": error}

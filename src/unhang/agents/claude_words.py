@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.agents.fields import count_of, items_of, text_of
 from unhang.agents.said import one_line, raw_of
+from unhang.core.spec import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def suggestions(error: Message | None, session: str) -> list[str]:
         return []
     message, status = str(error.get("message", "")).lower(), error.get("httpStatus")
     if any(words in message for words in _TOO_LONG):
-        return [f"the context is full: unhang claude resume {session or 'SESSION'} /compact makes room"]
+        return [f"the context is full: unhang claude resume {quote(session or 'SESSION')} /compact makes room"]
     found = [_ADVICE[status]] if status in _ADVICE else []
     if error.get("info") == "api_error" and status is None:
         found.append(_NETWORK)
@@ -61,7 +62,7 @@ def suggestions(error: Message | None, session: str) -> list[str]:
 
 
 def again(session: str) -> str:
-    return f"go on with the same session: unhang claude resume {session} 'TEXT'"
+    return f"go on with the same session: unhang claude resume {quote(session)} 'TEXT'"
 
 
 def network() -> str:

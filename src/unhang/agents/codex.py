@@ -14,6 +14,7 @@ from unhang.agents.fields import dig, id_of, items_of, mapping_of, mappings_of, 
 from unhang.agents.said import Said, Standing, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
+from unhang.core.spec import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class Codex:
     def standing(self, now: float) -> Standing:
         """What it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
-        again = [f"go on with the same thread: unhang codex resume {self.thread} 'TEXT'"]
+        again = [f"go on with the same thread: unhang codex resume {quote(self.thread)} 'TEXT'"]
         if self.waiting:
             what = "approval" if self.waiting == "approval" else "answer"
             return Standing("input", f"Codex waits for an {what} (for {silent})", again)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.agents.fields import dig, integer_of, text_of
 from unhang.agents.said import one_line
+from unhang.core.spec import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,5 +82,5 @@ def _advice(info: str, job: str, thread: str) -> list[str]:
     advice = _ADVICE.get(info)
     found = [advice.format(job=job or "JOB")] if advice else []
     if thread and info in RETRYABLE:
-        found.append(f"go on with the same thread: unhang codex resume {thread} 'TEXT'")
+        found.append(f"go on with the same thread: unhang codex resume {quote(thread)} 'TEXT'")
     return found

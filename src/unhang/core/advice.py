@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unhang.core.framing import quoted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -28,7 +30,7 @@ def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, 
             f"see why it is quiet: unhang diagnose {job_id}",
         ]
     if last.get("leaked"):
-        names = ", ".join(str(p.get("command", "?")) for p in last.get("leftovers") or [])
+        names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in (last.get("leftovers") or [])[:3])
         what = f" ({names})" if names else ""
         suggestions.append(
             f"it left processes running{what}: start a server with `unhang start`, or pass --keep to keep them"

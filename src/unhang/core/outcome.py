@@ -12,6 +12,7 @@ from __future__ import annotations
 from unhang.core import actions as act
 from unhang.core.durations import human
 from unhang.core.events import ms
+from unhang.core.framing import quoted
 from unhang.core.record import Record
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SIGNAL_BASE, EXIT_TIMEOUT
 
@@ -135,13 +136,13 @@ def _message(phase: str, facts: Facts) -> str:
     if phase == "timed_out":
         return f"still running after {took} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
     if phase == "cancelled":
-        return f"cancelled by {facts.cancelled_by} after {took}; {_how(facts)}"
+        return f"cancelled by {_who(facts.cancelled_by)} after {took}; {_how(facts)}"
     text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}"
     if facts.signal is not None:
         text = f"ended by {signal_name(facts.signal)}"
     text += f" after {took}"
     if facts.leaked:
-        names = ", ".join(str(p.get("command", "?"))[:60] for p in facts.leftovers[:3])
+        names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in facts.leftovers[:3])
         if names:
             text += f"; left running and {'not ended by SIGKILL' if facts.abandoned else 'ended'}: {names}"
         elif facts.unseen:
@@ -149,6 +150,12 @@ def _message(phase: str, facts: Facts) -> str:
         else:
             text += "; its output is held open by another process"
     return text
+
+
+def _who(by: str) -> str:
+    """Who asked for the end, as the request says; also a process of the job's own can ask, in its own words."""
+    plain = len(by) <= 40 and by.isascii() and all(c.isalpha() or c in " ," for c in by)
+    return by if plain else quoted(by, 40)
 
 
 def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core import values
+from unhang.core import mask, values
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
@@ -35,11 +36,12 @@ class JobSpec(Record):
     most_idle: float | None = None  # how far a retry may raise the limits
     most_hard: float | None = None
     note: str = ""  # something to say at the start: an open circuit breaker
+    shown: str | None = None  # the command for people, where its secrets are known by the environment only
 
     @property
     def command(self) -> str:
-        """One line for people."""
-        return self.shell if self.shell is not None else " ".join(quote(a) for a in self.argv)
+        """One line for people, without its secrets."""
+        return self.shown if self.shown is not None else masked(self.shell, self.argv)
 
     def to_json(self) -> dict[str, Any]:
         value = self.to_dict()
@@ -74,6 +76,7 @@ _JOB: dict[str, values.Reading] = {
     "createdAt": values.text,
     "argv": _argv,
     "shell": values.text,
+    "shown": values.text,
     "cwd": values.text,
     "sources": ev.LIMITS,
     "limits": values.mapping,
@@ -108,14 +111,34 @@ def job_record(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def command_line(job: dict[str, Any]) -> str:
-    """What a job (its record) is called in lists: the shell line, the words, or an agent's name and its task."""
-    shell, argv = job.get("shell"), job.get("argv")
+    """What a job (its record) is called in lists: the shell line, the words, or an agent's name and its task.
+
+    Without its secrets; what is executed is in the record itself.
+    """
+    shown, shell, argv = job.get("shown"), job.get("shell"), job.get("argv") or []
+    if shown is not None:
+        return str(shown)
+    if shell is None and not argv:
+        return "?"
+    return (shell is None and _task(job, argv)) or masked(shell, argv)
+
+
+def masked(shell: str | None, argv: Sequence[str], secrets: Sequence[str] = ()) -> str:
+    """A shell line or the words of a command as one line for people. `secrets`: values that are to be masked, too."""
     if shell is not None:
-        return str(shell)
-    return _task(job, argv) or " ".join(quote(word) for word in argv) if argv else "?"
+        return mask.line(shell, secrets)
+    # what has more words than this is a list of files
+    more = " …" if len(argv) > _MOST_WORDS else ""
+    words = mask.words(argv[:_MOST_WORDS], secrets)
+    return " ".join(word if mask.MASK in word and _is_plain(word) else quote(word) for word in words) + more
+
+
+def _is_plain(word: str) -> bool:
+    return not set(word.replace(mask.MASK, "")) - _PLAIN
 
 
 _TASK = "--task="
+_MOST_WORDS = 1000
 
 
 def _task(job: dict[str, Any], argv: list[str]) -> str:
@@ -124,7 +147,7 @@ def _task(job: dict[str, Any], argv: list[str]) -> str:
     if job.get("kind") != AGENT or not tasks:
         return ""
     task = "(a long task)" if tasks[0] == "-" else " ".join(tasks[0].split())
-    return f"{(job.get('labels') or {}).get('agent', 'agent')}: {task}"
+    return f"{(job.get('labels') or {}).get('agent', 'agent')}: {mask.line(task)}"
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")

@@ -95,12 +95,12 @@ class Child(ABC):
                 for line in lines:
                     if line.endswith(b"\n"):
                         self._hear(line)
+                        await self._until_read()
                     else:  # the beginning of one that is too long to be held
                         self._skipped = 0
                         self._skip(line)
                 if not self._lines.streaming:
                     self._skipped = 0
-                await self._until_read()
             if last := self._lines.flush():
                 self._hear(last)
         except _Endless:
@@ -124,6 +124,9 @@ class Child(ABC):
             raise _Endless
 
     async def _until_read(self) -> None:
+        """Waits while it does not read what it was told: its questions may be short, and the answers long."""
+        if self._writer.transport.get_write_buffer_size() <= _MOST_UNREAD:
+            return
         try:
             await self._writer.drain()
         except OSError:

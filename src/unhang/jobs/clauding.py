@@ -61,10 +61,10 @@ def session_of(name: str) -> str:
     if _SESSION.fullmatch(name):
         return name.lower()
     job = attach(here(), name)
-    found = report_of(job)["sessionId"]
-    if not found:
+    found = text_of(report_of(job), "sessionId")
+    if not _SESSION.fullmatch(found):  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Claude session: it ended before one was opened, or is no Claude job")
-    return str(found)
+    return found
 
 
 def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from unhang.agents.codex_report import report
+from unhang.agents.fields import text_of
 from unhang.core.policy.model import Asked
 from unhang.drivers.codex_plan import ASK, COMPACT, EXEC, MODULE, RUN, Plan
 from unhang.drivers.task import handed_over
@@ -54,10 +55,10 @@ def report_of(job: Job) -> dict[str, Any]:
 
 def thread_of(job: Job) -> str:
     """The thread that a job of Codex's worked on. Raises UsageError if it had none."""
-    found = report_of(job)["threadId"]
-    if not found:
+    found = text_of(report_of(job), "threadId")
+    if not found or found.startswith("-") or not found.isprintable():  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Codex thread: it ended before one was opened, or is no Codex job")
-    return str(found)
+    return found
 
 
 def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,10 @@
-"""Do the keepers of the running jobs, and their guards, get on with their work?"""
+"""Does what unhang rests on get on with its work: the disk under the state directory, the keepers, their guards?"""
 
 from __future__ import annotations
+
+import os
+import select
+import signal
 
 from unhang.errors import UnhangError
 from unhang.jobs import asking, truth
@@ -42,3 +46,29 @@ def _problem(place: JobDir) -> str:
     except (UnhangError, OSError) as error:
         return "" if truth.has_ended(place) else str(error)
     return ""
+
+
+def disk_answers(home: str, patience: float = 5.0) -> bool:
+    """Can the state directory be written to within `patience`? Tried by a process of its own: a disk that hangs would
+    hold the one that tries, and no signal frees it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.closerange(0, 3)  # a reader of our own output must not have to wait for the disk
+            fd = os.open(home, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            os.write(fd, b"unhang")
+            os.fsync(fd)
+        except OSError:
+            pass  # full, or read-only: it answers, and the other checks say what
+        finally:
+            os._exit(0)
+    try:
+        poll = select.poll()
+        poll.register(os.pidfd_open(child), select.POLLIN)
+        if not poll.poll(patience * 1000):
+            os.kill(child, signal.SIGKILL)
+            return False
+        os.waitpid(child, 0)
+    except (OSError, ChildProcessError):
+        pass
+    return True

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
         def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
 
 
+# The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
+FEWEST_DESCRIPTORS = 20
+# What is needed to hand a job to its keeper, two descriptors each.
+_FREE_PIPES = 3
+
+
 class Streams(Record):
     """Descriptors of ours that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
 
@@ -43,11 +49,31 @@ def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) ->
     return spare.pack(request | {"fds": list(given)}), list(given.values())
 
 
+def check_descriptors() -> None:
+    """Before anything is made: with less a keeper would fail on its way, and could not even say so."""
+    limit = os.sysconf("SC_OPEN_MAX")
+    if 0 <= limit < FEWEST_DESCRIPTORS:
+        raise UnhangError(f"too few file descriptors: {limit}; at least {FEWEST_DESCRIPTORS} are needed (ulimit -n)")
+    opened: list[int] = []
+    try:
+        for _ in range(_FREE_PIPES):
+            opened += os.pipe()
+    except OSError as error:
+        raise UnhangError(f"too few file descriptors are left of {limit} (ulimit -n): {error.strerror}") from None
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
 class ForkingLauncher:
     """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
 
     def __init__(self) -> None:
-        self._spare = spare.make()
+        check_descriptors()
+        try:
+            self._spare = spare.make()
+        except OSError as error:
+            raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
         place = layout.create(home)
@@ -80,6 +106,7 @@ class ServedLauncher:
         self._line: socket | None = None
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        check_descriptors()
         place = layout.create(home)
         ours, theirs = owners.pair()
         try:

@@ -65,7 +65,7 @@ def run_of(place: JobDir) -> Run | None:
     job, last = records.job(place), last_event(place.events)
     if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
         return None
-    command, created = job.get("shell") or job.get("argv"), values.moment(job.get("createdAt"))
+    command, created = job.get("shown") or job.get("shell") or job.get("argv"), values.moment(job.get("createdAt"))
     if command is None or created is None:
         return None
     if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):

@@ -99,12 +99,13 @@ def prepare(
         policy = policyfile.find(policy, folder, os.environ)
     asked = asked or Asked()
     what = line if line is not None else argv
+    shown = _shown(line, argv, given)
     resolution = resolve(what, policy, asked)
     if resolution.wants_history:
         from unhang.jobs.learning import profile_of
 
-        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), what, folder, policy))
-    retries, note = _retries(what, folder, resolution.retry if retry is None else retry)
+        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
+    retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -121,6 +122,7 @@ def prepare(
         labels=_labels(labels or {}),
         kind=kind,
         category=resolution.category,
+        shown=shown,
         argued=asked != Asked() and argued(resolution.limits, resolve(what, policy).limits),
         retry=retries,
         most_idle=resolution.bounds.idle_max,
@@ -159,6 +161,16 @@ def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str 
     if any("\0" in word for word in argv):
         raise UsageError("the command holds a NUL byte")
     return argv, line
+
+
+def _shown(line: str | None, argv: list[str], env: Mapping[str, str]) -> str | None:
+    """The command for people where a secret of its environment stands in it; None: it can be told from itself."""
+    from unhang.core import mask
+    from unhang.core.spec import masked
+
+    text = line if line is not None else "\n".join(argv)
+    secrets = [value for value in mask.secrets_of(env) if value in text]
+    return masked(line, argv, secrets) if secrets else None
 
 
 def _folder(cwd: str | os.PathLike[str] | None) -> str:

@@ -251,7 +251,7 @@ def sweep(marks: markers.Marks) -> tuple[list[int], list[int]]:
                 try:
                     if signal_one(process, (signal.SIGKILL,), direct=False):
                         ended[process.pid] = None
-                except PermissionError:
+                except OSError:  # another user's, or nothing to reach it by: it is found again, or survives
                     continue
             wakeup.wait(_PAUSE)
     return list(ended), [process.pid for process in markers.find(marks)]

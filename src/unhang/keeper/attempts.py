@@ -14,6 +14,7 @@ from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
 from unhang.keeper.agentline import DESCRIPTOR, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
+from unhang.keeper.promise import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
 from unhang.keeper.slowness import Slowness
 from unhang.keeper.streams import InputStream, OutputStream
@@ -64,6 +65,8 @@ class Attempts:
         while True:
             loop = self._start(spec)
             facts = loop.run()
+            # what follows, up to the record of the end or the next start, may have to wait for a slow disk
+            self._board.post(Promise(clock.monotonic() + LONGEST, FINISH))
             end = outcome.ended(facts)
             longer = self._next_limits(end, loop, spec.limits)
             for stream in self._outputs:
@@ -114,11 +117,11 @@ class Attempts:
         env |= self.heart.environment(spec.limits.idle)
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
-            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stdin = spawn.open_null()
         if spec.kind != AGENT or spec.pty:
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
-        reads, writes = os.pipe()
-        # above the number that the job gets, which must not be one that is still to be handed out
+        reads, writes = spawn.open_pipe()
+        # not the number that it has in the job: to become itself would leave it closed there
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)

@@ -46,8 +46,9 @@ def listen(folder: str, name: str) -> socket | None:
     server: socket | None = None
     try:
         server = socket(AF_UNIX, SOCK_STREAM)
-        os.fchmod(server.fileno(), 0o600)  # what bind gives the file
+        os.fchmod(server.fileno(), 0o600)  # what bind gives the file, at the most: the umask takes bits away
         server.bind(address(fd, f"{folder}/{name}"))
+        os.chmod(name, 0o600, dir_fd=fd)
         server.listen(_BACKLOG)
         server.setblocking(False)
         return server

@@ -24,6 +24,7 @@ from unhang.errors import StateError
 from unhang.keeper import spare
 from unhang.keeper.promise import FINISH, START, Board, Promise
 from unhang.procs import clock, stat
+from unhang.procs.linux import descendants, signal_one
 from unhang.procs.platform import make_tree
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_end, record_loss
@@ -181,22 +182,34 @@ class _Enforcement:
         self._hang = hang
         self._events: list[ev.Event] = []
         self._mode: str | None = None
+        self._over_at = 0.0  # what follows may have to wait for a disk
 
     def run(self) -> None:
         self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
         self._note_timeout()
         if not self._hang.asked:
             self._terminate()
+        killed = self._kill_below()
+        self._over_at = clock.monotonic()
         self._signal(signal.SIGKILL)
-        os.waitpid(self._keeper, 0)
+        os.waitpid(self._keeper, 0)  # one that the kernel holds dies when that lets it go: nothing else is left by now
         promise = self._hang.promise
         if promise.leader is not None and promise.status is None:
             self._tree.spawned(promise.leader)
-        killed = end_all(self._tree)
+        killed = list(dict.fromkeys([*killed, *end_all(self._tree)]))
         if killed:
             self._mode = outcome.HARD
             self._note_step("kill", "SIGKILL", killed)
         _insist(lambda: record_end(self._job.place, self._compose, stamp=clock.now, patience=_FOR_THE_LOG))
+
+    def _kill_below(self) -> list[int]:
+        """What lives below the frozen keeper, which cannot reap it, until a walk finds no more (or too long)."""
+        pids: dict[int, None] = {}
+        deadline = clock.monotonic() + self._job.limits.kill_wait
+        while (found := descendants(self._keeper)) and clock.monotonic() < deadline:
+            pids.update(dict.fromkeys(process.pid for process in _signalled(found, (signal.SIGKILL,))))
+            time.sleep(_FIRST_PAUSE)
+        return list(pids)
 
     def _signal(self, number: int) -> None:
         try:
@@ -216,15 +229,7 @@ class _Enforcement:
         return states.get(self._hang.state, "it is blocked")
 
     def _terminate(self) -> None:
-        from unhang.procs.linux import descendants, signal_one
-
-        reached: list[Process] = []
-        for process in descendants(self._keeper):
-            try:
-                if signal_one(process, (signal.SIGTERM, signal.SIGCONT), direct=False):
-                    reached.append(process)
-            except PermissionError:
-                continue
+        reached = _signalled(descendants(self._keeper), (signal.SIGTERM, signal.SIGCONT))
         if reached:
             self._mode = outcome.SOFT
             self._note_step("terminate", "SIGTERM", [process.pid for process in reached])
@@ -247,7 +252,7 @@ class _Enforcement:
         return [*self._events, ev.exited(end.phase, message, fields)]
 
     def _end(self) -> outcome.Ended:
-        promise, now = self._hang.promise, clock.monotonic()
+        promise, now = self._hang.promise, self._over_at
         if promise.reason in (START, FINISH, ""):
             what = "recorded its start" if promise.reason == START else "recorded its end"
             lost = f"lost: its keeper had not {what}"
@@ -275,6 +280,19 @@ class _Enforcement:
                 survivors=[],
             )
         )
+
+
+def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
+    """Those that were reached. Another user's are passed over, and those that no descriptor is left to reach by:
+    once the keeper is gone they are our own children."""
+    reached: list[Process] = []
+    for process in processes:
+        try:
+            if signal_one(process, signals, direct=False):
+                reached.append(process)
+        except OSError:
+            continue
+    return reached
 
 
 def end_all(tree: Tree) -> list[int]:

@@ -56,10 +56,12 @@ class Heart:
         sock: socket | None = None
         try:
             sock = socket(AF_UNIX, SOCK_DGRAM)
-            os.fchmod(sock.fileno(), 0o600)  # what bind gives the file
+            os.fchmod(sock.fileno(), 0o600)  # what bind gives the file, at the most: the umask takes bits away
             sock.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
             sock.setblocking(False)
             sock.bind(address)
+            if isinstance(address, str):
+                os.chmod(address, 0o600)
             return sock
         except OSError:
             if sock is not None:

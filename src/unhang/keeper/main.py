@@ -25,7 +25,7 @@ from unhang.keeper import control
 from unhang.keeper.attempts import Attempts, Launch
 from unhang.keeper.desk import Desk
 from unhang.keeper.journal import Journal
-from unhang.keeper.promise import FINISH, START, Board, Promise
+from unhang.keeper.promise import LONGEST, START, Board, Promise
 from unhang.keeper.signals import SignalPipe
 from unhang.procs import clock, markers, stat, vantage
 from unhang.store import files
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.procs.base import Tree
-
-# How long a start, or the recording of an end, may take before the guard takes it for a hang.
-LONGEST_START = 60.0
 
 
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
@@ -102,7 +99,7 @@ def promise_to_start(launch: Launch, ready: Ready) -> None:
     """To the guard, before anything is done that could keep us: the start is as bounded as the job is."""
     limits = [limit for limit in (launch.spec.limits.idle, launch.spec.limits.hard) if limit is not None]
     now = clock.monotonic()
-    ready.board.post(Promise(now + min([LONGEST_START, *limits]), START, now, now))
+    ready.board.post(Promise(now + min([LONGEST, *limits]), START, now, now))
 
 
 def keep(launch: Launch, ready: Ready) -> None:
@@ -131,7 +128,6 @@ def keep(launch: Launch, ready: Ready) -> None:
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
     job.heart.close()
-    ready.board.post(Promise(clock.monotonic() + LONGEST_START, FINISH))
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     desk.finish(place.control)
@@ -147,12 +143,12 @@ def _tell_owner(launch: Launch, why: str) -> None:
 
 
 def _leave_no_trace(place: JobDir) -> None:
-    try:
-        for name in os.listdir(place.path):
-            os.unlink(f"{place.path}/{name}")
-        os.rmdir(place.path)
-    except OSError:
-        pass  # a disk that cannot be written to: a reader records the loss
+    """By name, and not by listing: there may be no descriptor left for that."""
+    for remove, path in ((os.unlink, place.job), (os.unlink, place.events), (os.rmdir, place.path)):
+        try:
+            remove(path)
+        except OSError:
+            continue  # a disk that cannot be written to: a reader records the loss
 
 
 def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ before: a note costs the keeper one small write, and a quiet job costs its guard
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 
@@ -24,6 +25,8 @@ _SIZE = 1024
 _GRAIN = 0.5
 # Promises besides the limits: that the job will have been started, and that its end will have been recorded.
 START, FINISH = "start", "finish"
+# How long either may take before the guard takes it for a hang: a slow disk has to be waited for.
+LONGEST = 60.0
 
 
 class Promise(Record):
@@ -44,7 +47,9 @@ class Board:
     """Made before the guard forks its keeper; the keeper posts, the guard reads."""
 
     def __init__(self) -> None:
-        self.fd = os.memfd_create("unhang-promise")
+        # Two notes and the number of the one that holds: a keeper may be stopped in the middle of writing the other.
+        # No file behind it: a limit on the size of files does not reach it.
+        self._page = mmap.mmap(-1, 2 * _SIZE + 1)
         self._guard = os.getpid()
         self._posted = Promise(NEVER, "")
 
@@ -55,15 +60,17 @@ class Board:
             return
         self._posted = promise
         shown = promise.to_dict() | {"due": None if promise.due == NEVER else promise.due}
-        data = json.dumps(shown).encode()[:_SIZE].ljust(_SIZE)
-        os.pwrite(self.fd, data, 0)
+        other = 1 - self._page[-1]
+        self._page[other * _SIZE : (other + 1) * _SIZE] = json.dumps(shown).encode()[:_SIZE].ljust(_SIZE)
+        self._page[-1] = other
         if promise.due < known.due and os.getppid() == self._guard:  # an orphan's parent is another process
             os.kill(self._guard, signal.SIGUSR2)
 
     def read(self) -> Promise:
         """By the guard."""
         try:
-            noted: dict[str, Any] = json.loads(os.pread(self.fd, _SIZE, 0))
-        except ValueError:  # nothing yet, or in the middle of a write
+            held = self._page[-1]
+            noted: dict[str, Any] = json.loads(self._page[held * _SIZE : (held + 1) * _SIZE])
+        except ValueError:  # nothing yet
             return Promise(NEVER, "")
         return Promise(**(noted | {"due": NEVER if noted["due"] is None else noted["due"]}))

@@ -42,7 +42,7 @@ class Slowness:
             from unhang.store import profiles
 
             spec = self._spec
-            key = command_key(spec.shell if spec.shell is not None else spec.argv)
+            key = command_key(spec.shown or spec.shell or spec.argv)
             self._profile = profiles.read(self._home, key, spec.cwd)
             after = None if self._profile is None else slow_after(self._profile)
         except Exception:  # a broken cache must not hurt a job

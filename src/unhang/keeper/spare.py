@@ -69,8 +69,9 @@ def make(in_child: Callable[[], None] | None = None) -> Spare:
             in_child()
         _be_guard(theirs)
         status = 0
-    except BaseException:
+    except BaseException as error:
         _tell_why()
+        _refuse(theirs, error)
     finally:
         os._exit(status)
 
@@ -81,6 +82,33 @@ def _tell_why() -> None:
         import traceback
 
         traceback.print_exc()
+
+
+def _refuse(line: socket, error: BaseException) -> None:
+    """No keeper came of this spare (no process, no descriptor left): the job that it was made for is told why."""
+    if line.fileno() < 0:
+        return  # the job was taken: its guard says what became of it
+    try:
+        close_all_but({line.fileno()})  # makes room for the job's
+        received = receive(line)
+        if received is not None:
+            _turn_down(*received, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    except Exception:  # then the line closes without a word, which its reader understands too
+        pass
+
+
+def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
+    """The owner's line is the first of the descriptors; without it the closing of it must say enough.
+
+    Nothing was recorded yet, so nothing is left behind.
+    """
+    if not fds:
+        return
+    os.write(fds[0], pack({"failed": f"cannot start the keeper: {why}"})[_HEAD:] + b"\n")
+
+    from unhang.store.layout import JobDir
+
+    os.rmdir(JobDir(request["home"], request["id"]).path)
 
 
 def _be_guard(line: socket) -> None:
@@ -106,11 +134,12 @@ def _be_guard(line: socket) -> None:
             theirs.close()
             _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line, board))
             status = 0
-        except BaseException:
+        except BaseException as error:
             _tell_why()
+            _refuse(line, error)
         finally:
             os._exit(status)
-    close_all_but({theirs.fileno(), board.fd})
+    close_all_but({theirs.fileno()})
     to_null(range(3))
     guards.guard(theirs, tree, keeper, board)
 
@@ -121,6 +150,9 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
         return  # let go
     line.close()
     request, fds = received
+    if len(fds) < len(request["fds"]):  # the kernel hands over as many as there is room for
+        _turn_down(request, fds, "too few file descriptors are left")
+        return
     job = keepers.unpack(request, fds)
     owner = [] if job.owner is None else [job.owner.fileno()]
     keepers.promise_to_start(job, ready)
@@ -129,7 +161,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
     guard_line.close()
     if not job.spec.foreground:
         # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait
-        close_all_but(set(fds) | set(owner) | ready.signals.fds | {ready.board.fd})
+        close_all_but(set(fds) | set(owner) | ready.signals.fds)
         to_null(range(3))
     gc.enable()
     keepers.keep(job, ready)

@@ -3,7 +3,7 @@
 The kernel says of any number whether we could wait for a process of that number (`waitid` with WNOWAIT takes nothing
 away). So all numbers are asked that were handed out since this process began. That is slow (a microsecond each, up to
 four million), but it is exact, and it finds a daemon that has left the process group of the job: its parent is gone,
-so it is our child. One call asks for a twentieth of a second at most, and the next call goes on from there.
+so it is our child. One call asks for a tenth of a second at most, and the next call goes on from there.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import itertools
 import os
 import time
 
+from unhang.procs import stat
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The kernel's PID_MAX_LIMIT: no process has a higher number, whatever pid_max says.
+# The kernel's PID_MAX_LIMIT: no process has a higher number, where pid_max cannot be read.
 _HIGHEST = 1 << 22
-_SHARE = 0.05
+_SHARE = 0.1
 _STRIDE = 512
 # ask, take nothing away, do not wait
 _LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -42,7 +44,10 @@ def has_child_in(group: int) -> bool:
 
 
 class Census:
+    """Made while all is well: what is known of the machine then makes a census short."""
+
     def __init__(self) -> None:
+        self._highest = int(stat.read_file("/proc/sys/kernel/pid_max") or _HIGHEST)
         self._numbers: Iterator[int] = iter(())
         self._found: dict[int, None] = {}
 
@@ -56,17 +61,20 @@ class Census:
             if not part:
                 if renewed:
                     break  # everything was asked in this one call
-                self._numbers, renewed = _numbers_since(os.getpid()), True
+                self._numbers, renewed = _numbers_since(os.getpid(), self._highest), True
         self._found = {pid: None for pid in self._found if lives(pid)}
         return list(self._found)
 
 
-def _numbers_since(first: int) -> Iterator[int]:
-    """Every number that may have been handed out after `first`: they are given in order, and begin anew at the end."""
+def _numbers_since(first: int, highest: int) -> Iterator[int]:
+    """Every number that may have been handed out after `first`, the latest ones first.
+
+    They are given in order, and after the highest they begin anew.
+    """
     newest = _newest()
     if newest is not None and newest > first:
-        return iter(range(first + 1, newest))
-    return itertools.chain(range(first + 1, _HIGHEST), range(1, first if newest is None else newest))
+        return iter(range(newest - 1, first, -1))
+    return itertools.chain(range((newest or first) - 1, 0, -1), range(first + 1, highest + 1))
 
 
 def _newest() -> int | None:

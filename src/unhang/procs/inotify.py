@@ -12,6 +12,8 @@ IN_Q_OVERFLOW, IN_IGNORED = 0x4000, 0x8000
 IN_MASK_ADD = 0x20000000
 _CLOEXEC, _NONBLOCK = 0o2000000, 0o4000
 _HEAD = struct.Struct("iIII")
+# Of 64 KiB. Files that change all the time must not keep us from judging.
+_MOST_READS = 16
 
 
 class Inotify:
@@ -35,9 +37,9 @@ class Inotify:
         self._libc.inotify_rm_watch(self.fd, wd)
 
     def read(self) -> list[tuple[int, int, str]]:
-        """Watch, what happened, the name of the entry. Everything there is."""
+        """Watch, what happened, the name of the entry. Everything there is, but no more than the kernel keeps."""
         found: list[tuple[int, int, str]] = []
-        while self.fd >= 0:
+        for _ in range(_MOST_READS if self.fd >= 0 else 0):
             try:
                 data = os.read(self.fd, 1 << 16)
             except BlockingIOError:

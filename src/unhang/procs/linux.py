@@ -43,7 +43,7 @@ def children(pid: int, threads: int = 0) -> list[int]:
     try:
         return _listed(pid, threads)
     except _NotListed:
-        return _everybody().get(pid, [])
+        return _table().get(pid, [])
 
 
 def _listed(pid: int, threads: int) -> list[int]:
@@ -67,14 +67,14 @@ def _listed(pid: int, threads: int) -> list[int]:
     return found
 
 
-def _everybody() -> dict[int, list[int]]:
+def _table() -> dict[int, list[int]]:
     from unhang.procs.sampler.tree import everybody
 
     return everybody()
 
 
 def _exists(pid: int) -> bool:
-    """Whether any process has this number, whoever it belongs to; needs no descriptor and no /proc."""
+    """Whether any process has this number, of any user; needs no descriptor and no /proc."""
     if pid <= 0:
         return False  # to `kill`, these are groups
     try:
@@ -104,7 +104,7 @@ def survey(root: int) -> Survey:
             try:
                 listed = _listed(parent, threads) if table is None else table.get(parent, [])
             except _NotListed:
-                table = _everybody()
+                table = _table()
                 listed = table.get(parent, [])
             except OSError as error:
                 unseen = unseen or _why(parent, error)
@@ -168,9 +168,10 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
 def _is_still(process: Process) -> bool:
     """The process that was seen, and no other that has its number now."""
     now = stat.of(process.pid)
-    if now is None:  # gone, or hidden: then its parent's list is the only witness
-        return process.pid in children(process.ppid)
-    return now[0].ppid == process.ppid if process.start == UNKNOWN else now[0].start == process.start
+    if now is not None and process.start != UNKNOWN:
+        return now[0].start == process.start
+    # It cannot be looked at, or could not: only whose child it is can tell. If its parent has been ended, it is ours.
+    return census.lives(process.pid) or process.pid in children(process.ppid)
 
 
 class LinuxTree:

@@ -18,6 +18,9 @@ from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Spaw
 # Python ignores these two for itself; a job must not inherit that.
 _RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
 SHELL = "/bin/sh"
+# What a keeper opens from here on: both ends of three pipes for a moment, then its own ends, the files for what the job
+# prints and the way it is passed on. With less the job would run, but not be heard.
+_NEEDED = 7
 
 
 class Streams(Record):
@@ -79,9 +82,41 @@ def spawn(
     `also`: further descriptors that the job gets (its number there → ours).
     """
     program = find_program(argv[0], env.get("PATH", os.defpath))
+    _check_descriptors()
     if terminal:
         return _on_terminal(program, argv, env, size)
     return _on_pipes(program, argv, env, stdin, also or {})
+
+
+def _check_descriptors() -> None:
+    taken: list[int] = []
+    try:
+        taken.extend(os.dup(2) for _ in range(_NEEDED))
+    except OSError as error:
+        raise _shortage(error) from None
+    finally:
+        for fd in taken:
+            os.close(fd)
+
+
+def _shortage(error: OSError) -> SpawnError:
+    limit = os.sysconf("SC_OPEN_MAX")
+    return SpawnError(f"too few file descriptors are left: {error.strerror} (ulimit -n is {limit})", EXIT_FAILED)
+
+
+def open_null() -> int:
+    """For a job that reads nothing."""
+    try:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise SpawnError(f"cannot open {os.devnull}: {error.strerror}", EXIT_FAILED) from None
+
+
+def open_pipe() -> tuple[int, int]:
+    try:
+        return os.pipe()
+    except OSError as error:
+        raise _shortage(error) from None
 
 
 def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]]) -> int:
@@ -101,12 +136,12 @@ def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tup
 
 
 def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | None, also: dict[int, int]) -> Spawned:
-    out_r, out_w = os.pipe()
-    err_r, err_w = os.pipe()
+    out_r, out_w = open_pipe()
+    err_r, err_w = open_pipe()
     ours, theirs = [out_r, err_r], [out_w, err_w]
     into: int | None = None
     if stdin is None:
-        stdin, into = os.pipe()
+        stdin, into = open_pipe()
         ours.append(into)
         theirs.append(stdin)
     try:
@@ -130,7 +165,10 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
 
 
 def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple[int, int] | None) -> Spawned:
-    master, slave = os.openpty()
+    try:
+        master, slave = os.openpty()
+    except OSError as error:  # none left: the kernel's limit of terminals, or ours of descriptors
+        raise SpawnError(f"cannot get a terminal: {error.strerror}", EXIT_FAILED) from None
     try:
         if size is not None:
             set_size(master, size)

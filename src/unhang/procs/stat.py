@@ -66,13 +66,13 @@ def is_alive(pid: int, start: str) -> bool:
 
 def command_line(pid: int, limit: int = 120) -> str:
     """For people: the command, else the name in brackets as ps shows it; cut, on one line."""
-    data = read_file(f"/proc/{pid}/cmdline") or b""
-    text = data.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+    from unhang.procs.cmdline import shown  # not needed before something is to be named
+
+    text = shown(pid, limit)
     if not text:
         found = of(pid)
         text = f"[{found[0].name}]" if found else GONE
-    text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def boot_id() -> str:

@@ -25,7 +25,7 @@ class Wakeup:
     """
 
     def __init__(self) -> None:
-        from unhang.procs.inotify import Inotify  # not at the top: it needs ctypes, and not everybody waits
+        from unhang.procs.inotify import Inotify  # not at the top: it needs ctypes, and few commands wait
 
         self.gone: set[str] = set()
         self._inotify: Inotify = Inotify()

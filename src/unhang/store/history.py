@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from unhang.core import values
+from unhang.core import mask, values
 from unhang.core.policy.learn import Profile, rank
 from unhang.errors import StateError
 from unhang.store import sqlfile
@@ -293,8 +293,22 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute("COMMIT")
     elif version > _VERSION:
         raise StateError(f"the history was written by a newer unhang (format {version}, this one knows {_VERSION})")
+    if db.execute("SELECT 1 FROM history_meta WHERE name = 'masked'").fetchone() is None:
+        _mask_commands(db)
     # a run lost in a power cut is no loss; waiting for the disk at the end of every job would be
     db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _mask_commands(db: sqlite3.Connection) -> None:
+    """Once: runs of before secrets were masked. Their totals begin anew."""
+    db.execute("BEGIN IMMEDIATE")
+    for (found,) in db.execute("SELECT DISTINCT command FROM history_runs").fetchall():
+        shown = mask.line(str(found))
+        if shown != found:
+            db.execute("UPDATE history_runs SET command = ? WHERE command = ?", (shown, found))
+            db.execute("DELETE FROM history_commands WHERE command = ?", (found,))
+    db.execute("INSERT OR IGNORE INTO history_meta VALUES ('masked', '1')")
+    db.execute("COMMIT")
 
 
 def _version(db: sqlite3.Connection) -> int | None:

@@ -11,6 +11,7 @@ import os
 import stat as modes
 
 from unhang.errors import StateError
+from unhang.store import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def make_one(folder: str) -> None:
     except FileExistsError:
         return
     os.chmod(folder, 0o700)  # a umask may have taken bits of our own away
+    files.sync_path(os.path.dirname(folder))  # a job in it may be promised to survive a power cut
 
 
 def trust(folder: str) -> None:

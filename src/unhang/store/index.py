@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     bytes INTEGER NOT NULL, final INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS jobs_by_time ON jobs (created);
+CREATE TABLE IF NOT EXISTS index_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -119,10 +120,20 @@ def _connect(path: str) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous=OFF")  # a cache: nothing is lost that cannot be read again
         db.executescript(_SCHEMA)
         db.execute(f"PRAGMA user_version={VERSION}")
+        _forget_unmasked(db)
     except sqlite3.Error:
         db.close()
         raise
     return db
+
+
+def _forget_unmasked(db: sqlite3.Connection) -> None:
+    """Rows of before secrets were masked are made anew from the jobs."""
+    if db.execute("SELECT 1 FROM index_meta WHERE name = 'masked'").fetchone() is None:
+        db.execute("BEGIN IMMEDIATE")
+        with db:
+            db.execute("DELETE FROM jobs")
+            db.execute("INSERT OR IGNORE INTO index_meta VALUES ('masked', '1')")
 
 
 def listed(

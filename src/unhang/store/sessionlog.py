@@ -33,8 +33,6 @@ _EVENTS = "events.ndjson"
 # A writer holds the lock for well under a millisecond.
 PATIENCE = 1.0
 _CHUNK = 1 << 16
-# A number past this is none that we have given.
-_LARGEST = 1 << 53
 # How far back the last event of a stream is looked for: another program has written so much behind it at most.
 _FAR = 4 << 20
 
@@ -117,7 +115,9 @@ class SessionLog:
             homes.make(self.folder)
 
     def remove(self) -> bool:
-        """The whole stream. False: somebody writes to it just now, or it cannot be removed."""
+        """The whole stream. False: another process writes to it just now, or it cannot be removed."""
+        from unhang.store.removal import remove_tree
+
         fd = -1
         try:
             homes.trust(self.folder)
@@ -127,14 +127,12 @@ class SessionLog:
                 pass  # no stream at all stands there, so no writer of ours can hold its lock
             if fd >= 0 and not _locks(fd):
                 return False
-            _empty(self.folder)
-            os.rmdir(self.folder)
+            return remove_tree(self.folder)
         except (OSError, StateError):
             return False
         finally:
             if fd >= 0:
                 os.close(fd)
-        return True
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -179,7 +177,7 @@ class SessionLog:
             self._skips = not end
             self._position += end or len(chunk)
             for line in lines:
-                event = _event(line)
+                event = ev.from_line(line)
                 if event is not None:
                     self._seq = event["seq"]
                     yield event
@@ -193,7 +191,7 @@ class SessionLog:
         try:
             size = os.fstat(fd).st_size
             for start, end in lines_from_the_end(fd, size, max(0, size - _CHUNK)):
-                event = _event(os.pread(fd, end - start, start))
+                event = ev.from_line(os.pread(fd, end - start, start))
                 if event is not None and event["type"] == kind:
                     return event
         except OSError:
@@ -201,26 +199,6 @@ class SessionLog:
         finally:
             os.close(fd)
         return None
-
-
-def _event(line: bytes) -> dict[str, Any] | None:
-    """None: it has no number that we could have given it, or no type."""
-    event = ev.from_line(line)
-    if event is None or not isinstance(event["type"], str):
-        return None
-    return event if type(event["seq"]) is int and 0 < event["seq"] < _LARGEST else None
-
-
-def _empty(folder: str) -> None:
-    """Files of ours, and whatever else was put beside them; no link is followed."""
-    import shutil
-
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
-            else:
-                os.unlink(entry.path)
 
 
 def _locks(fd: int) -> bool:
@@ -236,7 +214,7 @@ def _last_of(fd: int) -> tuple[int, int]:
     size = os.fstat(fd).st_size
     whole = _whole(fd, size)
     for start, end in lines_from_the_end(fd, whole, max(0, whole - _FAR)):
-        event = _event(os.pread(fd, end - start, start))
+        event = ev.from_line(os.pread(fd, end - start, start))
         if event is not None:
             break
     else:

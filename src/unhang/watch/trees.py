@@ -39,7 +39,11 @@ def roots(pid: int, calls: list[Call], call: Call) -> list[Process]:
     """The shell of this call; empty if it is not certain which one that is."""
     now = clock.monotonic()
     found: list[Process] = []
-    for child in children(pid):
+    try:
+        below = children(pid)
+    except OSError:
+        return found  # what cannot be seen is not certain
+    for child in below:
         at = identity.of(child)
         if at is None or at.session != child or at.state in "ZX":
             continue
@@ -119,6 +123,6 @@ def end(root: Process, number: int) -> list[int]:
         try:
             if signal_one(process, (number, signal.SIGCONT), direct=False):
                 reached.append(process.pid)
-        except PermissionError:
+        except OSError:  # another user's, or no descriptor to reach it by
             continue
     return reached

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from unhang.core.diagnosis.blocked import wait_of
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
+from unhang.core.framing import quoted
 from unhang.core.fullsample import FOREVER, FullSample, Process, Thread
 
 # How the text of a wait for a terminal ends; see `descriptors`.
@@ -98,5 +99,5 @@ def _asked(process: Process, wait: Wait, at: _Screen) -> NeedsInput:
     what = wait.text.replace("input", "a password", 1) if at.password else wait.text
     if full_screen(at.raw):
         what = f"waits for keys on its terminal, in {process.comm}, which fills the screen"
-    reason = f'{what}: "{at.line}"' if at.line else what
+    reason = f"{what}: {quoted(at.line)}" if at.line else what
     return NeedsInput(process.pid, process.comm, "terminal", at.line, at.password, reason, endless)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, Diagnosis
+from unhang.core.framing import one_line, quoted
 
 # Programs that ask, and how each is told not to. The key is looked for in command lines and prompts.
 HABITS: tuple[tuple[str, str], ...] = (
@@ -50,7 +51,9 @@ def _by_cause(diagnosis: Diagnosis) -> list[str]:
         ]
     if cause == "lock":
         lock = evidence.get("lock", {})
-        holder = f"pid {lock['holder']} ({lock.get('holderComm', '')})" if lock.get("holder") else "the holder"
+        holder = (
+            f"pid {lock['holder']} ({one_line(lock.get('holderComm', ''), 20)})" if lock.get("holder") else "the holder"
+        )
         return [
             f"end {holder} or wait for it, then run this again; `unhang diagnose --pid` tells what it does",
             "do not run two of these at once on the same directory",
@@ -99,7 +102,7 @@ def _rest(diagnosis: Diagnosis) -> list[str]:
 
 def _input(diagnosis: Diagnosis) -> list[str]:
     prompt = str(diagnosis.evidence.get("prompt") or "")
-    at = f' at "{prompt}"' if prompt else ""
+    at = f" at {quoted(prompt, 80)}" if prompt else ""
     pid = diagnosis.evidence.get("pid")
     command = next((line.cmd or line.comm for line in diagnosis.processes if line.pid == pid), "")
     above = " ".join(line.cmd for line in diagnosis.processes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from unhang.core import mask
 from unhang.core.policy.pieces import pieces_of
 
 _LONGEST = 300
@@ -32,7 +33,8 @@ def normal_word(word: str) -> str:
 
 
 def command_key(command: Sequence[str] | str) -> str:
-    """The command words are kept as they are (python3 is not python2); the arguments lose what varies."""
+    """The command words are kept as they are (python3 is not python2); the arguments lose what varies, and secrets."""
+    command = mask.line(command) if isinstance(command, str) else mask.words(command)
     shown: list[str] = []
     for part in pieces_of(command)[:_MOST]:
         first, *rest = part.words

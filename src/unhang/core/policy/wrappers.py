@@ -146,6 +146,11 @@ _SCRIPT_RUNNERS = frozenset({"yarn", "pnpm", "bun"})
 _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-compose", "bundler": "bundle"}
 
 
+def options_of(spec: str) -> frozenset[str]:
+    """Those options of a wrapper that are followed by a value."""
+    return frozenset(_SIMPLE.get(spec, "").partition("|")[2].split())
+
+
 def is_assignment(word: str) -> bool:
     name, equals, _ = word.partition("=")
     if not equals or not name:
@@ -290,8 +295,10 @@ _SSH_VALUED = frozenset(
 def _special(name: str, words: tuple[str, ...]) -> Step | None:
     """Those that do not follow the plan of "options, operands, command"."""
     if name == "command":
+        at, _dashes = _past_options(words, 1, frozenset())
         # `command -v x` only asks where x is
-        return None if words[1][:2] in ("-v", "-V") else Step(name, words[2:] if words[1] == "-p" else words[1:])
+        asks = any("v" in option.lower() for option in words[1:at])
+        return None if asks or at >= len(words) else Step(name, words[at:])
     if name in ("python", "pypy", "py") or (name.startswith("python") and name[6:].replace(".", "").isdigit()):
         at, _dashes = _past_options(words, 1, frozenset({"-W", "-X", "-m", "-c"}))
         for flag in range(1, at):

@@ -10,7 +10,7 @@ from unhang import __version__
 from unhang.errors import UnhangError
 from unhang.faces.cli import common
 from unhang.jobs.handle import here
-from unhang.jobs.health import check_keepers
+from unhang.jobs.health import check_keepers, disk_answers
 from unhang.jobs.listing import list_jobs
 from unhang.procs import stat
 from unhang.procs.platform import make_tree
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class Hung(UnhangError):
+    """The state directory cannot be used at all, and whoever tries waits."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     common.add_json(parser)
 
@@ -37,6 +41,9 @@ def main(args: argparse.Namespace) -> int:
             ok, text = check()
         except (OSError, UnhangError) as error:
             ok, text = False, str(error)
+            if isinstance(error, Hung):  # the checks that follow would wait for it, too
+                checks.append({"check": name, "ok": ok, "message": text})
+                break
         checks.append({"check": name, "ok": ok, "message": text})
     healthy = all(check["ok"] for check in checks)
     if args.json:
@@ -53,6 +60,8 @@ def _system() -> tuple[bool, str]:
 
 def _state() -> tuple[bool, str]:
     home.ensure(here())
+    if not disk_answers(here()):
+        raise Hung(f"the disk under {here()} does not answer: jobs are ended at their limits, but nothing is recorded")
     return True, here()
 
 

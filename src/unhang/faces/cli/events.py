@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from unhang.core import mask
 from unhang.errors import UsageError
 from unhang.faces.cli import common
 
@@ -62,4 +63,4 @@ def _show(event: Event, *, as_json: bool) -> None:
         common.print_json(event)
         return
     kind = f"{event.get('type')}/{event.get('phase')}" if event.get("type") != "output" else "output"
-    common.print_line(f"{event['seq']:>5}  {str(event.get('ts', ''))[11:23]}  {kind:<22} {event.get('message', '')}")
+    common.print_line(f"{event['seq']:>5}  {event['ts'][11:23]:<12}  {kind:<22} {mask.line(event['message'])}")

@@ -8,7 +8,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unhang.core import framing
+from unhang.core import framing, mask
 from unhang.core.durations import human
 from unhang.faces.cli import common
 
@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
 
 def shown(item: Summary) -> dict[str, Any]:
     return {
-        "command": item.command,
+        "command": mask.line(item.command),
         "cwd": item.directory,
         "runs": item.runs,
         "succeeded": item.succeeded,
@@ -73,7 +73,7 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
     """The numbers aligned, the command cut to what is left, the last runs as a small chart beside them."""
     rows = [
         (
-            framing.one_line(item.command, 300),
+            framing.one_line(mask.line(item.command), 300),
             str(item.runs),
             f"{100 * item.succeeded // item.runs}%",
             human(item.median),

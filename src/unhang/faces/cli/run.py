@@ -8,7 +8,7 @@ import signal
 import sys
 
 from unhang.core import outcome
-from unhang.errors import EXIT_FAILED, UnhangError
+from unhang.errors import UnhangError
 from unhang.faces.cli import options, talk
 from unhang.faces.cli.terminal import Terminal
 from unhang.faces.cli.watching import Signals, Watching
@@ -70,6 +70,12 @@ def _wait_for_the_guard(launched: Launched) -> None:
 def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_json: bool) -> int:
     if launched.owner.failure:
         raise UnhangError(launched.owner.failure)
+    if last is None:  # keeper and guard are both gone: whoever looks next does their work, and that is us
+        from unhang.jobs import truth
+        from unhang.jobs.handle import Job
+
+        truth.settle(launched.place, birth=0)
+        last = Job(launched.place).view().outcome
     if as_json:
         import json
 
@@ -79,11 +85,7 @@ def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_jso
         json.dump(result.to_json(), sys.stdout, ensure_ascii=False)
         sys.stdout.write("\n")
         sys.stdout.flush()
-    if last is None:  # keeper and guard are both gone: whoever looks next does their work, and that is us
-        from unhang.jobs.handle import Job
-
-        last = Job(launched.place).view().outcome
     if last is None:
-        return EXIT_FAILED
+        raise UnhangError("the job was not started, or its record is gone")
     say.ending(launched.place.id, last)
     return outcome.exit_code(last)

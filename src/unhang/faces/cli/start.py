@@ -36,11 +36,12 @@ def main(args: argparse.Namespace) -> int:
     launched.owner.wait_until_started()
     maintenance.in_a_child(home)
     job = Job(launched.place)
-    if launched.owner.ended:
-        last = job.view().outcome or {}
-        error = last.get("error") or {}
-        if error.get("code") == "ESPAWN":
-            raise SpawnError(str(error.get("message")), outcome.exit_code(last))
+    if launched.owner.ended or launched.owner.seq == 0:
+        view = job.view()
+        if view.pid is None:  # nothing ran: there is no job to print the id of
+            last = view.outcome or {}
+            why = (last.get("error") or {}).get("message") or "the job was not started"
+            raise SpawnError(str(why), outcome.exit_code(last))
     if args.json:
         print_json(job.status())
     else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import framing
+from unhang.core import framing, mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_LONGEST = 4000
 _SHOWN = frozenset({"stuck", "needs_input", "quiet", "warning", "extended", "timeout", "slow", "retry"})
 
 
@@ -22,7 +23,7 @@ class Talk:
     def line(self, text: str, colour: str = "33") -> None:
         if self._quiet:
             return
-        text = "unhang: " + framing.harmless(" ".join(text.split()))
+        text = "unhang: " + mask.line(framing.one_line(text, _LONGEST))
         if self._colour:
             text = f"\x1b[{colour}m{text}\x1b[0m"
         try:
@@ -45,7 +46,7 @@ class Talk:
         if last.get("status") == "timeout":
             self.line(str(error.get("message")), "31")
             if error.get("survivors"):
-                pids = ", ".join(f"{p['pid']} ({p.get('command', '?')})" for p in error["survivors"])
+                pids = ", ".join(f"{p.get('pid', '?')} ({p.get('command', '?')})" for p in error["survivors"])
                 self.line(f"still running, in spite of SIGKILL: {pids}", "31")
             elif error.get("unseen"):
                 self.line("something of it may still run; what it printed is kept", "31")

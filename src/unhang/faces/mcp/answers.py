@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from unhang.core import framing, values
 from unhang.errors import UnhangError
 from unhang.faces.mcp import texts
 
@@ -24,13 +25,16 @@ def job_answer(shown: dict[str, Any]) -> CallToolResult:
 def answer(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
     if isinstance(structured, BaseModel):
         structured = structured.model_dump(by_alias=True, mode="json")
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=_clean(structured), is_error=is_error
-    )
+    return CallToolResult(content=[_text(text)], structured_content=values.for_json(structured), is_error=is_error)
 
 
 def mistake(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    """A path or a word of the caller's may be in it, and so may a line of a project's file."""
+    return CallToolResult(content=[_text(framing.one_line(text, 2000))], is_error=True)
+
+
+def _text(text: str) -> TextContent:
+    return TextContent(type="text", text=values.visible_bytes(text))
 
 
 def readable(
@@ -48,14 +52,3 @@ def readable(
             return mistake(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
 
     return call
-
-
-def _clean(value: Any) -> Any:
-    """Half of a surrogate pair (an undecodable byte of a command line) is no JSON text."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_clean(k): _clean(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_clean(v) for v in value]
-    return value

@@ -1,4 +1,5 @@
-"""The HTTP way in: loopback unless told otherwise, a bearer token always, Host and Origin checked, bodies bounded.
+"""The HTTP way in: loopback unless told otherwise, a bearer token always, Host and Origin checked, bodies, connections
+and sessions bounded.
 
 A server that runs commands and listens on a port is an invitation to every web page the user opens (DNS rebinding, a
 form that posts to 127.0.0.1): so the token alone is not trusted, and neither are the checks without the token.
@@ -6,12 +7,14 @@ form that posts to 127.0.0.1): so the token alone is not trusted, and neither ar
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import secrets
 import socket
 import sys
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import anyio
 import uvicorn
@@ -21,7 +24,9 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from unhang.core import framing
 from unhang.errors import StateError, UsageError
+from unhang.faces.mcp import door
 from unhang.faces.mcp.gone import NoteDisconnects
 from unhang.faces.mcp.service import Service
 from unhang.store import files
@@ -30,6 +35,9 @@ from unhang.store import home as homes
 PATH = "/mcp"
 TOKEN_FILE = "mcp-token"
 LARGEST_BODY = 4 << 20
+# Of the handshake era; a client that was killed leaves its session behind until it has been idle for so long.
+MOST_SESSIONS = 500
+SESSION_IDLE = 30 * 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -49,19 +57,25 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(headers)
         if refusal is None:
+            door.admit(scope)
             await self._app(scope, receive, send)
         else:
             await refusal(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         if headers.get("host") not in self._hosts:
-            return PlainTextResponse("unknown host", 421)
+            return _refused("unknown host", 421)
         if "origin" in headers and headers["origin"] not in self._origins:
-            return PlainTextResponse("foreign origin", 403)
+            return _refused("foreign origin", 403)
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
-            return PlainTextResponse("a bearer token is needed", 401, {"WWW-Authenticate": 'Bearer realm="unhang"'})
+            return _refused("a bearer token is needed", 401, {"WWW-Authenticate": 'Bearer realm="unhang"'})
         return None
+
+
+def _refused(text: str, status: int, headers: dict[str, str] | None = None) -> PlainTextResponse:
+    """... and the connection is closed: the rest of the request is not read, and nothing is waited for."""
+    return PlainTextResponse(text, status, {"Connection": "close", **(headers or {})})
 
 
 def hosts_of(host: str, port: int) -> frozenset[str]:
@@ -78,7 +92,11 @@ def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
         allowed_origins=[f"http://{host}" for host in sorted(hosts)],
     )
     inner = server.streamable_http_app(
-        streamable_http_path=PATH, max_request_body_size=LARGEST_BODY, transport_security=security
+        streamable_http_path=PATH,
+        max_request_body_size=LARGEST_BODY,
+        max_sessions=MOST_SESSIONS,
+        session_idle_timeout=SESSION_IDLE,
+        transport_security=security,
     )
     return NoteDisconnects(inner)
 
@@ -140,11 +158,34 @@ def serve(server: MCPServer[Any], service: Service, address: str, token_file: st
     sock, host, port = listen(address)
     hosts = hosts_of(host, port)
     app = Guard(app_of(server, hosts), token, hosts)
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1)
+    entrance = door.Door()
+    config = uvicorn.Config(
+        app,
+        http=cast("type[asyncio.Protocol]", partial(door.Connection, entrance, door.PATIENCE)),
+        ws="none",
+        backlog=entrance.most_strangers,  # also how many are accepted in one go
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+    )
     shown = f"[{host}]" if ":" in host else host
     print(f"http://{shown}:{port}{PATH}", flush=True)
     print(f"unhang: the bearer token is in {path}", file=sys.stderr, flush=True)
-    runner = uvicorn.Server(config)
-    anyio.run(lambda: runner.serve(sockets=[sock]))
+    anyio.run(_serve, uvicorn.Server(config), sock)
     service.close()
     return 0
+
+
+async def _serve(runner: uvicorn.Server, sock: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(_say)
+    await runner.serve(sockets=[sock])
+
+
+def _say(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What goes wrong in the loop itself. The default writes a long report, for which it may need a descriptor: where
+    there is none left, that would end the server."""
+    try:
+        problem = context.get("exception") or context.get("message")
+        print(f"unhang: {framing.one_line(str(problem), 300)}", file=sys.stderr, flush=True)
+    except OSError:
+        pass

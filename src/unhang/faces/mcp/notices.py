@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mcp_types import LoggingLevel
 
 from unhang.core import events as ev
-from unhang.core import framing, values
+from unhang.core import framing, mask, values
 from unhang.core.durations import human
 from unhang.core.fold import View
 from unhang.errors import UnhangError
@@ -75,7 +75,7 @@ class Notices:
 
 def log_data(job_id: str, event: ev.Event) -> dict[str, Any]:
     """`idleMs`, `willAbortInMs` and `taskId` as delegating servers have always sent them."""
-    data = {"message": event.get("message", ""), "taskId": job_id, "phase": event.get("phase")}
+    data = {"message": mask.line(event.get("message", "")), "taskId": job_id, "phase": event.get("phase")}
     for name in ("idleMs", "wallClockMs", "willAbortInMs", "reason", "prompt"):
         if event.get(name) is not None:
             data[name] = event[name]
@@ -93,19 +93,19 @@ def progress_line(job: Job, view: View) -> str:
     elapsed = max(0.0, clock.wall() - started) if started is not None else 0.0
     said = [human(elapsed)]
     if view.needs_input is not None:
-        said.append(f"waits for input: {view.needs_input.get('prompt') or '(no prompt)'}")
+        prompt = view.needs_input.get("prompt")
+        said.append(f"waits for input: {framing.quoted(prompt, 60) if prompt else '(no prompt)'}")
     elif view.diagnosis is not None and view.phase in ("stuck", "warning", "quiet"):
-        said.append(str(view.diagnosis.get("reason", "")))
+        said.append(str(view.diagnosis.get("reason") or ""))
     elif view.heartbeat:
-        said.append(view.heartbeat)
+        said.append(f"says {framing.quoted(view.heartbeat, 60)}")
     left = time_left(job, view, elapsed)
     if left is not None:
         said.append(f"stopped in {human(left[0])} {left[1]}")
     line = framing.last_line(_recent(job), 80)
     if line:
-        said.insert(1, line)
-    text = " · ".join(framing.harmless(part).replace("\n", " ") for part in said if part)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        said.insert(1, framing.quoted(line, 80))
+    return framing.one_line(mask.line(" · ".join(part for part in said if part)), _LONGEST)
 
 
 def _recent(job: Job) -> bytes:

@@ -6,7 +6,6 @@ Updates cost something only while somebody listens: one task looks at the runnin
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from unhang.core import framing, values
 from unhang.errors import UnhangError
 from unhang.faces.mcp import shape
 from unhang.faces.mcp.service import Service
@@ -108,7 +108,7 @@ class Updates:
 def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
     async def job(job_id: str) -> str:
         found = _find(service, job_id)
-        return json.dumps(await service.in_thread(shape.result_of, found, service.settings), ensure_ascii=False)
+        return values.dump(await service.in_thread(shape.result_of, found, service.settings))
 
     async def stdout(job_id: str) -> str:
         return await service.in_thread(_find(service, job_id).tail, "stdout", _TAIL)
@@ -118,7 +118,7 @@ def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
 
     async def events(job_id: str) -> str:
         found = await service.in_thread(_find(service, job_id).events)
-        return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in found)
+        return "".join(values.dump(event) + "\n" for event in found)
 
     base = f"{SCHEME}{{job_id}}"
     server.resource(base, name="job", title="A job and its result", mime_type="application/json")(job)
@@ -133,8 +133,8 @@ def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
             Resource(
                 uri=f"{SCHEME}{row.id}",
                 name=row.id,
-                title=row.command[:80],
-                description=f"{row.status}: {row.command[:200]}",
+                title=framing.one_line(row.command, 80),
+                description=f"{row.status}: {framing.quoted(row.command, 200)}",
                 mime_type="application/json",
             )
             for row in rows[:_MOST]

@@ -88,7 +88,7 @@ class Service:
         labels: dict[str, str],
     ) -> Prepared:
         folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-        gate.check(self.settings, command, folder)
+        gate.check(self.settings, command, folder, env)
         return prepare(
             command,
             shell=isinstance(command, str),

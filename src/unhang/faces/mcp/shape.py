@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.core import events as ev
-from unhang.core import values
+from unhang.core import framing, values
 from unhang.core.durations import human
 from unhang.core.fold import View
 from unhang.core.result import Printed, Result, build
@@ -84,10 +84,15 @@ def message(result: Result, view: View) -> str:
         return str(result.outcome.get("message") or (result.error or {}).get("message") or result.status)
     took = human(result.duration or 0.0)
     if view.needs_input is not None:
-        return f"running for {took}; it waits for input: {view.needs_input.get('prompt') or '(no prompt)'}"
+        return f"running for {took}; it waits for input: {_prompt(view)}"
     if view.diagnosis is not None and view.phase in ("stuck", "warning"):
-        return f"running for {took}; {view.diagnosis.get('reason', 'no sign of life')}"
+        return f"running for {took}; {framing.quoted(view.diagnosis.get('reason') or 'no sign of life')}"
     return f"running for {took}"
+
+
+def _prompt(view: View) -> str:
+    prompt = str((view.needs_input or {}).get("prompt") or "")
+    return framing.quoted(prompt, 80) if prompt else "(no prompt)"
 
 
 def _recovery(result: Result, view: View) -> dict[str, Any]:

@@ -20,10 +20,11 @@ from mcp.server.mcpserver.server import require_client_extension
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, RequestParams
 
+from unhang.core import framing
 from unhang.core.fold import View
 from unhang.core.spec import PIPE
 from unhang.errors import UnhangError
-from unhang.faces.mcp import shape
+from unhang.faces.mcp import shape, texts
 from unhang.faces.mcp.answers import job_answer, mistake
 from unhang.faces.mcp.attending import Attended
 from unhang.faces.mcp.service import Service
@@ -113,7 +114,7 @@ class Tasks(Extension):
         if view.status == "cancelled":
             return _envelope(job, view, "cancelled")
         if (outcome.get("error") or {}).get("code") == "ELOST":
-            error = {"code": INTERNAL_ERROR, "message": str(outcome.get("message", "lost"))}
+            error = {"code": INTERNAL_ERROR, "message": texts.sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
         result = job_answer(shape.result_of(job, self._service.settings))
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -128,7 +129,8 @@ class Tasks(Extension):
         if (job.id, key) in self._answered:
             return {}
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        message = str(waits.get("prompt") or "it waits for input")
+        prompt = waits.get("prompt")
+        message = f"the job asks: {framing.quoted(prompt, 200)}" if prompt else "the job waits for input"
         params = {"mode": "form", "message": message, "requestedSchema": schema}
         return {key: {"method": "elicitation/create", "params": params}}
 
@@ -183,7 +185,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
     return {
         "taskId": job.id,
         "status": status,
-        "statusMessage": str(last.get("message", ""))[:300],
+        "statusMessage": texts.sentence(str(last.get("message", ""))),
         "createdAt": created,
         "lastUpdatedAt": str(last.get("ts") or created),
         "ttlMs": _TTL_MS,

@@ -8,6 +8,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
+from unhang.core import framing
 from unhang.errors import UsageError
 from unhang.faces.mcp import shape, texts
 from unhang.faces.mcp.answers import answer, job_answer, readable
@@ -104,8 +105,10 @@ def register(server: MCPServer[Any], service: Service) -> None:
     async def diagnose(job_id: JobId) -> Annotated[CallToolResult, Diagnosed]:
         job = service.job(job_id)
         found = (await service.in_thread(diagnose_job, job.id)).to_json()
-        lines = [f"{found['state']} ({found['cause']}): {found['reason']}"]
-        lines += [f"- {line['pid']} {line['cmd'][:100]}: {line['waits']}" for line in found["processes"][:8]]
+        lines = [f"{found['state']} ({found['cause']}): {texts.quoted(found['reason'])}"]
+        for line in found["processes"][:8]:
+            command = framing.quoted(line["cmd"] or line["comm"], 100)
+            lines.append(f"- {line['pid']} {command}: {framing.quoted(line['waits'], 150)}")
         return answer({"jobId": job.id} | found, "\n".join(lines))
 
     server.add_tool(wait, title="Wait for jobs", description=WAIT, annotations=READS)

@@ -74,10 +74,11 @@ def register(server: MCPServer[Any], service: Service) -> None:
     ) -> Annotated[CallToolResult, Output]:
         job = service.job(job_id)
         structured = await service.in_thread(_output, job, stream, offset, limit, tail)
-        text = framing.harmless(structured["text"])
+        printed = framing.harmless(structured["text"])
+        text = texts.fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
         if structured["nextOffset"] < structured["totalBytes"]:
-            text += f"\n[read on: offset={structured['nextOffset']} of {structured['totalBytes']}]"
-        return answer(structured, text or "(nothing there)")
+            text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
+        return answer(structured, text)
 
     @readable
     async def list_jobs(
@@ -89,7 +90,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
         jobs = [
             {
                 "jobId": row.id,
-                "command": framing.harmless(row.command)[:300],
+                "command": framing.one_line(row.command, 300),
                 "cwd": row.cwd,
                 "status": row.status,
                 "phase": row.phase,
@@ -100,7 +101,10 @@ def register(server: MCPServer[Any], service: Service) -> None:
             }
             for row in rows[:limit]
         ]
-        lines = [f"{job['jobId']} {job['status']}/{job['phase']} {str(job['command'])[:100]}" for job in jobs]
+        lines = [
+            f"{row.id} {row.status}/{framing.one_line(row.phase, 40)} {framing.quoted(row.command, 100)}"
+            for row in rows[:limit]
+        ]
         left = max(0, len(rows) - limit)
         if left:
             lines.append(f"… and {left} more")

@@ -11,6 +11,7 @@ import os
 import time
 
 from unhang.core.fullsample import FullSample, Pipe, Process, Socket, Thread
+from unhang.procs.cmdline import shown
 from unhang.procs.sampler.cheap import is_dead, moved
 from unhang.procs.sampler.files import MOST_FDS, fds_of, link, outside_holders, pipes_of, terminal_of
 from unhang.procs.sampler.locks import locks_of
@@ -122,7 +123,7 @@ class _Look:
             tpgid=int(fields[5]),
             start=int(fields[19]),
             comm=comm,
-            cmd=_command(pid),
+            cmd=shown(pid, 1024),
             state=fields[0].decode(),
             uid=uid,
             cpu=int(fields[11]) + int(fields[12]),
@@ -152,12 +153,6 @@ def _alarm(caught: int) -> bool:
     """It has a handler for SIGALRM that is meant. Whoever catches SIGTTIN or SIGVTALRM too catches everything, to
     put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit): that says nothing."""
     return bool(caught & _SIGALRM) and not caught & (_SIGTTIN | _SIGVTALRM)
-
-
-def _command(pid: int) -> str:
-    raw = read(f"/proc/{pid}/cmdline", 1024)
-    words = raw.rstrip(b"\0").split(b"\0")
-    return b" ".join(words).decode("utf-8", "replace")
 
 
 def _field(status: bytes, name: bytes, base: int) -> int:

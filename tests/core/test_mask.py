@@ -1,0 +1,164 @@
+"""No secret that is named as one is shown, and what is none stays readable."""
+
+from __future__ import annotations
+
+import time
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from unhang.core import mask
+
+# with SECRET (or PASSW0RD) in them, and as they are shown
+MASKED = {
+    "tool --token=SECRET": "tool --token=***",
+    "tool --token SECRET next": "tool --token *** next",
+    "tool -token SECRET": "tool -token ***",
+    "tool --auth-token 'SECRET with blank' next": "tool --auth-token *** next",
+    'tool --password="SECRET x" next': "tool --password=*** next",
+    "tool --apiKey=SECRET": "tool --apiKey=***",
+    "tool --api-key SECRET --verbose": "tool --api-key *** --verbose",
+    "tool --client_secret=SECRET": "tool --client_secret=***",
+    "mysql -u root -pSECRET db": "mysql -u root -p*** db",
+    "/usr/bin/mysqldump -pSECRET db": "/usr/bin/mysqldump -p*** db",
+    "docker exec db mysql -pSECRET": "docker exec db mysql -p***",
+    "sshpass -p SECRET ssh h": "sshpass -p *** ssh h",
+    "redis-cli -a SECRET ping": "redis-cli -a *** ping",
+    "docker login -u me -p SECRET registry": "docker login -u me -p *** registry",
+    "curl -u me:SECRET https://h/": "curl -u me:*** https://h/",
+    "http -a me:SECRET h": "http -a me:*** h",
+    "openssl rsa -passin pass:SECRET -in k": "openssl rsa -passin pass:*** -in k",
+    "aws configure set aws_secret_access_key SECRET": "aws configure set aws_secret_access_key ***",
+    "npm config set //registry/:_authToken SECRET": "npm config set //registry/:_authToken ***",
+    "psql postgres://u:PASSW0RD@h/db": "psql postgres://u:***@h/db",
+    "psql postgres://u:PASS@W0RD/x@h/db": "psql postgres://u:***@h/db",
+    "git clone https://x-access-token:SECRET@github.com/a/b": "git clone https://x-access-token:***@github.com/a/b",
+    "git clone https://SECRETSECRETSECRETSECRET@h/a": "git clone https://***@h/a",
+    "redis://:PASSW0RD@h:6379/0": "redis://:***@h:6379/0",
+    "amqp://u:PASSW0": "amqp://u:***",
+    "curl -H 'Authorization: Bearer SECRET' u": "curl -H 'Authorization: Bearer ***' u",
+    "curl -H Authorization: Bearer SECRET u": "curl -H Authorization: Bearer *** u",
+    'curl -H "authorization:SECRET" u': 'curl -H "authorization:***" u',
+    "wget --header='Proxy-Authorization: Basic SECRET'": "wget --header='Proxy-Authorization: Basic ***'",
+    "curl -H 'X-Api-Key: SECRET'": "curl -H 'X-Api-Key: ***'",
+    "curl -H 'PRIVATE-TOKEN: SECRET'": "curl -H 'PRIVATE-TOKEN: ***'",
+    "curl -b 'Cookie: SECRET'": "curl -b 'Cookie: ***'",
+    "curl 'https://h/?access_token=SECRET&x=1'": "curl 'https://h/?access_token=***&x=1'",
+    "curl -d 'user=me&password=SECRET'": "curl -d 'user=me&password=***'",
+    """curl -d '{"token": "SECRET", "n": 1}'""": """curl -d '{"token": "***", "n": 1}'""",
+    r"""curl -d "{\"password\":\"SECRET\"}" u""": r"""curl -d "{\"password\":\"***\"}" u""",
+    "psql 'host=h password=SECRET dbname=d'": "psql 'host=h password=*** dbname=d'",
+    "API_KEY=SECRET make": "API_KEY=*** make",
+    "env PGPASSWORD=SECRET psql": "env PGPASSWORD=*** psql",
+    "docker run -e DB_PASSWORD=SECRET img": "docker run -e DB_PASSWORD=*** img",
+    "export GITHUB_TOKEN='SECRET x'; make": "export GITHUB_TOKEN=***; make",
+    "kubectl create secret generic x --from-literal=password=SECRET": (
+        "kubectl create secret generic x --from-literal=password=***"
+    ),
+    "sh -c 'mysql -pSECRET db; echo done'": "sh -c 'mysql -p*** db; echo done'",
+    """bash -c "curl -H 'X-Auth-Token: SECRET' u" """: """bash -c "curl -H 'X-Auth-Token: ***' u" """,
+    "echo ghp_SECRET0123456789abcdef": "echo ***",
+    "x sk-proj-SECRET0123456789abcd": "x ***",
+    "x eyJSECRET012.eyJSECRET012.SECRET": "x ***",
+}
+# what is no secret, or is not shown anyway
+SHOWN = (
+    *("tool --token-limit 5", "tool --max-tokens 100", "tool --tokenizer=x", "tool --password-file f", "tool --token"),
+    *("tool --password-stdin < f", "tool --token=", "tool --token=true", "tool --secret -v", "sort --key=2 -k 3 f"),
+    *("git commit -m 'password: fix'", "git commit -m 'the token is gone'", "grep -r password src", "man passwd"),
+    *("curl http://localhost:8080/a@b", "curl http://h:8080", "curl https://h/a:b", "git clone ssh://git@h/x"),
+    *("curl http://[::1]:8080/x@y", "scp a@b:c d", "npm install @scope/pkg", "mysql -p db", "mysql -u root -P 3306"),
+    *("docker run -p 8080:80 img", "curl --user me u", "MAX_TOKENS=100 make", "KEYBOARD=us make", "make KEY=1"),
+    *("SSH_AUTH_SOCK=/tmp/a make", "AWS_ACCESS_KEY_ID=x make", "TOKEN=$X make", 'TOKEN="$X" make', "a --token $TOKEN"),
+    *("TOKEN=$(cat f) make", "ssh-keygen -p -f key", "monkey=1 make", "compass compile", "x: y", "a=b", "", " ", "'"),
+)
+
+
+@pytest.mark.parametrize(("line", "shown"), MASKED.items())
+def test_a_secret_is_masked(line: str, shown: str) -> None:
+    assert mask.line(line) == shown
+    assert mask.line(shown) == shown, "masking twice changes nothing"
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_what_is_no_secret_is_shown(line: str) -> None:
+    assert mask.line(line) == line
+    assert mask.words(line.split()) == line.split()
+
+
+def test_words_are_masked_each_by_itself() -> None:
+    argv = ["curl", "-H", "Authorization: Bearer a b", "--password", "a 'b", "--data", "token=a b&c", "--key", "x y"]
+    assert mask.words(argv) == [
+        *("curl", "-H", "Authorization: Bearer *** b", "--password", "***", "--data", "token=***", "--key", "x y")
+    ]
+    assert mask.words(["sh", "-c", "PASSWORD=x y"]) == ["sh", "-c", "PASSWORD=*** y"]
+    assert mask.words(["make", "-j8"]) == ["make", "-j8"]
+
+
+def test_the_values_of_secret_variables_are_masked_wherever_they_stand() -> None:
+    environ = {
+        "GITHUB_TOKEN": "hunter2hunter2",
+        "X_API_KEY_2": "anotherone",
+        "DB_PASSWORD": "short",
+        "API_KEY_FILE": "not-a-secret",
+        "SSH_PRIVATE_KEY": "/home/me/.ssh/id",
+        "MONKEY": "banana-banana",
+        "PATH": "/usr/bin:/bin",
+    }
+    secrets = mask.secrets_of(environ)
+    assert secrets == ["hunter2hunter2", "anotherone"]
+    assert (
+        mask.line("deploy xhunter2hunter2x --at anotherone banana-banana", secrets)
+        == "deploy x***x --at *** banana-banana"
+    )
+    assert mask.words(["deploy", "hunter2hunter2"], secrets) == ["deploy", "***"]
+
+
+_PIECES = st.lists(
+    st.sampled_from(
+        [
+            " ",
+            "--token",
+            "=",
+            "'",
+            '"',
+            "://",
+            "u:",
+            "@",
+            "password",
+            "Authorization:",
+            "Bearer ",
+            "mysql ",
+            "-p",
+            "x",
+            "\\",
+        ]
+    )
+    | st.text(max_size=4),
+    max_size=16,
+).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(_PIECES)
+def test_masking_twice_changes_nothing_and_no_text_is_too_odd(text: str) -> None:
+    once = mask.line(text)
+    assert mask.line(once) == once
+    assert isinstance(mask.words(text.split(" ")), list)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_PIECES, st.sampled_from(["--token=", "--password ", "API_KEY=", "curl -H 'X-Api-Key: ", "x://u:"]), _PIECES)
+def test_a_secret_is_masked_whatever_stands_around_it(before: str, named: str, after: str) -> None:
+    before = before.replace("'", "").replace('"', "").replace("\\", "").replace("$", "")
+    end = "@h" if "://" in named else "'" if "'" in named else ""
+    text = f"{before} ; {named}hunter2hunter2{end} ; {after}"
+    assert "hunter2hunter2" not in mask.line(text)
+
+
+@pytest.mark.parametrize("text", ["a-" * 30_000 + ":", "a://b:" * 10_000, "token=" * 10_000, "'\"" * 30_000 + "key"])
+def test_a_long_text_takes_no_long_time(text: str) -> None:
+    began = time.process_time()
+    mask.line(text + "password")
+    assert time.process_time() - began < 10
