@@ -67,13 +67,11 @@ def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_jso
     if launched.owner.failure:
         raise UnhangError(launched.owner.failure)
     if as_json:
-        import json
-
+        from unhang.core.values import dump
         from unhang.jobs.gather import result_of
 
         result = result_of(launched.place)
-        json.dump(result.to_json(), sys.stdout, ensure_ascii=False)
-        sys.stdout.write("\n")
+        sys.stdout.write(dump(result.to_json()) + "\n")
         sys.stdout.flush()
     if last is None:  # keeper and guard are both gone: whoever looks next does their work, and that is us
         from unhang.jobs.handle import Job
