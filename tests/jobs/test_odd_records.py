@@ -23,8 +23,14 @@ from hypothesis import HealthCheck, given, settings
 
 from tests import odd
 from tests.engine.harness import Engine
+from unhang.core import values
 from unhang.faces.cli.main import run
+from unhang.faces.mcp import shape, texts
+from unhang.faces.mcp.model import JobResult, Listed
+from unhang.faces.mcp.notices import progress_line
+from unhang.faces.mcp.settings import Settings
 from unhang.jobs import listing, truth
+from unhang.jobs.handle import Job
 from unhang.store.index import Index, Row
 from unhang.store.layout import JobDir
 
@@ -125,9 +131,28 @@ def _everything_goes_on(home: Path) -> None:
         if "-a" in words or "-aq" in words:
             assert said.out.count(GOOD.encode()) == 1, (words, said.out, said.err)
             assert said.out.count(ODD.encode()) <= 1 or "--json" in words
+    _a_model_is_answered(home)
     for words in _READING:
         _check(words, Said(*words))
     assert (home / "jobs" / GOOD).is_dir()
+
+
+def _a_model_is_answered(home: Path) -> None:
+    """As the MCP tools answer: an object of their schema, and a text."""
+    job = Job(JobDir(str(home), ODD))
+    shown = shape.result_of(job, Settings())
+    JobResult.model_validate(values.for_json(shown))
+    for line in texts.of_result(shown).split("\n"):
+        assert line.isprintable()
+    for event in job.events():
+        assert texts.of_event(event).isprintable()
+    for row in listing.list_jobs(str(home)):
+        Listed.model_validate(
+            {"jobId": row.id, "createdAt": row.created, "endedAt": row.ended, "exitCode": row.exit_code}
+            | {"command": values.for_json(row.command), "cwd": values.for_json(row.cwd)}
+            | {"status": row.status, "phase": row.phase}
+        )
+    assert isinstance(progress_line(job, job.view()), str)
 
 
 @pytest.mark.parametrize("name", ["job.json", "events.ndjson", "status.json"])

@@ -69,11 +69,11 @@ def test_a_slow_disk_keeps_the_keeper_from_nothing(disk: Disk, place: JobDir) ->
     kept = Durability(place)
     disk.leave.clear()
     kept.wrote_output(1.0)
-    kept.later(["out"], 4.0)
+    kept.later([lambda: files.sync_path("out")], 4.0)
     assert disk.reached.acquire(timeout=30)
     assert kept.due() is None
     kept.wrote_output(5.0)
-    kept.later(["out"], 8.0)  # the first sync has not come back: one at a time
+    kept.later([lambda: files.sync_path("out")], 8.0)  # the first sync has not come back: one at a time
     assert kept.due() == 8.0 + LATER
     disk.leave.set()
     for _ in range(5):
@@ -88,7 +88,7 @@ def test_without_a_thread_the_sync_is_done_at_once(disk: Disk, place: JobDir, mo
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     kept = Durability(place)
     kept.wrote_output(1.0)
-    kept.later(["out"], 4.0)
+    kept.later([lambda: files.sync_path("out")], 4.0)
     assert "out" in disk.synced
 
 

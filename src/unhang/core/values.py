@@ -159,15 +159,22 @@ def _shallow(value: Any, levels: int) -> Any:
 
 
 def dump(value: Any, *, compact: bool = False) -> str:
-    """One line of JSON that every reader takes: bytes that were no UTF-8 (lone surrogates) are shown as \\xNN, numbers
-    that are not finite are null, and what is nested too deeply is left out. The exact bytes are in job.json."""
+    """One line of JSON that every reader and every terminal takes: bytes that were no UTF-8 (lone surrogates) are shown
+    as \\xNN, numbers that are not finite are null, and what is nested too deeply is left out. The exact bytes are in
+    job.json."""
     separators = (",", ":") if compact else None
     try:
         line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
         line.encode()
     except (ValueError, RecursionError):  # rare, and found at no cost for all others
         line = json.dumps(for_json(value), ensure_ascii=False, separators=separators)
-    return line
+    # JSON escapes the control characters below a blank; others move a cursor, or end a line for some readers
+    return line if line.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in line)
+
+
+def _escaped(c: str) -> str:
+    """As JSON has it, in two halves beyond the first 65,536 characters."""
+    return json.dumps(c)[1:-1]
 
 
 def for_json(value: Any, levels: int = DEEPEST) -> Any:

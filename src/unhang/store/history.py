@@ -148,15 +148,15 @@ class History:
 
     def forget(self, before: float) -> int:
         """Every run that was started before that time, and each command that was not run since; the number of runs."""
-        if not os.path.exists(self.path):
-            return 0
+        with self._reading() as db:
+            if db is None or not _has_old(db, before):
+                return 0  # nothing to write, and nobody to wait for
         with self._writing() as db:
             gone = db.execute("DELETE FROM history_runs WHERE started_at < ?", (before,)).rowcount
             db.execute("DELETE FROM history_commands WHERE last_at < ?", (before,))
-        if gone:
-            with self._reading() as db_:
-                if db_ is not None:
-                    db_.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was overwritten is not in the log either
+        with self._reading() as db:
+            if db is not None:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was overwritten is not in the log either
         return gone
 
     # -- reading
@@ -297,6 +297,13 @@ def _prepare(db: sqlite3.Connection) -> None:
         _mask_commands(db)
     # a run lost in a power cut is no loss; waiting for the disk at the end of every job would be
     db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _has_old(db: sqlite3.Connection, before: float) -> bool:
+    """Runs that are to be forgotten, or of before secrets were masked."""
+    masked = db.execute("SELECT 1 FROM history_meta WHERE name = 'masked'").fetchone()
+    old = db.execute("SELECT 1 FROM history_runs WHERE started_at < ? LIMIT 1", (before,)).fetchone()
+    return masked is None or old is not None
 
 
 def _mask_commands(db: sqlite3.Connection) -> None:

@@ -77,13 +77,11 @@ def _finish(launched: Launched, last: ev.Event | None, say: talk.Talk, *, as_jso
         truth.settle(launched.place, birth=0)
         last = Job(launched.place).view().outcome
     if as_json:
-        import json
-
+        from unhang.core.values import dump
         from unhang.jobs.gather import result_of
 
         result = result_of(launched.place)
-        json.dump(result.to_json(), sys.stdout, ensure_ascii=False)
-        sys.stdout.write("\n")
+        sys.stdout.write(dump(result.to_json()) + "\n")
         sys.stdout.flush()
     if last is None:
         raise UnhangError("the job was not started, or its record is gone")
