@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,14 @@ def test_a_follower_elsewhere_sees_the_end(jobs: Jobs, roll: RollCall) -> None:
     Job(job.place).cancel(force=True)
     events = [json.loads(line) for line in jobs.finish(follower).out.splitlines()]
     assert events[-1]["type"] == "job/exited"
+
+
+def test_the_stream_of_a_session_elsewhere_is_kept_while_this_boot_lasts(jobs: Jobs) -> None:
+    """Its pid means nothing here; a session that no process has any more is let go as ever."""
+    hook = '{"session_id":"%s","hook_event_name":"Stop","cwd":"/"}'
+    for name, command in (("there", in_pid_namespace(jobs.command("hook"))), ("here", jobs.command("hook"))):
+        hooked = jobs.popen_program(*command, stdin=subprocess.PIPE, env=jobs.env | {"UNHANG_WATCH": "off"})
+        out, err = hooked.communicate((hook % name).encode(), timeout=60)
+        assert (hooked.returncode, out, err) == (0, b"", b"")
+    jobs.said("gc", "--age", "0s")
+    assert sorted(entry.name for entry in (jobs.home / "sessions").iterdir()) == ["there"]
