@@ -181,6 +181,14 @@ def test_what_makes_no_sense_is_an_error_with_its_place(text: str, expected: str
     assert expected in message(text)
 
 
+@pytest.mark.parametrize("env", [{"A": "x\ud800y"}, {"A": "\udcff"}, {"A\udfff": "x"}])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_half_a_character_in_a_variable_is_an_error_of_the_file(env: dict[str, str], trusted: bool) -> None:
+    said = message(category(env=env), trusted=trusted)
+    assert "surrogate" in said
+    assert said.isprintable()
+
+
 def test_a_projects_own_file_may_not_choose_what_code_runs() -> None:
     for name, value in (
         ("LD_PRELOAD", "x"),

@@ -143,6 +143,8 @@ def _env(body: Any, path: Path, trusted: bool) -> dict[str, str]:
             raise FieldError(f"{name} must be a text", where)
         if not name or "=" in name or "\0" in name:
             raise FieldError(f"{name!r} is no name of a variable", where)
+        if any("\ud800" <= char <= "\udfff" for char in name + value):  # JSON can write them, a process cannot get them
+            raise FieldError(f"{name[:_SHOWN]} has half a character (a surrogate) in its name or value", where)
         problem = None if trusted else harmless.objection(name, value)
         if problem is not None:
             given = f"{name[:_SHOWN]}={value[:_SHOWN]}"
