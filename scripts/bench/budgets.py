@@ -10,6 +10,7 @@ from bench.measure import Row
 ALL: list[Callable[[str], list[Row]]] = [
     engine.cold_start,
     engine.warm_run,
+    engine.durability,
     engine.throughput,
     engine.memory,
     engine.deadline,

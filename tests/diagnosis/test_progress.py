@@ -80,3 +80,11 @@ def test_any_two_looks_give_the_same_answer_in_any_order(
         return sample.replace(processes=dict(items))
 
     assert progressed(before, after) == progressed(shuffled(before), shuffled(after))
+
+
+def test_an_odd_name_takes_nothing_of_the_sentence_along() -> None:
+    odd, seen = "a\x1b]0;\u202e", "a\ufffd]0;\ufffd"
+    busy = progressed(cheap(0, p2=counters(odd)), cheap(10, p2=counters(odd, cpu=900)))
+    assert busy.reason.startswith(f"{seen} uses ")
+    born = progressed(cheap(0, p2=counters()), cheap(10, p2=counters(), p3=counters(odd, io=900)))
+    assert born.reason == f"started {seen}"

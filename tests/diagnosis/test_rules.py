@@ -15,6 +15,7 @@ from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.suggest import retryable, suggestions
 from unhang.core.diagnosis.verdict import CAUSES, STATES, Diagnosis
 from unhang.core.fullsample import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
+from unhang.faces.cli.diagnose import render
 
 TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
 
@@ -40,6 +41,23 @@ def test_a_password_at_a_process_that_hides() -> None:
     assert (found.state, found.cause) == ("hung", "input")
     assert found.reason == 'waits for a password on its terminal: "Password:"'
     assert found.evidence["hidden"] == [2]
+
+
+@pytest.mark.parametrize("odd", ["a\x1b", "a\x1b]0;", "a\x1b[", "a\x9b", "a\u202e", "a\nb", "a\x07", "a\udc80"])
+def test_a_name_that_would_act_on_a_terminal_takes_nothing_of_the_sentence_along(odd: str) -> None:
+    seen = odd.translate({ord(char): 0xFFFD for char in "\x1b\x9b\u202e\n\x07\udc80"})
+    pipes = {"pipe:[1]": Pipe(readers=((2, 0),), outside=((99, odd),))}
+    found = twice(
+        at(2, "read", 0, "pipe:[1]", comm=odd), pipes=pipes, notes=(f"looked at 1 of 2 threads of {odd} [2]",)
+    )
+    assert f"{seen} [99]" in found.reason
+    assert found.evidence["notes"] == [f"looked at 1 of 2 threads of {seen} [2]"]
+    assert f"{seen} [99]" in found.processes[0].waits
+    shown = render(found)
+    assert all(line.isprintable() for line in shown)
+    assert f"{seen} [99]" in shown[0]
+    mutexes = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2), comm=odd))
+    assert mutexes.reason == f"two threads wait for each other's lock: {seen} [2], threads 2, 3"
 
 
 def test_a_prompt_beside_a_working_process_is_no_hang() -> None:

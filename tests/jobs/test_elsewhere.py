@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of
+from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, wait_until
 from tests.jobs.namespaces import in_another_boot, in_pid_namespace, need_namespaces, without_proc
 from unhang.jobs.handle import Job
 from unhang.store.layout import JobDir
@@ -47,6 +48,7 @@ def test_a_look_from_elsewhere_shows_the_job_there_and_changes_nothing(way: str,
     job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
     leader = roll.wait_for("leader")
     keeper, guard = keeper_of(job.place)
+    wait_until(lambda: len(job.events()) == 2, "it has started and said so")
     before = _files(job.place)
     for words in (("ps", "--all", "--json"), ("gc", "--age", "0s", "--json"), ("doctor", "--json"), ("history",)):
         done = jobs.finish(jobs.popen_program(*_from(way, jobs, *words)))
@@ -130,3 +132,28 @@ def test_a_follower_elsewhere_sees_the_end(jobs: Jobs, roll: RollCall) -> None:
     Job(job.place).cancel(force=True)
     events = [json.loads(line) for line in jobs.finish(follower).out.splitlines()]
     assert events[-1]["type"] == "job/exited"
+
+
+def test_the_stream_of_a_session_elsewhere_is_kept_while_this_boot_lasts(jobs: Jobs) -> None:
+    """Its pid means nothing here; a session that no process has any more is let go as ever."""
+    hook = '{"session_id":"%s","hook_event_name":"Stop","cwd":"/"}'
+    for name, command in (("there", in_pid_namespace(jobs.command("hook"))), ("here", jobs.command("hook"))):
+        hooked = jobs.popen_program(*command, stdin=subprocess.PIPE, env=jobs.env | {"UNHANG_WATCH": "off"})
+        out, err = hooked.communicate((hook % name).encode(), timeout=60)
+        assert (hooked.returncode, out, err) == (0, b"", b"")
+    jobs.said("gc", "--age", "0s")
+    assert sorted(entry.name for entry in (jobs.home / "sessions").iterdir()) == ["there"]
+
+
+def test_in_a_pid_namespace_with_the_hosts_proc_a_job_is_ended_at_its_limit_and_no_stranger_is_taken_for_it(
+    jobs: Jobs, roll: RollCall
+) -> None:
+    """Every number in that /proc names another process than the keeper means."""
+    inside = jobs.command("run", "--hard", "2", "--grace", "0.3", "--", *actor("env_cleared", roll.path))
+    done = jobs.finish(jobs.popen_program(*in_pid_namespace(inside, own_proc=False)))
+    assert done.code == 124, done.err
+    assert roll.wait_empty()
+    events = check_log(jobs.job())
+    assert events[-1]["phase"] == "timed_out"
+    assert next(event for event in events if event["type"] == "signal")["unseen"]
+    assert json.loads((Path(jobs.job().path) / "job.json").read_text())["keeper"]["start"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -185,3 +186,18 @@ def test_the_room_for_the_end_is_there_before_anything_is_started(tmp_path: Path
 
     with pytest.raises(OSError, match="No space left"):
         EventLog(str(tmp_path / "log"), lambda: "now", allocate=refuse)
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+def test_doctor_says_that_the_disk_cannot_be_written_to(jobs: Jobs, disk: Disk, how: str) -> None:
+    place = disk("size=256k")
+    assert jobs.call("doctor").code == 0
+    if how == "full":
+        _fill(place)
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+    done = jobs.call("doctor", "--json")
+    state = next(check for check in json.loads(done.out)["checks"] if check["check"] == "state")
+    assert done.code == 125
+    assert state["ok"] is False
+    assert os.strerror(errno.ENOSPC if how == "full" else errno.EROFS) in state["message"]

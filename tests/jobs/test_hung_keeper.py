@@ -153,28 +153,69 @@ def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) 
 _STOPPED_SERVER = """
 import os, signal
 from pathlib import Path
-from unhang.jobs import owner
-from unhang.jobs.launching import ServedLauncher, Streams
-from unhang.jobs.request import prepare
-owner.START_PATIENCE = 1.0
-home, launcher = os.environ["UNHANG_HOME"], ServedLauncher()
-def launched():
-    return launcher.launch(home, prepare(["true"], foreground=False, stdin="null"), Streams())
-launched().owner.listen_to_the_end()
+import unhang
+unhang.run(["true"])
 [server] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 os.kill(int(server), signal.SIGSTOP)
-late = launched()
-late.owner.wait_until_started()
-os.kill(int(server), signal.SIGCONT)
-launched().owner.listen_to_the_end()  # made after the late one
-print(late.place.id)
+print(unhang.run(["echo", "x"], hard=20).stdout, end="")
 """
 
 
-def test_the_library_does_not_wait_for_a_stopped_fork_server_and_what_comes_late_is_not_run(jobs: Jobs) -> None:
+def test_a_stopped_fork_server_is_replaced(jobs: Jobs) -> None:
     done = jobs.finish(jobs.popen_program(sys.executable, "-c", _STOPPED_SERVER), BOUND)
-    assert done.code == 0, done.err
-    assert [event["phase"] for event in check_log(JobDir(str(jobs.home), done.out.decode().strip()))] == ["lost"]
+    assert (done.code, done.out) == (0, b"x\n"), done.err
+
+
+def test_a_job_that_speaks_while_its_keeper_is_stopped_is_not_ended_for_silence_and_loses_no_word(jobs: Jobs) -> None:
+    line = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i; sleep 0.2; done"
+    job = jobs.begin("--idle", "2", "--hard", "60", "--liveness", "output", "--shell", line)
+    keeper, guard = keeper_of(job.place)
+    wait_until(job.printed, "it speaks")
+    _stopped(keeper)
+    assert not guard.wait_gone(7)  # idle limit, the guard's patience and more: nothing is done
+    keeper.send(signal.SIGCONT)
+    assert job.wait(BOUND).status == "success"
+    assert job.result().stdout.split() == [str(number) for number in range(1, 41)]
+
+
+def test_a_job_that_ended_in_time_while_its_keeper_was_stopped_keeps_its_own_end_and_its_words(jobs: Jobs) -> None:
+    job = jobs.begin("--hard", "3", "--shell", "sleep 1; echo important; exit 3")
+    keeper, guard = keeper_of(job.place)
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    result = job.result()
+    assert (result.status, result.exit_code, result.stdout) == ("error", 3, "important\n")
+    events = check_log(job.place)
+    assert (events[-1]["phase"], events[-1]["endedBy"]) == ("failed", "guard")
+    assert not [event for event in events if event["type"] in ("signal", "watchdog")]
+
+
+def test_what_a_job_printed_last_is_kept_when_its_guard_ends_it(jobs: Jobs) -> None:
+    job = jobs.begin("--hard", "3", "--shell", "sleep 1; echo last words; exec sleep 1000")
+    keeper, guard = keeper_of(job.place)
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    assert (job.result().status, job.result().stdout) == ("timeout", "last words\n")
+
+
+def test_a_stopped_guard_does_not_hold_up_run_and_is_woken_by_a_look(jobs: Jobs, roll: RollCall) -> None:
+    front = jobs.popen("run", "--hard", "3", "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    _stopped(jobs.guard())
+    assert jobs.finish(front, BOUND).code == 124
+    assert roll.wait_empty()
+
+
+def test_a_look_wakes_a_stopped_guard_which_then_ends_the_job_of_a_stopped_keeper(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin("--hard", "2", "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = keeper_of(job.place)
+    _stopped(guard)
+    _stopped(keeper)
+    jobs.said("ps")
+    assert guard.wait_gone(BOUND)
+    assert roll.wait_empty()
+    assert check_log(job.place)[-1]["timeoutReason"] == "exec_timeout"
 
 
 def test_a_keeper_that_is_born_after_its_job_was_given_up_does_not_run_it(jobs: Jobs) -> None:

@@ -205,7 +205,10 @@ def test_a_record_of_before_a_restart_of_the_machine_is_lost_and_nobody_with_its
     record["keeper"]["boot"] = "00000000-0000-0000-0000-000000000000"
     Path(old.job).write_text(json.dumps(record | {"id": old.id}))
     Path(old.events).write_bytes(Path(job.place.events).read_bytes())
-    assert jobs.handle(old.id).status()["phase"] == "lost"
+    status = jobs.handle(old.id).status()
+    assert (status["phase"], status["durationMs"]) == ("lost", None)
+    took = next(line for line in jobs.call("status", old.id).out.decode().splitlines() if line.startswith("took"))
+    assert took.split() == ["took", "unknown"]
     assert check_log(old)[-1]["message"].startswith("lost: the machine went down")
     assert leader.is_alive()
     assert job.status()["status"] == "running"

@@ -14,7 +14,7 @@ from tests.engine.harness import Engine, actor, wait_until
 from tests.mcp.harness import Caller, Servers
 from tests.mcp.raw import INITIALIZE, INITIALIZED, Raw, call
 from unhang.jobs import listing
-from unhang.procs import stat
+from unhang.procs import linux, stat
 from unhang.testing.liveness import Process, RollCall
 
 # The client: starts the server with a pipe whose writing end a wrapper holds too, calls `run`, and waits to be killed.
@@ -77,6 +77,27 @@ def test_sigkill_of_the_server_ends_its_foreground_job(servers: Servers, roll: R
         assert again.data["jobs"][0]["stdout"] == "ready\n"  # what it had done so far is kept
 
     servers.run("auto", another)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["stopped", "killed"])
+def test_a_lease_that_is_stopped_or_killed_is_replaced_before_the_server_dies(
+    servers: Servers, roll: RollCall, number: int
+) -> None:
+    raw = begin(servers, roll)
+
+    def leases() -> list[int]:
+        found = linux.children(raw.process.pid)
+        return [pid for pid in found if "unhang.jobs.lease" in stat.command_line(pid, 10_000)]
+
+    (pid,) = leases()
+    lease = Process(pid)
+    lease.send(number)
+    assert lease.wait_gone()
+    wait_until(lambda: len(leases()) == 1 and leases() != [pid], "another lease")
+    raw.process.kill()
+    raw.process.wait()
+    assert roll.wait_empty()
+    assert outcome_of(servers) == "the death of its caller"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

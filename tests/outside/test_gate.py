@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,33 @@ def test_words_and_variables_of_a_caller_are_judged_too() -> None:
             gate.check(DENY, words, "/")
     with pytest.raises(gate.Refused):
         gate.check(DENY, ["git", "status"], "/", {"LD_PRELOAD": "./x.so"})
+
+
+PIECES = (
+    "[ ",
+    "a ",
+    "a;",
+    "<<E ",
+    "find -exec ",
+    "env ",
+    "xargs ",
+    "eval ",
+    "sh -c ",
+    "sed -e p ",
+    "$(a)",
+    "`a`",
+    "${x}",
+)
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "find . -exec find ';' ", "case a in b) ", "'a'", "{a,", "\\\n", "trap a "])
+def test_a_long_line_of_one_kind_is_judged_in_bounded_time(piece: str) -> None:
+    begun = time.process_time()
+    try:
+        gate.check(DENY, piece * (100_000 // len(piece)), "/")
+    except gate.Refused:
+        pass
+    assert time.process_time() - begun < 20, "a second or two, on any machine"
 
 
 # --- any text -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import wait_until
+from tests.engine.harness import SOURCE, wait_until
 from tests.jobs.harness import Jobs
 from tests.mcp.raw import Raw, call
 from tests.outside.trap import Trap
@@ -194,3 +195,33 @@ def test_without_such_a_variable_nothing_is_started_twice(jobs: Jobs, trap: Trap
     done = unhang(jobs, trap, "run", "--shell", KEEPER)
     assert done.stdout
     assert " -I " not in done.stdout
+
+
+# --- where unhang may be -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["", "PYTHONPATH"], ids=["plain", "started-anew"])
+def test_an_unhang_that_was_installed_for_one_user_is_found_by_its_own_processes(
+    jobs: Jobs, trap: Trap, variable: str
+) -> None:
+    """`pip install --user`: an isolated Python does not look there by itself, also not for the SDKs."""
+    python = getattr(sys, "_base_executable", sys.executable)
+    env = {name: value for name, value in jobs.env.items() if name != "VIRTUAL_ENV"} | {"HOME": str(jobs.folder)}
+    where = "import site; print(site.ENABLE_USER_SITE, site.getusersitepackages())"
+    asked = subprocess.run([python, "-c", where], env=env, capture_output=True, text=True, check=True)
+    enabled, folder = asked.stdout.split(maxsplit=1)
+    if enabled != "True":
+        pytest.skip("NOT TESTED: this Python has no packages of a user's own")
+    packages = Path(folder.strip())
+    shutil.copytree(SOURCE / "unhang", packages / "unhang", ignore=shutil.ignore_patterns("__pycache__"))
+    (packages / "an_sdk.py").write_text("print('found')")
+    if variable:
+        env[variable] = "/nowhere"
+    words = [python, "-P", "-m", "unhang", "run", "--", "echo", "hi"]
+    done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("hi\n", "")
+    code = "import subprocess; from unhang.jobs.ourselves import isolated; subprocess.run(isolated('import an_sdk'))"
+    words = [python, "-P", "-c", f"import unhang; assert unhang.run(['true']).exit_code == 0; {code}"]
+    done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("found\n", "")
+    assert trap.run_from_here() == {}

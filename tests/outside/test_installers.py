@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import tomllib
@@ -79,12 +78,38 @@ def test_hooks_are_not_written_through_a_link_out_of_the_project(
     assert jobs.call("claude", "status", cwd=project).err == b""
 
 
-def test_a_link_inside_the_project_stays_one(jobs: Jobs, project: Path) -> None:
-    (project / "shared.json").write_text("{}")
-    (project / ".mcp.json").symlink_to("shared.json")
-    assert jobs.call("mcp", "install", "claude-code", "--project", cwd=project).code == 0
-    assert (project / ".mcp.json").is_symlink()
-    assert "unhang" in json.loads((project / "shared.json").read_text())["mcpServers"]
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("there", [True, False], ids=["to-a-file", "dangling"])
+def test_a_link_that_stays_inside_the_project_is_refused(jobs: Jobs, project: Path, client: str, there: bool) -> None:
+    hook = project / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    if there:
+        hook.write_text("")
+    file = project / str(CLIENTS[client])
+    file.parent.mkdir(exist_ok=True)
+    file.symlink_to(os.path.relpath(hook, file.parent))
+    jobs.refused("mcp", "install", client, "--project", code=2, cwd=project)
+    assert file.is_symlink()
+    assert not hook.exists() or hook.read_text() == ""
+
+
+@pytest.mark.parametrize("client", [name for name, file in CLIENTS.items() if "/" in str(file)])
+def test_a_folder_that_is_a_link_inside_the_project_is_refused(jobs: Jobs, project: Path, client: str) -> None:
+    hooks = project / ".git" / "hooks"
+    hooks.mkdir(parents=True)
+    (project / str(CLIENTS[client])).parent.symlink_to(hooks)
+    jobs.refused("mcp", "install", client, "--project", code=2, cwd=project)
+    assert not list(hooks.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_hooks_are_not_written_through_a_link_inside_the_project(jobs: Jobs, project: Path, verb: str) -> None:
+    hook = project / "hook"
+    hook.write_text("{}")
+    (project / ".claude").mkdir()
+    (project / ".claude" / "settings.json").symlink_to("../hook")
+    jobs.refused("claude", verb, "--project", "--yes", code=2, cwd=project)
+    assert hook.read_text() == "{}"
 
 
 def test_planted_names_for_new_files_and_backups_are_not_followed(jobs: Jobs, project: Path, victim: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from unhang.core.durations import human
-from unhang.core.policy import builtin, load, tables
+from unhang.core.policy import builtin, harmless, load, tables
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
@@ -23,6 +23,15 @@ def test_every_category_is_listed_with_its_limits() -> None:
 def test_every_variable_is_listed() -> None:
     for name, value in builtin.ENV.items():
         assert f"`{name}={value}`" in TEXT
+
+
+def test_every_variable_that_a_project_may_set_is_listed_with_its_values() -> None:
+    for name, values in harmless.VALUES.items():
+        row = next(line for line in TEXT.splitlines() if line.startswith("| `") and f"`{name}`" in line)
+        assert row.endswith(f"| {', '.join(f'`{value}`' for value in values[1:])} |"), name
+    for name, shape in harmless.SHAPES.items():
+        row = next(line for line in TEXT.splitlines() if line.startswith("| `") and f"`{name}`" in line)
+        assert row.endswith(f"| {shape} |"), name
 
 
 def test_every_key_of_the_file_is_explained() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from unhang.core.policy import harmless
 from unhang.core.policy.learn import Learn
 from unhang.core.policy.load import PolicyError, load
 from unhang.core.policy.model import Bounds
@@ -180,6 +181,14 @@ def test_what_makes_no_sense_is_an_error_with_its_place(text: str, expected: str
     assert expected in message(text)
 
 
+@pytest.mark.parametrize("env", [{"A": "x\ud800y"}, {"A": "\udcff"}, {"A\udfff": "x"}])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_half_a_character_in_a_variable_is_an_error_of_the_file(env: dict[str, str], trusted: bool) -> None:
+    said = message(category(env=env), trusted=trusted)
+    assert "surrogate" in said
+    assert said.isprintable()
+
+
 def test_a_projects_own_file_may_not_choose_what_code_runs() -> None:
     for name, value in (
         ("LD_PRELOAD", "x"),
@@ -192,6 +201,47 @@ def test_a_projects_own_file_may_not_choose_what_code_runs() -> None:
         assert "may not set" in message(text, trusted=False)
         load(text, "p", trusted=True)
     load(category(env={"CI": "1", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}), "p", trusted=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("DEBIAN_FRONTEND", "Noninteractive; system('id')", "noninteractive"),
+        ("DEBIAN_FRONTEND", "noninteractive\n", "noninteractive"),
+        ("CI", "$(id)", "true"),
+        ("TERM", "../../x", "xterm"),
+        ("TZ", "/etc/passwd", "UTC"),
+        ("TZ", ":etc", "UTC"),
+        ("TZ", "../x", "UTC"),
+        ("LANG", "../x.UTF-8", "C.UTF-8"),
+        ("LC_ALL", "C.UTF-8/../x", "C.UTF-8"),
+        ("COLUMNS", "80;id", "9999"),
+        ("LINES", "a[$(id)]", "9999"),
+        ("WATCHPACK_POLLING", "yes", "true"),
+        ("MANPAGER", "sh -c id", "cat"),
+        ("NODE_ENV", "x" * 1000, "production"),
+    ],
+)
+def test_a_projects_own_file_may_set_a_variable_only_to_what_is_known(name: str, value: str, allowed: str) -> None:
+    said = message(category(env={name: value}), trusted=False)
+    assert f"may not set {name}=" in said
+    assert allowed in said  # the way out is named
+    load(category(env={name: value}), "p", trusted=True)
+
+
+def test_every_value_that_is_known_to_be_harmless_can_be_set() -> None:
+    for name, values in harmless.VALUES.items():
+        for value in values:
+            load(category(env={name: value}), "p", trusted=False)
+    for name, value in {
+        "LANG": "de_DE.UTF-8",
+        "LC_ALL": "C",
+        "TZ": "America/Argentina/Buenos_Aires",
+        "COLUMNS": "120",
+        "LINES": "",
+        "WATCHPACK_POLLING": "500",
+    }.items():
+        load(category(env={name: value}), "p", trusted=False)
 
 
 def test_size_limits() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unhang.procs import vantage
 from unhang.procs.vantage import EARLIER_BOOT, ELSEWHERE, HERE, Vantage
 
-_US = Vantage("boot-1", "pid:[1]", "laptop", "m-1")
+_US = Vantage("boot-1", "pid:[1]", True, "laptop", "m-1")
 _KEEPER = {"boot": "boot-1", "pidNamespace": "pid:[1]", "host": "laptop", "machine": "m-1"}
 
 
@@ -29,7 +29,7 @@ _KEEPER = {"boot": "boot-1", "pidNamespace": "pid:[1]", "host": "laptop", "machi
         (_US, {"boot": "boot-0", "host": "other"}, ELSEWHERE),
         (_US, {"boot": "boot-0", "machine": "m-2"}, ELSEWHERE),  # two machines may have one name
         (_US.replace(boot=""), {}, ELSEWHERE),
-        (_US.replace(pids=""), {}, ELSEWHERE),
+        (_US.replace(sees=False), {}, ELSEWHERE),
     ],
 )
 def test_a_keeper_is_judged_only_within_its_boot_and_pid_namespace(

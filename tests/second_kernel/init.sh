@@ -19,7 +19,7 @@ unhang() { "$PYTHON" -I -S -c "$MAIN" "$@"; }
 start_one_after_the_other() {
   while :; do
     id=$(unhang start --idle off --hard off --stall off -- sleep 1002) &&
-      echo "{\"id\": \"$id\", \"kind\": \"silent\", \"command\": [\"sleep\", \"1002\"], \"at\": $(date +%s.%N)}"
+      echo "{\"id\": \"$id\", \"kind\": \"silent\", \"command\": [\"sleep\", \"1002\"]}"
   done
 }
 

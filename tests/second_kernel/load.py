@@ -2,9 +2,9 @@
 
     load.py SOURCE ROUNDS
 
-A line on standard output is one JSON object: a job whose start has returned (`id`, `kind`, `command`, `at`), or an
-event that a follower has handed out (`id`, `seq`, `type`, `phase`, `ts`, and a checksum of the whole, since lines on a
-console had better be short).
+A line on standard output is one JSON object: a job whose start has returned (`id`, `kind`, `command`), or an event that
+a follower has handed out (`id`, `seq`, `type`, `phase`, `ts`; of output how far it reaches; and a checksum of the
+whole, since lines on a console had better be short).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import threading
-import time
 import zlib
 from typing import Any
 
@@ -50,7 +49,8 @@ def checksum(event: dict[str, Any]) -> int:
 def tell(job: unhang.Job) -> None:
     for event in job.watch():
         shown = {name: event[name] for name in ("seq", "type", "phase", "ts")}
-        report(id=job.id, sum=checksum(event), **shown)
+        reach = event.get("offset", 0) + event.get("bytes", 0) if event["type"] == "output" else 0
+        report(id=job.id, sum=checksum(event), reach=reach, **shown)
 
 
 def main(rounds: int) -> None:
@@ -60,7 +60,7 @@ def main(rounds: int) -> None:
             if kind in ("floods", "prints") and number > 1:
                 continue
             job = unhang.start(command, **limits)
-            report(id=job.id, kind=kind, command=command, at=time.time())
+            report(id=job.id, kind=kind, command=command)
             threading.Thread(target=tell, args=(job,)).start()
 
 

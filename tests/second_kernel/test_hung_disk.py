@@ -24,6 +24,10 @@ def test_a_job_on_a_hung_disk_is_ended_at_its_hard_limit(machine: Machine, what:
     machine.say("fsfreeze --freeze /run/disk")
     machine.say(f"wait_gone {status['pid']} {HARD + LATER}")
     assert machine.do("wait_gone 1 0").code == 1, "wait_gone proves nothing"
+    state = next(
+        check for check in json.loads(machine.do("unhang doctor --json").text)["checks"] if check["check"] == "state"
+    )
+    assert state["ok"] is False
     machine.say("fsfreeze --unfreeze /run/disk")
     machine.do(f"unhang wait --timeout 60 {status['jobId']}")
     [row] = json.loads(machine.say("unhang ps --all --json"))

@@ -9,14 +9,14 @@ import pytest
 from tests.second_kernel.conftest import MakeMachine
 from tests.second_kernel.known import LATE, Known, check, check_counting, listed, load
 
-CUTS = 6
+CUTS = 5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("disk", range(4))
 def test_what_was_said_before_a_power_cut_is_so_after_it(make_machine: MakeMachine, disk: int) -> None:
-    """Six cuts on each disk: one while a machine that has just come up records what it lost, one after so long that
+    """Five cuts on each disk: one while a machine that has just come up records what it lost, one after so long that
     output must have been synced too, the others in the first seconds of the load."""
     # pytest-randomly gives every test of a run the same seed, says which, and can be told: -p "randomly_seed=N"
     moments = random.Random(random.getrandbits(32) + disk)
@@ -46,7 +46,7 @@ def test_a_flood_that_a_power_cut_ends_leaves_nothing_that_it_never_printed(make
     """The disk is slow, so that the flood rewrites its ring many times while that is on its way to the disk."""
     machine = make_machine(slow_disk=True)
     machine.boot()
-    for number in range(4):
+    for number in range(3):
         job = machine.say("unhang start --idle off --hard off --stall off -- seq 1000000000").strip()
         machine.listen(random.uniform(4, 7))
         machine.cut_power()

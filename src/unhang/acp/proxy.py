@@ -218,8 +218,10 @@ class Proxy:
         deadline = self._conversation.deadline() if self._blocked_since is None else None
         due = min((at for at in (deadline, self._end_at) if at is not None), default=None)
         timeout = None if due is None else max(0.0, due - began)
-        ready = poll.poll(None if timeout is None else timeout * 1000 + 1)
+        waits = [wait for wait in (timeout, self._owner.patience()) if wait is not None]
+        ready = poll.poll(min(waits) * 1000 + 1 if waits else None)
         now = time.monotonic()
+        self._owner.insist()  # a keeper that does not answer is done without
         if timeout is not None and now - began > timeout + _LATE:
             self._conversation.away(now - began - timeout)
         for fd, _ in ready:

@@ -20,6 +20,7 @@ from unhang.jobs import truth
 from unhang.jobs.gather import result_of, view_of
 from unhang.jobs.handle import Job
 from unhang.jobs.launching import Launched
+from unhang.jobs.owner import PATIENCE
 
 _CHUNK = 1 << 20
 
@@ -61,10 +62,16 @@ class Terminal:
         try:
             while not self._owner.ended:
                 try:
-                    heard = self._owner.heard(await loop.sock_recv(line, 1 << 16))
+                    # bounded until it has started: the keeper, or what forks it, may be stopped
+                    chunk = await asyncio.wait_for(loop.sock_recv(line, 1 << 16), self._owner.patience())
+                except TimeoutError:
+                    await self._insist()
+                    if self._owner.closed:
+                        break
+                    continue
                 except OSError:
-                    heard = False
-                if not heard:
+                    chunk = b""
+                if not self._owner.heard(chunk):
                     break
                 if self._owner.seq and not self.up.done():
                     self.machine.started()
@@ -105,7 +112,16 @@ class Terminal:
         """Ask for its end (once, whoever asks), and wait for it: SIGTERM, the grace, SIGKILL, nothing left."""
         if self.machine.asked_to_end():
             self._owner.cancel(by)
+            await asyncio.wait({self.over}, timeout=PATIENCE)
+            await self._insist()
         return await self.wait()
+
+    async def _insist(self) -> None:
+        """Do without a keeper that does not answer; nothing, if it has answered."""
+        try:
+            await self._in_thread(self._owner.insist)
+        except UnhangError:
+            return  # what became of it is in its record
 
     async def output(self, *, note: str = "") -> Shown:
         """The end of what it printed. `note`: a last line of ours."""

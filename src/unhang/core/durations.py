@@ -70,3 +70,8 @@ def human(seconds: float) -> str:
         return f"{hours}h {minutes}m" if minutes else f"{hours}h"
     days, hours = divmod(hours, 24)
     return f"{days}d {hours}h" if hours else f"{days}d"
+
+
+def human_ms(milliseconds: float | None) -> str:
+    """As `human`; a length of time that was never recorded (a job whose keeper was lost) is not 0."""
+    return "unknown" if milliseconds is None else human(milliseconds / 1000)

@@ -107,6 +107,15 @@ def harmless(text: str, *, colours: bool = False) -> str:
     return "\n".join(line if line.isprintable() else _harmless(line, colours) for line in text.split("\n"))
 
 
+def visible(text: str) -> str:
+    """Every character that cannot be seen (controls, ESC, marks of direction, lone surrogates) becomes U+FFFD.
+
+    For a sentence of ours that holds the name of a process or of a file: `harmless` drops whole escape sequences, and
+    one that a name leaves open would take our own words behind it along.
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
 def _harmless(line: str, colours: bool) -> str:
     out: list[str] = []
     i = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -15,6 +16,8 @@ from unhang.store.layout import JobDir
 
 # A keeper answers in a millisecond; one that gets no core may take a little longer.
 _PATIENCE = 2.0
+# More than a small file that a file system keeps in its own records, where a full disk has room.
+_BLOCK = 4096
 _STATES = {"T": "is stopped", "t": "is being traced", "D": "waits for a disk or a device"}
 
 
@@ -49,26 +52,39 @@ def _problem(place: JobDir) -> str:
 
 
 def disk_answers(home: str, patience: float = 5.0) -> bool:
-    """Can the state directory be written to within `patience`? Tried by a process of its own: a disk that hangs would
-    hold the one that tries, and no signal frees it."""
+    """Can the state directory be written to within `patience`? OSError: it answers, and cannot be written to.
+
+    Tried by a process of its own: a disk that hangs would hold the one that tries, and no signal frees it.
+    """
     child = os.fork()
     if child == 0:
+        code = errno.EIO
         try:
             os.closerange(0, 3)  # a reader of our own output must not have to wait for the disk
-            fd = os.open(home, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            os.write(fd, b"unhang")
-            os.fsync(fd)
-        except OSError:
-            pass  # full, or read-only: it answers, and the other checks say what
+            code = _write_error(home)
         finally:
-            os._exit(0)
+            os._exit(code)  # the numbers of errors go up to 133
     try:
         poll = select.poll()
         poll.register(os.pidfd_open(child), select.POLLIN)
         if not poll.poll(patience * 1000):
             os.kill(child, signal.SIGKILL)
             return False
-        os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except (OSError, ChildProcessError):
-        pass
+        return True
+    if code > 0:
+        raise OSError(code, os.strerror(code), home)
     return True
+
+
+def _write_error(home: str) -> int:
+    """0: a file can be made, written and synced there."""
+    try:
+        fd = os.open(home, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        os.write(fd, bytes(_BLOCK))
+        os.fsync(fd)
+    except OSError as error:
+        # A file system without files that have no name (NFS, FUSE) says nothing about its room.
+        return 0 if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL) else error.errno or 0
+    return 0

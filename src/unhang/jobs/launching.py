@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import ourselves
 from unhang.jobs import owner as owners
 from unhang.keeper import spare
+from unhang.procs import stat
 from unhang.store import layout
 
 TYPE_CHECKING = False
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 FEWEST_DESCRIPTORS = 20
 # What is needed to hand a job to its keeper, two descriptors each.
 _FREE_PIPES = 3
+# On top of the shortest limit of a job.
+_TO_START = 10.0
 
 
 class Streams(Record):
@@ -65,6 +69,12 @@ def check_descriptors() -> None:
             os.close(fd)
 
 
+def _patience(prepared: Prepared) -> float:
+    """How long the start may take: who gives a job five seconds does not wait a minute for it to begin."""
+    limits = [limit for limit in (prepared.spec.limits.idle, prepared.spec.limits.hard) if limit is not None]
+    return min([owners.START_PATIENCE, *(limit + _TO_START for limit in limits)])
+
+
 class ForkingLauncher:
     """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
 
@@ -84,7 +94,7 @@ class ForkingLauncher:
             raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours, place), self._spare.guard)
+        return Launched(place, owners.Owner(ours, place, _patience(prepared)), self._spare.guard)
 
     def close(self) -> None:
         """Let the keeper go, if it never got a job."""
@@ -104,6 +114,7 @@ class ServedLauncher:
 
         self._lock = threading.Lock()
         self._line: socket | None = None
+        self._server = 0
 
     def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
         check_descriptors()
@@ -117,7 +128,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours, place), None)
+        return Launched(place, owners.Owner(ours, place, _patience(prepared)), None)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
@@ -132,13 +143,23 @@ class ServedLauncher:
                     raise
 
     def _connected(self) -> socket:
+        if self._line is not None and _is_stopped(self._server):
+            self._line.close()
+            self._line = None
+            os.kill(self._server, signal.SIGKILL)  # our own child, and not waited for: its number is its own
         if self._line is None:
-            self._line = start_server()
+            self._line, self._server = start_server()
         return self._line
 
 
-def start_server() -> socket:
-    """Its own session (a Ctrl-C is not for it), no descriptor of ours but the line, stdlib only: no site needed."""
+def _is_stopped(pid: int) -> bool:
+    found = stat.of(pid)
+    return found is not None and found[0].ppid == os.getpid() and found[0].state == "T"
+
+
+def start_server() -> tuple[socket, int]:
+    """The line to it, and its pid. Its own session (a Ctrl-C is not for it), no descriptor of ours but the line,
+    stdlib only: no site needed."""
     ours, theirs = owners.pair()
     command = ourselves.isolated("from unhang.keeper.forkserver import main; main(3)", site=False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -149,8 +170,8 @@ def start_server() -> socket:
     else:
         actions.append((os.POSIX_SPAWN_DUP2, line, 3))
     try:
-        os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
+        pid = os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
     finally:
         os.close(null)
         theirs.close()
-    return ours
+    return ours, pid

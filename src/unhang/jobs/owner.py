@@ -38,7 +38,7 @@ def pair() -> tuple[socket, socket]:
 
 
 class Owner:
-    def __init__(self, sock: socket, place: JobDir) -> None:
+    def __init__(self, sock: socket, place: JobDir, start_patience: float | None = None) -> None:
         self.sock = sock
         self.place = place
         self.ended = False
@@ -47,7 +47,7 @@ class Owner:
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.answered = self.refused = False  # what became of the last `offer`
-        self._begun_at = clock.monotonic()
+        self._start_by = clock.monotonic() + (START_PATIENCE if start_patience is None else start_patience)
         self._asked_at: float | None = None  # to end the job, and not answered yet
         self._in = b""
 
@@ -75,7 +75,7 @@ class Owner:
         """How much longer the keeper may take to say something; None: nothing is owed."""
         due = None if self._asked_at is None else self._asked_at + PATIENCE
         if due is None and self.seq == 0 and not self.ended:
-            due = self._begun_at + START_PATIENCE
+            due = self._start_by
         return None if due is None else max(0.0, due - clock.monotonic())
 
     def insist(self) -> None:

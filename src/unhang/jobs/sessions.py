@@ -7,7 +7,7 @@ import os
 from unhang.core import retention
 from unhang.errors import StateError
 from unhang.jobs.listing import folder_size
-from unhang.procs import clock, stat
+from unhang.procs import clock, stat, vantage
 from unhang.store.reader import last_event
 from unhang.store.sessionlog import SessionLog, session_ids
 
@@ -37,6 +37,9 @@ def _ended(log: SessionLog) -> retention.Ended | None:
     except OSError:
         return None
     last = last_event(log.path) or {}
+    stands = vantage.here()
+    if last.get("boot") == stands.boot and last.get("pidNamespace") not in (None, "", stands.pids):
+        return None  # of a container, or looked at from one: whether it lives cannot be told from here
     pid, start = last.get("pid"), last.get("procStart")
     if isinstance(pid, int) and isinstance(start, str) and stat.is_alive(pid, start):
         return None

@@ -113,12 +113,20 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
         if claim.is_claimed(place.events):  # by a living process, which only a machine of the same name can have
             return has_ended(place)
         return _record_loss(place, MACHINE_WENT_DOWN, cut=True)
-    if keeper_lives(job) or _is_hidden(place, job):
-        return has_ended(place)
     guard = process_named(keeper_of(job), "guard", "guardStart")
+    if keeper_lives(job) or _is_hidden(place, job):
+        _wake(guard)
+        return has_ended(place)
     if guard is not None and stat.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
         return True
     return _recover(place, keeper_of(job))
+
+
+def _wake(guard: Process | None) -> None:
+    """A guard that is stopped guards nothing; a job can stop it, and then its keeper."""
+    found = None if guard is None else stat.of(guard.pid)
+    if guard is not None and found is not None and found[0].start == guard.start and found[0].state == "T":
+        _signal(guard, signal.SIGCONT)
 
 
 def _wait_for(process: Process) -> bool:
@@ -228,7 +236,9 @@ def give_up(place: JobDir, where: str) -> bool:
     """
     if claim.is_claimed(place.events):
         return False
-    return _record_loss(place, f"it ran elsewhere ({where}), does not answer, and was given up by request")
+    how = f"it ran elsewhere ({where}), does not answer, and was given up by request"
+    record_loss(place, [], how=how, stamp=clock.now, looked=False)
+    return True
 
 
 def sweep(marks: markers.Marks) -> tuple[list[int], list[int]]:

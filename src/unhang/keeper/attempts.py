@@ -74,7 +74,7 @@ class Attempts:
             if longer is None:
                 break
             self._attempt += 1
-            spec = spec.replace(limits=longer)
+            spec = spec.replace(limits=longer, sources=_moved(spec.sources, longer))
         fields = end.fields | self._account(end, loop)
         if self._attempt > 1:
             fields |= {"attempts": self._attempt, "totalMs": ev.ms(clock.monotonic() - started)}
@@ -189,6 +189,13 @@ class Attempts:
                     relay.flush()
             if self._desk.owner_left(ready):
                 return
+
+
+def _moved(sources: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """The limits of a further attempt, as they are shown: from where they came, and what they are now."""
+    now = {"idleMs": limits.idle, "hardMs": limits.hard}
+    values = {name: None if limit is None else ev.ms(limit) for name, limit in now.items()}
+    return sources | {name: sources.get(name, {}) | {"value": value} for name, value in values.items()}
 
 
 def _shown(limit: float | None) -> str:

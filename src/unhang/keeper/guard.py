@@ -22,7 +22,9 @@ from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.errors import StateError
 from unhang.keeper import spare
+from unhang.keeper.ending import named
 from unhang.keeper.promise import FINISH, START, Board, Promise
+from unhang.keeper.unread import Unread
 from unhang.procs import clock, stat
 from unhang.procs.linux import descendants, signal_one
 from unhang.procs.platform import make_tree
@@ -33,6 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable
+    from typing import Any
 
     from unhang.procs.base import Process, Tree
 
@@ -55,6 +58,7 @@ class Kept(Record):
 
     place: JobDir
     limits: Limits
+    retry: int
     owner: list[int]
 
 
@@ -89,7 +93,7 @@ def _wait_for_a_job(line: socket) -> Kept | None:
     if received is None:
         return None
     said, owner = received
-    return Kept(JobDir(said["home"], said["id"]), Limits(**said["limits"]), owner)
+    return Kept(JobDir(said["home"], said["id"]), Limits(**said["limits"]), said["retry"], owner)
 
 
 def _how_it_died(status: int) -> str:
@@ -113,6 +117,7 @@ class _Watch:
         self._board = board
         self._limits = limits
         self._not_before = 0.0  # a keeper that has reason to be late is given until then
+        self._printed = 0  # bytes that it had not read when it was last looked at
 
     def wait(self) -> int | Hang:
         while True:
@@ -138,7 +143,7 @@ class _Watch:
         return None if heard is None else heard.si_signo
 
     def _state(self) -> str:
-        found = stat.of(self._keeper)
+        found = stat.of(self._keeper) if stat.proc_is_ours() else None
         return found[0].state if found is not None else "?"
 
     def _judge(self, promise: Promise, now: float) -> Hang | None:
@@ -147,17 +152,26 @@ class _Watch:
         if state == "R" and now < promise.due + _STARVED:  # it runs, or waits for a core as we did
             self._not_before = now + PATIENCE
             return None
-        if promise.reason == act.IDLE and self._limits.liveness == "progress":
-            # a job that works is ended by its hard limit only; that one is then the keeper's promise, too
+        if promise.reason == act.IDLE:
+            # a job that speaks or works is ended by its hard limit only; that one is then the keeper's promise, too
             hard = NEVER if promise.hard is None else promise.started + promise.hard + PATIENCE
             if now >= hard:
                 promise = promise.replace(reason=act.HARD)
-            elif self._moves():
-                self._not_before = min(hard, now + max(PATIENCE, (promise.idle or 0.0) / 4))
+            elif self._speaks(promise) or (self._limits.liveness == "progress" and self._moves()):
+                self._not_before = min(hard, now + max(PATIENCE, promise.idle or 0.0))
                 return None
         if self._board.read().due > promise.due:
             return None
         return Hang(promise, state, asked=False)
+
+    def _speaks(self, promise: Promise) -> bool:
+        """Has it printed more since the last time, and its keeper has not read it? Then the silence is the keeper's.
+        The same where it cannot print more because nobody reads."""
+        unread = Unread(self._keeper, promise.pipes)
+        before = self._printed
+        self._printed, full = unread.count()
+        unread.close()
+        return full or self._printed > before
 
     def _moves(self) -> bool:
         """Does the job work, though its keeper cannot see it? Then only its hard limit ends it."""
@@ -183,10 +197,18 @@ class _Enforcement:
         self._events: list[ev.Event] = []
         self._mode: str | None = None
         self._over_at = 0.0  # what follows may have to wait for a disk
+        self._exited = False
+        self._leftovers: list[dict[str, Any]] = []
+        self._exits: dict[int, int] = {}
 
     def run(self) -> None:
         self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
-        self._note_timeout()
+        unread = Unread(self._keeper, self._hang.promise.pipes)
+        self._exited = self._has_exited()
+        if self._exited:
+            self._leftovers = named(descendants(self._keeper))
+        else:
+            self._note_timeout()
         if not self._hang.asked:
             self._terminate()
         killed = self._kill_below()
@@ -196,11 +218,26 @@ class _Enforcement:
         promise = self._hang.promise
         if promise.leader is not None and promise.status is None:
             self._tree.spawned(promise.leader)
-        killed = list(dict.fromkeys([*killed, *end_all(self._tree)]))
+        killed = list(dict.fromkeys([*killed, *end_all(self._tree, self._exits)]))
         if killed:
             self._mode = outcome.HARD
             self._note_step("kill", "SIGKILL", killed)
-        _insist(lambda: record_end(self._job.place, self._compose, stamp=clock.now, patience=_FOR_THE_LOG))
+        self._note_retry()
+        rest = unread.take()
+        place, compose = self._job.place, self._compose
+        _insist(lambda: record_end(place, compose, stamp=clock.now, rest=rest, patience=_FOR_THE_LOG))
+
+    def _has_exited(self) -> bool:
+        """The leader, by itself, before anything was done to it: a late notice of that is no timeout."""
+        promise = self._hang.promise
+        if promise.status is not None:
+            return True
+        found = None if promise.leader is None or not stat.proc_is_ours() else stat.of(promise.leader)
+        return found is not None and found[0].ppid == self._keeper and found[0].state in "ZX"
+
+    def _note_retry(self) -> None:
+        if self._job.retry and not self._exited and not self._hang.asked:
+            self._events.append(ev.watchdog("retry", "Not tried again: its keeper did not run."))
 
     def _kill_below(self) -> list[int]:
         """What lives below the frozen keeper, which cannot reap it, until a walk finds no more (or too long)."""
@@ -244,7 +281,8 @@ class _Enforcement:
 
     def _compose(self, _events: list[ev.Event]) -> list[ev.Event]:
         end = self._end()
-        by = f"its keeper did not {'answer' if self._hang.asked else 'act'} ({self._why()}), so its guard ended it"
+        did = "recorded that" if self._exited else "ended it"
+        by = f"its keeper did not {'answer' if self._hang.asked else 'act'} ({self._why()}), so its guard {did}"
         message = f"{end.message}; {by}"
         fields = end.fields | {"endedBy": "guard"}
         if isinstance(fields.get("error"), dict):
@@ -258,9 +296,12 @@ class _Enforcement:
             lost = f"lost: its keeper had not {what}"
             return outcome.lost(lost, None, promise.leader, [], [])
         ending = promise.reason
-        if self._hang.asked and ending != act.LEAK:
+        if self._exited:
+            ending = act.LEAK if self._leftovers else act.EXITED
+        elif self._hang.asked and ending != act.LEAK:
             ending = act.CANCELLED
-        code = None if promise.status is None else os.waitstatus_to_exitcode(promise.status)
+        status = promise.status if promise.status is not None else self._exits.get(promise.leader or 0)
+        code = None if status is None else os.waitstatus_to_exitcode(status)
         return outcome.ended(
             outcome.Facts(
                 ending=act.EXITED if ending == act.LEAK else ending,
@@ -276,7 +317,7 @@ class _Enforcement:
                 cancelled_by=promise.by or "request",
                 idle_limit=promise.idle,
                 hard_limit=promise.hard,
-                leftovers=[],
+                leftovers=self._leftovers,
                 survivors=[],
             )
         )
@@ -295,16 +336,20 @@ def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Proce
     return reached
 
 
-def end_all(tree: Tree) -> list[int]:
-    """SIGKILL until the kernel says that nothing is left; everybody who was ended."""
+def end_all(tree: Tree, exits: dict[int, int] | None = None) -> list[int]:
+    """SIGKILL until the kernel says that nothing is left; everybody who was ended. `exits` gets how each went."""
     pids: dict[int, None] = {}
     pause = _FIRST_PAUSE
-    while not tree.reap().empty:
+    while True:
+        reaped = tree.reap()
+        if exits is not None:
+            exits.update(reaped.exits)
+        if reaped.empty:
+            return list(pids)
         done = tree.signal((signal.SIGKILL,))
         pids.update(dict.fromkeys(p.pid for p in done.reached))
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
-    return list(pids)
 
 
 def make_guarded_tree() -> Tree:

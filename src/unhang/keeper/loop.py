@@ -128,6 +128,7 @@ class Loop:
                 leader=self.leader,
                 status=self.status,
                 by=self.cancelled_by,
+                pipes=[] if self.spec.pty else [[stream.name, stream.fd] for stream in self.outputs if stream.open],
             )
         )
 

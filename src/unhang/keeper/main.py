@@ -66,12 +66,15 @@ def get_ready(tree: Tree, guard: int, line: socket, board: Board) -> Ready:
     """`line`: where the job will come from; if it waits there already, nothing is rehearsed."""
     tree.adopt()
     me = os.getpid()
-    identity = {"pid": me, "start": stat.start_time(me), "guard": guard, "guardStart": stat.start_time(guard)}
+    stands = vantage.here()
+    # a /proc that is not ours would give us the start times of strangers
+    start, guards = (stat.start_time(me), stat.start_time(guard)) if stands.sees else (None, None)
+    identity = {"pid": me, "start": start, "guard": guard, "guardStart": guards}
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN)
     if not poll.poll(0):
         _rehearse()
-    return Ready(SignalPipe(), tree, board, identity | vantage.record(vantage.here()))
+    return Ready(SignalPipe(), tree, board, identity | vantage.record(stands))
 
 
 def _rehearse() -> None:

@@ -41,6 +41,7 @@ class Promise(Record):
     leader: int | None = None
     status: int | None = None  # the leader's, once it has been waited for
     by: str = ""  # who cancelled it
+    pipes: list[list[Any]] = []  # noqa: RUF012 - frozen; name and the keeper's descriptor of each stream it reads
 
 
 class Board:

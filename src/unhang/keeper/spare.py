@@ -156,7 +156,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
     job = keepers.unpack(request, fds)
     owner = [] if job.owner is None else [job.owner.fileno()]
     keepers.promise_to_start(job, ready)
-    told = {"home": job.place.home, "id": job.place.id, "limits": job.spec.limits.to_dict()}
+    told = {"home": job.place.home, "id": job.place.id, "limits": job.spec.limits.to_dict(), "retry": job.spec.retry}
     send(guard_line, pack(told), owner)
     guard_line.close()
     if not job.spec.foreground:

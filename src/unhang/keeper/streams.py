@@ -14,6 +14,7 @@ from unhang.store.output import OutputStore
 
 _SMALL = 1 << 16
 _LARGE = 1 << 18
+_PAGE = 4096
 # so many full reads in a row make a flood
 _FLOOD = 4
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
@@ -47,17 +48,10 @@ class OutputStream:
         the job can then be recorded at once; a pipe's worth waits in memory.
         """
         got = 0
-        while self.open and (rest or not self.blocked) and got < _TURN:
-            try:
-                count = os.readv(self.fd, [self._buffer])
-            except BlockingIOError:
-                break
-            except OSError:
-                count = 0  # EIO: the other side of a terminal has been closed
+        more = True
+        while more and self.open and (rest or not self.blocked) and got < _TURN:
+            count, more = self._fill()
             if count == 0:
-                # The descriptor stays until the job is over: a program that closes its terminal just before it exits
-                # would otherwise be hung up on, and die of SIGHUP instead.
-                self.open = False
                 break
             got += count
             data = memoryview(self._buffer)[:count]
@@ -65,12 +59,34 @@ class OutputStream:
             if self.relay is not None:
                 self.relay.offer(data)
             del data  # or the buffer could not be replaced
-            if count < len(self._buffer):
-                if not got % 4096:
-                    continue  # a terminal or a socketpair hands out pages: there may be more
-                break
-            self._notice_flood()
+            if count == len(self._buffer):
+                self._notice_flood()
         return got
+
+    def _fill(self) -> tuple[int, bool]:
+        """Read until the buffer is full or nothing is there: (how much, may there be more).
+
+        A pipe of a user whose share of pages is used up holds two of them: storing each read by itself would cost
+        several times what reading does.
+        """
+        filled = 0
+        with memoryview(self._buffer) as buffer:
+            while filled < len(buffer):
+                try:
+                    count = os.readv(self.fd, [buffer[filled:]])
+                except BlockingIOError:
+                    return filled, False
+                except OSError:
+                    count = 0  # EIO: the other side of a terminal has been closed
+                if count == 0:
+                    # The descriptor stays until the job is over: a program that closes its terminal just before it
+                    # exits would otherwise be hung up on, and die of SIGHUP instead.
+                    self.open = False
+                    return filled, False
+                filled += count
+                if count % _PAGE:  # a terminal or a socketpair hands out pages: after those there may be more
+                    return filled, False
+        return filled, True
 
     def _notice_flood(self) -> None:
         self._full_reads += 1

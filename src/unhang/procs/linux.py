@@ -93,6 +93,8 @@ def descendants(root: int) -> list[Process]:
 
 def survey(root: int) -> Survey:
     """Everything below `root` that lives, parents before children; zombies are walked through but not listed."""
+    if not stat.proc_is_ours():
+        return Survey([], _why_not_ours())
     found: list[Process] = []
     unseen = ""
     seen = {root}
@@ -124,6 +126,10 @@ def survey(root: int) -> Survey:
                 below.append((pid, its_threads))
         level = below
     return Survey(found, unseen)
+
+
+def _why_not_ours() -> str:
+    return "/proc shows another PID namespace" if os.path.exists("/proc/self") else "/proc is not mounted"
 
 
 def _why(pid: int, error: OSError) -> str:
@@ -252,6 +258,8 @@ class LinuxTree:
 
 
 def _can_list(pid: int) -> bool:
+    if not stat.proc_is_ours():
+        return False
     try:
         children(pid)
     except OSError:

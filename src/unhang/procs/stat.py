@@ -34,6 +34,15 @@ def read(path: str, size: int = 4096) -> bytes:
         os.close(fd)
 
 
+def proc_is_ours() -> bool:
+    """Does /proc show our own PID namespace? One that was made without a /proc of its own has its parent's, in which
+    our numbers name other processes. False also where there is none."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+
+
 def parse(pid: int, data: bytes) -> tuple[Process, int]:
     """The process and its number of threads. Fields are counted from the *last* `)`: comm may hold anything."""
     close = data.rfind(b")")

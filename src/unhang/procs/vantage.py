@@ -26,6 +26,7 @@ class Vantage(Record):
 
     boot: str
     pids: str  # the PID namespace, as the kernel writes it: "pid:[4026531836]"
+    sees: bool  # /proc is there, and shows that namespace
     host: str
     machine: str  # the machine id; two machines may have one name, and two names may be one machine's
 
@@ -45,7 +46,8 @@ def here() -> Vantage:
     except OSError:
         pids = ""
     machine = (stat.read_file("/etc/machine-id", 64) or b"").decode("ascii", "replace").strip()
-    return Vantage(stat.boot_id(), pids if stat.start_time(os.getpid()) else "", os.uname().nodename, machine)
+    sees = bool(pids) and stat.proc_is_ours() and stat.start_time(os.getpid()) is not None
+    return Vantage(stat.boot_id(), pids, sees, os.uname().nodename, machine)
 
 
 def record(stands: Vantage) -> dict[str, str]:
@@ -58,8 +60,8 @@ def sight(keeper: dict[str, Any], stands: Vantage) -> Sight:
     boot, pids = _text(keeper, "boot"), _text(keeper, "pidNamespace")
     host, machine = _text(keeper, "host"), _text(keeper, "machine")
     name = f"host {host}" if host else "an unknown host"
-    if not stands.boot or not stands.pids:
-        return Sight(ELSEWHERE, f"{name}; this process cannot read /proc and so cannot tell")
+    if not stands.boot or not stands.sees:
+        return Sight(ELSEWHERE, f"{name}; this process has no /proc of its own and so cannot tell")
     if boot == stands.boot:
         if pids in ("", stands.pids):  # unknown: written by an older version, which knew one namespace only
             return Sight(HERE)

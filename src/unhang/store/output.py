@@ -296,6 +296,18 @@ def join(path: str, *, cut: bool = False) -> int:
     return printed
 
 
+def append(path: str, data: bytes) -> int:
+    """For recovery: the last words of a stream, behind what is kept of it; how many bytes of them could be written."""
+    if not data:
+        return 0
+    fd = files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        _write_all(fd, data)
+    finally:
+        os.close(fd)
+    return len(data)
+
+
 def _join(path: str, parts: list[Piece], total: int | None, *, durable: bool) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:

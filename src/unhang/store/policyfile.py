@@ -9,7 +9,7 @@
 The search upward ends at the home directory or at the root, and takes a file only if this user owns it and
 not everybody may write to it: a file that another user left in /tmp decides nothing. That is asked of the open
 file which is then read, so that it cannot be exchanged in between. Such a file may come with a project that was
-only downloaded, so it may not set variables that choose what code runs (see `fields.py`).
+only downloaded, so it may not set variables that choose what code runs (see `harmless.py`).
 """
 
 from __future__ import annotations

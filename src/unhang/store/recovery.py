@@ -62,6 +62,7 @@ def record_loss(
     how: str,
     stamp: Callable[[], str],
     sweep: Sweep | None = None,
+    looked: bool = True,
     cut: bool = False,
     patience: float = PATIENCE,
 ) -> bool:
@@ -75,6 +76,7 @@ def record_loss(
         # before anything can be refused: what runs must end, recorded or not
         ended, survivors = (ended_pids, []) if sweep is None else sweep()
         what = f"; ended what was left of it ({len(ended)} processes)" if ended else "; nothing of it was left"
+        what = what if looked else "; what may be left of it was not looked for"
         lost = outcome.lost(f"lost: {how}{what}", None, _pid(events), ended, survivors)
         return [ev.exited(lost.phase, lost.message, lost.fields)]
 
@@ -82,10 +84,17 @@ def record_loss(
 
 
 def record_end(
-    place: JobDir, compose: Compose, *, stamp: Callable[[], str], cut: bool = False, patience: float = PATIENCE
+    place: JobDir,
+    compose: Compose,
+    *,
+    stamp: Callable[[], str],
+    cut: bool = False,
+    rest: dict[str, bytes] | None = None,
+    patience: float = PATIENCE,
 ) -> bool:
     """Append what `compose` makes of the events so far, with the claim of the log in hand. False: there is an end.
 
+    `rest`: last words, a stream each, that are in none of the files yet.
     Raises Busy where the claim cannot be had in time: then another process is about to write the same.
     """
     log = _claimed(place, patience)
@@ -93,7 +102,7 @@ def record_end(
         last = reader.last_event(place.events)
         if last is not None and last["type"] == ev.EXITED:
             return False
-        _record(place, compose, stamp, cut)
+        _record(place, compose, stamp, cut, rest or {})
     finally:
         os.close(log)
     return True
@@ -111,7 +120,7 @@ def _claimed(place: JobDir, patience: float) -> int:
     return fd
 
 
-def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool) -> None:
+def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool, rest: dict[str, bytes]) -> None:
     added = compose(reader.read_all(place.events))
     job = files.read_json(place.job)
     if job is not None:
@@ -123,7 +132,7 @@ def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool
         log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
     for event in added[:-1]:
         log.append(event)
-    written = log.append_last(added[-1] | {"bytes": _join_output(place, cut)})
+    written = log.append_last(added[-1] | {"bytes": _join_output(place, cut, rest)})
     log.close()
     files.sync_path(place.path)
     _forget(place)
@@ -136,12 +145,16 @@ def _pid(events: list[ev.Event]) -> int | None:
     return next((e.get("pid") for e in events if e["type"] == ev.STARTED), None)
 
 
-def _join_output(place: JobDir, cut: bool) -> dict[str, int]:
-    """How much each stream is known to have printed: more than the last event may have said."""
+def _join_output(place: JobDir, cut: bool, rest: dict[str, bytes]) -> dict[str, int]:
+    """How much each stream is known to have printed: more than the last event may have said.
+
+    `rest`: what was printed after that, and is in none of the files yet.
+    """
     printed: dict[str, int] = {}
     for stream in ("stdout", "stderr"):
         try:
             printed[stream] = output.join(place.stream(stream), cut=cut)
+            printed[stream] += output.append(place.stream(stream), rest.get(stream, b""))
         except (StateError, OSError):
             continue  # not ours, or no room: the two parts stay as they are
     return printed

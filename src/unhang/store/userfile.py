@@ -17,15 +17,16 @@ _LARGEST = 64 << 20
 
 
 def in_project(folder: str, name: str) -> str:
-    """The path of a project's own file. Raises UsageError where a link leads out of the project.
+    """The path of a project's own file. Raises UsageError where it, or a folder on the way to it, is a link.
 
-    What a link in a downloaded project points to was chosen by its author: a file of this user's home, for example.
+    What a link in a downloaded project points to was chosen by its author: a file of this user's home, or a git hook of
+    the project's own.
     """
-    path = os.path.join(folder, name)
-    root = os.path.realpath(folder)
-    real = os.path.realpath(path)
-    if os.path.commonpath((root, real)) != root:
-        raise UsageError(f"refused: {path} leads out of the project, to {real}")
+    path = folder
+    for part in name.split("/"):
+        path = os.path.join(path, part)
+        if os.path.islink(path):
+            raise UsageError(f"refused: {path} is a link, and a project's settings are not written through one")
     return path
 
 

@@ -8,6 +8,7 @@ Each floor below names what it is above. Nothing here ever moves the hard limit.
 
 from __future__ import annotations
 
+from unhang.core.framing import visible
 from unhang.core.samples import CheapProcess, CheapSample
 
 # A deadlocked JVM uses 0.5-1 % of a core for its own threads, an idle node or Electron about 1 %, a Python
@@ -124,7 +125,7 @@ def _busiest(
     if most * 2 < ticks:
         return f"{len(new)} processes use {_percent(ticks, hz, seconds)} of a core"
     others = f"1 of {len(new)} processes, " if len(new) > 1 else ""
-    return f"{others}{comm} uses {_percent(most, hz, seconds)} of a core"
+    return f"{others}{visible(comm)} uses {_percent(most, hz, seconds)} of a core"
 
 
 def _percent(ticks: int, hz: int, seconds: float) -> str:
@@ -134,7 +135,7 @@ def _percent(ticks: int, hz: int, seconds: float) -> str:
 def _changes(born: list[CheapProcess], gone: list[CheapProcess]) -> str:
     parts = []
     for verb, seen in (("started", born), ("ended", gone)):
-        names = sorted({process.comm for process in seen})
+        names = sorted({visible(process.comm) for process in seen})
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             parts.append(f"{verb} {', '.join(names[:3])}{more}")

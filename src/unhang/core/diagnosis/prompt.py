@@ -16,7 +16,7 @@ from typing import NamedTuple
 from unhang.core.diagnosis.blocked import wait_of
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
-from unhang.core.framing import quoted
+from unhang.core.framing import quoted, visible
 from unhang.core.fullsample import FOREVER, FullSample, Process, Thread
 
 # How the text of a wait for a terminal ends; see `descriptors`.
@@ -95,9 +95,10 @@ def _in_foreground(sample: FullSample, process: Process) -> bool:
 def _asked(process: Process, wait: Wait, at: _Screen) -> NeedsInput:
     endless = wait.ends is None or wait.ends == FOREVER
     if not wait.text.endswith(TERMINAL):
-        return NeedsInput(process.pid, process.comm, "stdin", at.line, False, wait.text, endless)
-    what = wait.text.replace("input", "a password", 1) if at.password else wait.text
+        return NeedsInput(process.pid, process.comm, "stdin", at.line, False, visible(wait.text), endless)
+    what = visible(wait.text)
+    what = what.replace("input", "a password", 1) if at.password else what
     if full_screen(at.raw):
-        what = f"waits for keys on its terminal, in {process.comm}, which fills the screen"
+        what = f"waits for keys on its terminal, in {visible(process.comm)}, which fills the screen"
     reason = f"{what}: {quoted(at.line)}" if at.line else what
     return NeedsInput(process.pid, process.comm, "terminal", at.line, at.password, reason, endless)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unhang.core.diagnosis.activity import Activity
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
 from unhang.core.diagnosis.waits import View
+from unhang.core.framing import visible
 from unhang.core.fullsample import Process
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def finish(finding: Finding, view: View, activity: Activity, blocked: list[Block
     asleep = [each.thread.asleep for each in blocked]
     if asleep and None not in asleep:
         evidence["stillForMs"] = round(1000 * min(each for each in asleep if each is not None))
-    return Diagnosis(finding.state, finding.cause, finding.reason, evidence, lines[:MOST_LINES])
+    return Diagnosis(finding.state, finding.cause, visible(finding.reason), evidence, lines[:MOST_LINES])
 
 
 def evidence_of(finding: Finding, view: View, activity: Activity) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def evidence_of(finding: Finding, view: View, activity: Activity) -> dict[str, A
     if hidden:
         evidence["hidden"] = hidden
     if sample.notes:
-        evidence["notes"] = list(sample.notes)
+        evidence["notes"] = [visible(note) for note in sample.notes]
     evidence.update(finding.evidence)
     return evidence
 
@@ -103,7 +104,7 @@ def _lines(view: View, activity: Activity, blocked: list[Blocked]) -> list[Proce
                 cmd=process.cmd[:MOST_COMMAND],
                 state=process.state,
                 cpu=100 * activity.by_pid.get(pid, 0.0),
-                waits=waits,
+                waits=visible(waits),
                 since=best.thread.asleep if best is not None else None,
                 hidden=process.hidden,
             )

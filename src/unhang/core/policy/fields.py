@@ -6,6 +6,7 @@ from typing import Any
 
 from unhang.core import durations
 from unhang.core.limits import LIVENESS, ON_HUNG
+from unhang.core.policy import harmless
 from unhang.core.policy.model import Bounds
 
 Path = tuple[str | int, ...]
@@ -13,20 +14,9 @@ Path = tuple[str | int, ...]
 # Allowed at the top (for every category) and in a category (for that one).
 SHARED = frozenset({"liveness", "on_hung", "stall_sec", "warn_sec", "grace_sec", "bounds", "env", "retry"})
 
-# A file that comes with a project may not choose what code runs in it (PATH, LD_PRELOAD, NODE_OPTIONS,
-# GIT_SSH …), so
-# it may set only what is here, and pagers only to what cannot wait for a key.
-_HARMLESS_NAMES = (
-    "CI DEBIAN_FRONTEND NO_COLOR FORCE_COLOR CLICOLOR TERM LANG LC_ALL TZ COLUMNS LINES"
-    " PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PIP_NO_INPUT PIP_DISABLE_PIP_VERSION_CHECK"
-    " GIT_TERMINAL_PROMPT GH_PROMPT_DISABLED COMPOSER_NO_INTERACTION HOMEBREW_NO_AUTO_UPDATE"
-    " NEXT_TELEMETRY_DISABLED DOTNET_CLI_TELEMETRY_OPTOUT CARGO_TERM_PROGRESS_WHEN NPM_CONFIG_YES"
-    " NPM_CONFIG_AUDIT NPM_CONFIG_FUND RUST_BACKTRACE TF_INPUT TF_IN_AUTOMATION NODE_ENV RAILS_ENV"
-    " DJANGO_DEBUG WATCHPACK_POLLING"
-)
-_HARMLESS = frozenset(_HARMLESS_NAMES.split())
-_PAGERS_NAMES = "PAGER GIT_PAGER MANPAGER GH_PAGER SYSTEMD_PAGER AWS_PAGER DELTA_PAGER BAT_PAGER"
-_PAGERS = frozenset(_PAGERS_NAMES.split())
+
+# Of a name or a value in a message, so that what it should have been is not cut off.
+_SHOWN = 60
 
 
 class FieldError(ValueError):
@@ -153,10 +143,13 @@ def _env(body: Any, path: Path, trusted: bool) -> dict[str, str]:
             raise FieldError(f"{name} must be a text", where)
         if not name or "=" in name or "\0" in name:
             raise FieldError(f"{name!r} is no name of a variable", where)
-        if not trusted and name not in _HARMLESS and not (name in _PAGERS and value in ("", "cat")):
+        if any("\ud800" <= char <= "\udfff" for char in name + value):  # JSON can write them, a process cannot get them
+            raise FieldError(f"{name[:_SHOWN]} has half a character (a surrogate) in its name or value", where)
+        problem = None if trusted else harmless.objection(name, value)
+        if problem is not None:
+            given = f"{name[:_SHOWN]}={value[:_SHOWN]}"
             raise FieldError(
-                f"a project's own policy may not set {name}={value}: put it in your user policy",
-                where,
+                f"a project's own policy may not set {given}: {problem}; put it in your user policy", where
             )
         made[name] = value
     return made

@@ -60,7 +60,11 @@ def _system() -> tuple[bool, str]:
 
 def _state() -> tuple[bool, str]:
     home.ensure(here())
-    if not disk_answers(here()):
+    try:
+        answers = disk_answers(here())
+    except OSError as error:
+        return False, f"cannot write to {here()}: {error.strerror}; nothing new is recorded"
+    if not answers:
         raise Hung(f"the disk under {here()} does not answer: jobs are ended at their limits, but nothing is recorded")
     return True, here()
 

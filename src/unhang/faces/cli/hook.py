@@ -127,11 +127,20 @@ def _text_at(data: bytes, name: str, at: int) -> str | None:
     return rest[1:end].decode("utf-8", "replace") if rest.startswith(b'"') and end > 0 else None
 
 
+def _vantage() -> dict[str, str]:
+    """Within which the pid means something: a container's session is not for its host to judge."""
+    from unhang.procs.vantage import here
+
+    stands = here()
+    return {"boot": stands.boot, "pidNamespace": stands.pids}
+
+
 def _record(payload: dict[str, Any]) -> SessionLog:
     from unhang.agents.claude_hooks import event_of
     from unhang.store.sessionlog import SessionLog
 
     event = event_of(payload, os.environ, _start_of(os.environ.get("CLAUDE_PID", "")))
+    event |= _vantage()
     stream = SessionLog(event.get("sessionId", ""))
     stream.append(event)
     return stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from unhang.core import framing
-from unhang.core.durations import human
+from unhang.core.durations import human, human_ms
 from unhang.core.spec import command_line
 from unhang.faces.cli import common
 from unhang.jobs import agenting
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
         ("command", framing.one_line(command_line(spec), 100)),
         ("directory", spec.get("cwd") or ""),
         ("status", f"{status['status']} ({status['phase']})"),
-        ("took", human((status["durationMs"] or 0) / 1000)),
+        ("took", human_ms(status["durationMs"])),
         ("limits", _limits(status["limits"])),
     ]
     if status.get("where"):

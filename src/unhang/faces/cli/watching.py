@@ -8,6 +8,7 @@ import select
 import signal
 
 from unhang.core import events as ev
+from unhang.procs import clock, stat
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from unhang.jobs.launching import Launched
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# how often our guard is looked at: stopped (a job can do that), it would never let us go
+_LOOK = 5.0
 # a job that does not read its keys: how soon the next are offered again
 _OFFER_AGAIN = 0.05
 
@@ -46,6 +49,8 @@ def _caught(_number: int, _frame: object) -> None:
 class Watching:
     def __init__(self, launched: Launched, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
         self._owner = launched.owner
+        self._guard = launched.guard
+        self._looked = clock.monotonic()
         self._events = launched.place.events
         self._reader: EventReader | None = None
         self._talk = talk
@@ -75,6 +80,7 @@ class Watching:
             refused = self._typed is not None and self._owner.refused
             ready = dict(poll.poll(self._timeout(refused)))
             self._owner.insist()
+            self._wake_guard()
             if self._owner.closed:
                 return
             if self._signals.fd in ready:
@@ -93,12 +99,21 @@ class Watching:
                     keys = keys if self._typed else -1  # the end of our input was the last of it
                     self._typed = None
 
-    def _timeout(self, refused: bool) -> float | None:
+    def _wake_guard(self) -> None:
+        now = clock.monotonic()
+        if self._guard is None or now < self._looked + _LOOK:
+            return
+        self._looked = now
+        found = stat.of(self._guard)
+        if found is not None and found[0].state == "T":
+            os.kill(self._guard, signal.SIGCONT)  # our own child, not waited for yet
+
+    def _timeout(self, refused: bool) -> float:
         """In milliseconds, as poll wants it."""
-        waits = [_OFFER_AGAIN] if refused else []
+        waits = [_OFFER_AGAIN if refused else _LOOK]
         patience = self._owner.patience()
         waits += [] if patience is None else [patience]
-        return min(waits) * 1000 if waits else None
+        return min(waits) * 1000
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGWINCH:

@@ -20,6 +20,7 @@ from unhang.faces.mcp.settings import Settings
 
 # Lines in lines, and wrappers around wrappers.
 _DEEPEST = 8
+_MOST = 5000
 # The shells and the dynamic linker run, or load, what these hold.
 _STEERING = frozenset({"ENV", "BASH_ENV", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS"})
 # In bash also behind `time`, which is a program for other shells.
@@ -48,6 +49,7 @@ class _Lists:
     def __init__(self, settings: Settings) -> None:
         self._allow = settings.allow_commands
         self._deny = settings.deny_commands
+        self._judged = 0
 
     def check(self, command: str | Sequence[str], environ: Mapping[str, str]) -> None:
         for name in environ:
@@ -76,8 +78,9 @@ class _Lists:
 
     def _words(self, words: tuple[Word, ...], body: str | None, depth: int) -> None:
         """One simple command, and what it runs in its turn."""
-        if depth > _DEEPEST:
-            raise Uncertain("commands are nested in commands too deep")
+        self._judged += 1
+        if depth > _DEEPEST or self._judged > _MOST:
+            raise Uncertain("commands are nested in commands too deep, or too many")
         name = _name(words[0])
         self._denied(words)
         inner = programs.inside(name, words, body)

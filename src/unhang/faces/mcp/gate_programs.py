@@ -157,15 +157,17 @@ def _command(words: tuple[Word, ...]) -> Inside:
 
 def _find(words: tuple[Word, ...]) -> Inside:
     found: list[tuple[Word, ...]] = []
-    for at, word in enumerate(words):
+    at = 1
+    while at < len(words):
+        word = words[at]
+        at += 1
         if word.certain and word.text in _FIND_ACTIONS:
-            inner: list[Word] = []
-            for following in words[at + 1 :]:
-                if following.text in (";", "+"):
-                    break
-                inner.append(_with_hole(following, "{}"))
-            if inner:
-                found.append(tuple(inner))
+            start = at
+            while at < len(words) and words[at].text not in (";", "+"):
+                at += 1
+            if at in (start, len(words)):
+                raise Uncertain(f"{word.text} has no command, or no end")
+            found.append(tuple(_with_hole(one, "{}") for one in words[start:at]))
         elif not word.whole and (
             HOLE in word.text or any(fnmatch.fnmatchcase(one, word.text) for one in _FIND_ACTIONS)
         ):

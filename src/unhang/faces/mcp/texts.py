@@ -11,7 +11,7 @@ import secrets
 from typing import Any
 
 from unhang.core import framing, mask
-from unhang.core.durations import human
+from unhang.core.durations import human_ms
 
 # of the output, in the text of a job that did not succeed: its end explains it
 _END = 1500
@@ -39,7 +39,7 @@ def of_result(shown: dict[str, Any]) -> str:
 
 
 def _finished(shown: dict[str, Any]) -> str:
-    took = human((shown["durationMs"] or 0) / 1000)
+    took = human_ms(shown["durationMs"])
     lines = [f"exit 0 after {took} (job {shown['jobId']})"]
     if shown.get("leaked"):
         lines.append(sentence(shown["message"]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from unhang.procs.sampler.stat import read, split
+from unhang.procs.stat import proc_is_ours
 
 # A fork bomb must not make the look at it unbounded; what lies beyond is reported as not looked at.
 MOST_PROCESSES = 4096
@@ -73,6 +74,8 @@ def walk(root: int, *, include_root: bool = False) -> tuple[dict[int, tuple[str,
     table: dict[int, list[int]] | None = None
     queue = [root]
     seen = {root}
+    if not proc_is_ours():
+        return found, False  # its numbers would be those of strangers
     at = 0
     while at < len(queue):
         if len(found) >= MOST_PROCESSES:
