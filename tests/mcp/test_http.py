@@ -110,6 +110,12 @@ def test_only_a_private_token_file_is_trusted(servers: Servers, engine: Engine) 
     assert process.wait(30) == 125
 
 
+def test_a_pipe_as_a_token_file_is_an_error_and_not_a_wait(servers: Servers, engine: Engine) -> None:
+    os.mkfifo(engine.folder / "token", 0o600)
+    process = servers.popen("--http", "127.0.0.1:0", "--token-file", str(engine.folder / "token"))
+    assert process.wait(30) == 125
+
+
 @asynccontextmanager
 async def over_http(site: Site, era: str) -> AsyncIterator[Caller]:
     async with (

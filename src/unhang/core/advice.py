@@ -30,7 +30,7 @@ def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, 
             f"see why it is quiet: unhang diagnose {job_id}",
         ]
     if last.get("leaked"):
-        names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in (last.get("leftovers") or [])[:3])
+        names = ", ".join(quoted(str(p.get("command", "?")), 100) for p in (last.get("leftovers") or [])[:3])
         what = f" ({names})" if names else ""
         suggestions.append(
             f"it left processes running{what}: start a server with `unhang start`, or pass --keep to keep them"

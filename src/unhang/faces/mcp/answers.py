@@ -10,6 +10,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from unhang.core import framing, values
+from unhang.core.policy.load import PolicyError
 from unhang.errors import UnhangError
 from unhang.faces.mcp import texts
 
@@ -46,6 +47,8 @@ def readable(
     async def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> CallToolResult:
         try:
             return await tool(*args, **options)
+        except PolicyError as error:  # it may quote a project's file
+            return mistake(f"the policy cannot be used: {framing.quoted(str(error), 400)}")
         except UnhangError as error:
             return mistake(str(error))
         except OSError as error:

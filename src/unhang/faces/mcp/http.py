@@ -121,7 +121,7 @@ def token_of(path: str | None) -> tuple[str, str]:
 
 def _read_token(path: str) -> str:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = files.open_plain(path, os.O_RDONLY)
     except OSError as error:
         raise StateError(f"cannot read the token file {path}: {error.strerror}") from None
     with open(fd, encoding="ascii", errors="replace") as file:

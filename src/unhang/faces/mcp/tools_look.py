@@ -119,10 +119,12 @@ def register(server: MCPServer[Any], service: Service) -> None:
     ) -> Annotated[CallToolResult, Explained]:
         asked = Asked(category=category or None, timeout_sec=timeout_sec)
         structured = await service.in_thread(_explained, service, command_of(command, argv), cwd, asked)
-        lines = [f"category {structured['category']}" + (", never ends" if structured["neverEnding"] else "")]
+        # the names of categories may come from a project's own file
+        category = framing.quoted(structured["category"], 60)
+        lines = [f"category {category}" + (", never ends" if structured["neverEnding"] else "")]
         for name, limit in structured["limits"].items():
             value = "off" if limit["value"] is None else human(limit["value"] / 1000)
-            lines.append(f"{name[:-2]}: {value} ({limit['source']})")
+            lines.append(f"{name[:-2]}: {value} ({framing.quoted(limit['source'], 100)})")
         return answer(structured, "\n".join(lines))
 
     server.add_tool(events, title="Events of a job", description=EVENTS, annotations=READS)
