@@ -7,6 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 from unhang.core import durations
+from unhang.core.policy import builtin
+from unhang.core.policy.model import Asked
+from unhang.core.policy.resolve import resolve
+from unhang.errors import UsageError
+from unhang.jobs.request import seconds
 
 GOOD = {
     "90": 90, "90s": 90, "5m": 300, "1h30m": 5400, "500ms": 0.5, "0.5": 0.5, "1.5h": 5400, "2d": 172800, "0": 0,
@@ -62,3 +67,20 @@ def test_a_duration_is_written_for_people(seconds: float, text: str) -> None:
 @given(st.floats(min_value=0, max_value=durations.LONGEST))
 def test_what_is_written_can_be_read_and_is_near(seconds: float) -> None:
     assert durations.parse(durations.human(seconds)) == pytest.approx(seconds, rel=0.05, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [float("nan"), float("inf"), 1e300, 10**400, 10**5000, -1, -1e-9],
+    ids=["nan", "inf", "1e300", "400-digits", "5000-digits", "-1", "-1e-9"],
+)
+def test_a_number_that_is_no_length_of_time_is_refused_in_one_line(number: float) -> None:
+    for refuse in (
+        lambda: durations.usable("idle", number),
+        lambda: durations.usable_ms("idle", number),  # type: ignore[arg-type]
+        lambda: seconds("idle", number),
+        lambda: resolve("true", builtin.policy(), Asked(timeout_sec=number)),
+        lambda: resolve("true", builtin.policy(), Asked(idle=number)),
+    ):
+        with pytest.raises((ValueError, UsageError), match="must be between 0 and a century"):
+            refuse()

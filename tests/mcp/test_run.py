@@ -197,3 +197,28 @@ def test_texts_that_look_like_json_stay_texts(servers: Servers) -> None:
         assert (await caller.call("run", command="null")).data["exitCode"] == 127
 
     servers.run("auto", work)
+
+
+def test_a_length_of_time_that_cannot_be_meant_is_refused_in_one_line(servers: Servers) -> None:
+    async def work(caller: Caller) -> None:
+        job = (await caller.call("start", command="sleep 600")).data["jobId"]
+        huge = 10**400
+        for tool, options in (
+            ("run", {"command": "true", "timeout_sec": 1e308}),
+            ("run", {"command": "true", "timeout_sec": 1e300}),
+            ("run", {"command": "true", "wait_sec": 1e308}),
+            ("run", {"command": "true", "idleTimeoutMs": huge}),
+            ("start", {"command": "true", "hardTimeoutMs": huge}),
+            ("start", {"command": "true", "timeout_sec": 1e308}),
+            ("wait", {"job_id": job, "wait_sec": 1e308}),
+            ("events", {"job_id": job, "wait_sec": 1e308}),
+            ("extend", {"job_id": job, "idle_sec": 1e308}),
+            ("explain_policy", {"command": "true", "timeout_sec": 1e308}),
+        ):
+            found = await caller.call(tool, **options)
+            assert found.error, (tool, options)
+            assert "century" in found.text, (tool, options)
+            assert len(found.text.splitlines()) == 1
+        await caller.call("cancel", job_id=job)
+
+    servers.run("auto", work)

@@ -3,8 +3,8 @@
     load.py SOURCE ROUNDS
 
 A line on standard output is one JSON object: a job whose start has returned (`id`, `kind`, `command`), or an event that
-a follower has handed out (`id`, `seq`, `type`, `phase`, `ts`; of output how far it reaches; and a checksum of the
-whole, since lines on a console had better be short).
+a follower has handed out (`id`, `seq`, `type`, `phase`, `ts`; of output how far it reaches; and a checksum of it all,
+since lines on a console had better be short).
 """
 
 from __future__ import annotations

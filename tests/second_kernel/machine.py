@@ -45,6 +45,15 @@ def need_second_kernel() -> None:
     pytest.skip(reason)
 
 
+def _memory_in(folder: Path) -> dict[str, str]:
+    """The second kernel's memory is a file in /dev/shm; in many a container that is too small for it."""
+    try:
+        room = os.statvfs("/dev/shm")
+    except OSError:
+        return {"TMPDIR": str(folder)}
+    return {} if room.f_bavail * room.f_frsize > 1 << 30 else {"TMPDIR": str(folder)}
+
+
 def _main_in(source: Path) -> str:
     """What `unhang` is in there: nothing of the environment or the folder, no site-packages (which cost a start)."""
     return f"import sys; sys.path.insert(0, {str(source)!r}); from unhang.__main__ import main; main()"
@@ -98,7 +107,7 @@ class Machine:
                 pass_fds=fds,
                 cwd=self.folder,
                 start_new_session=True,  # its group is all that is ever signalled
-                env={"PATH": _SBIN, "HOME": str(self.folder)},
+                env={"PATH": _SBIN, "HOME": str(self.folder)} | _memory_in(self.folder),
             )
         self._hear_answer(PATIENCE, f"boot {self.boots}")
 

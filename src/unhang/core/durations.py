@@ -52,6 +52,21 @@ def parse(text: str) -> float:
     return total
 
 
+def usable(name: str, seconds: float) -> float:
+    """A number of seconds from outside, of whatever size. Raises ValueError in one line, without the number: it may
+    have ten thousand digits."""
+    if not 0 <= seconds <= LONGEST:  # false for NaN, and exact for an int that is too large for a float
+        raise ValueError(f"{name} must be between 0 and a century ({LONGEST:.0f} s)")
+    return float(seconds)
+
+
+def usable_ms(name: str, milliseconds: int) -> float:
+    """As `usable`, from milliseconds. Dividing comes last, since a huge int cannot be divided."""
+    if not 0 <= milliseconds <= LONGEST * 1000:
+        raise ValueError(f"{name} must be between 0 and a century ({LONGEST * 1000:.0f} ms)")
+    return milliseconds / 1000
+
+
 def human(seconds: float) -> str:
     """Short and exact enough to act upon: 0.4 → "0.4s", 41 → "41s", 270 → "4m 30s", 5400 → "1h 30m"."""
     if seconds < 0:

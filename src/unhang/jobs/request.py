@@ -53,10 +53,10 @@ def seconds(name: str, value: Duration) -> Wish:
         raise UsageError(f"{name}: not a duration: {value!r}")
     if not isinstance(value, int | float):
         value = value.total_seconds()
-    number = float(value)
-    if number != number or number < 0 or number > durations.LONGEST:
-        raise UsageError(f"{name}: not a usable number of seconds: {value!r}")
-    return number
+    try:
+        return durations.usable(name, value)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def lead_or_grace(name: str, value: Duration) -> float | None:

@@ -222,9 +222,7 @@ def _cells(value: Any) -> int:
 def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a duration is a number of seconds")
-    if not 0 <= value <= durations.LONGEST:
-        raise ValueError("a duration is between 0 and a century")
-    return float(value)
+    return durations.usable("extend", value)
 
 
 def _send(request: dict[str, Any], served: Served) -> dict[str, Any]:

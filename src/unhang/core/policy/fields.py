@@ -66,9 +66,10 @@ def seconds(value: Any, path: Path) -> float:
             raise FieldError(str(error), path) from None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FieldError(f"{path[-1]} must be seconds or a duration such as 5m, not {kind_of(value)}", path)
-    if not 0 <= value <= durations.LONGEST:
-        raise FieldError(f"{path[-1]} must be between 0 and a century: {value}", path)
-    return float(value)
+    try:
+        return durations.usable(str(path[-1]), value)
+    except ValueError as error:
+        raise FieldError(str(error), path) from None
 
 
 def limit(value: Any, path: Path) -> float | None:

@@ -8,6 +8,7 @@ of a line wins, because the whole line has to be let finish.
 
 from __future__ import annotations
 
+from unhang.core import durations
 from unhang.core import limits as core_limits
 from unhang.core.limits import Limits, Sourced
 from unhang.core.policy.builtin import NEVER_ENDING
@@ -34,6 +35,7 @@ def resolve(
 ) -> Resolution:
     """`profile` is the history of this command, needed only where `wants_history` says so."""
     asked = asked or Asked()
+    _check(asked)
     parts = pieces_of(command)
     pieces, tags = _judged(parts, policy)
     winner = _most_generous(pieces, policy)
@@ -114,6 +116,17 @@ def resolve(
         policy.name,
         auto_idle or auto_hard,
     )
+
+
+def _check(asked: Asked) -> None:
+    """Every face asks by way of this module, so no number of a caller's gets past it unchecked."""
+    for name in ("idle", "hard", "stall", "warn", "grace", "timeout_sec"):
+        value = getattr(asked, name)
+        if isinstance(value, (int, float)):
+            try:
+                durations.usable(name, value)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
 
 
 def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[str]]:

@@ -18,6 +18,7 @@ from unhang.faces.mcp.attending import Attended
 from unhang.faces.mcp.model import JobResult
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.spans import limit_of, patience_of
 from unhang.jobs import codexing
 from unhang.jobs.agent_terms import Wanted
 from unhang.jobs.handle import Job
@@ -123,13 +124,13 @@ def register(server: MCPServer[Any], service: Service) -> None:
 
 
 def _asked(idle: int | None, hard: int | None) -> Asked:
-    return Asked(idle=None if idle is None else idle / 1000, hard=None if hard is None else hard / 1000)
+    return Asked(idle=limit_of("idleTimeoutMs", idle), hard=limit_of("hardTimeoutMs", hard))
 
 
 async def _turn(
     service: Service, ctx: Context, plan: Plan, cwd: str, asked: Asked, wait_sec: float | None
 ) -> CallToolResult:
-    seconds = min(service.settings.wait if wait_sec is None else wait_sec, service.settings.longest_wait)
+    seconds = patience_of(service.settings, wait_sec)
     with service.call():
         launched = await service.in_thread(_launch, service, plan, cwd, asked, tools_run._labels(ctx))
         attended = Attended(service, launched, Notices(ctx))

@@ -16,6 +16,7 @@ from unhang.faces.mcp.explaining import Explanation
 from unhang.faces.mcp.model import Diagnosed, Done, JobResult, Waited
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.spans import patience_of
 from unhang.faces.mcp.watching import until
 from unhang.jobs import asking
 from unhang.jobs.diagnosing import diagnose_job
@@ -51,7 +52,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
         if not names:
             raise UsageError("no job named")
         jobs = list({job.id: job for job in [service.job(name) for name in names]}.values())
-        seconds = _wait_seconds(service, wait_sec)
+        seconds = patience_of(service.settings, wait_sec)
         with service.call():
             enough = len(jobs) if all else 1
             why = Explanation(jobs[0], seconds) if len(jobs) == 1 else None
@@ -129,10 +130,6 @@ class _Silent(Notices):
 
     async def tell(self, job: Job, event: dict[str, Any]) -> None:
         pass
-
-
-def _wait_seconds(service: Service, wait_sec: float | None) -> float:
-    return min(service.settings.wait if wait_sec is None else wait_sec, service.settings.longest_wait)
 
 
 def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallToolResult:

@@ -17,6 +17,7 @@ from unhang.faces.mcp import texts
 from unhang.faces.mcp.answers import answer, readable
 from unhang.faces.mcp.model import Events, Explained, Listing, Output
 from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.spans import patience_of
 from unhang.faces.mcp.tools_jobs import READS, JobId
 from unhang.faces.mcp.tools_run import command_of
 from unhang.faces.mcp.watching import Changes
@@ -48,9 +49,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
         del ctx
         job = service.job(job_id)
         with service.call():
-            found = await _events(
-                service, job, afterSeq, since or None, limit, min(wait_sec, service.settings.longest_wait)
-            )
+            found = await _events(service, job, afterSeq, since or None, limit, patience_of(service.settings, wait_sec))
         shown = found[:limit]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)

@@ -20,6 +20,7 @@ from unhang.faces.mcp.gone import gone_of
 from unhang.faces.mcp.model import JobResult
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.spans import limit_of, patience_of
 from unhang.jobs.handle import Job
 
 RUN = """Run a command and return its output and exit code. It cannot hang: it is watched, explained and ended whole.
@@ -80,12 +81,12 @@ def register(server: MCPServer[Any], service: Service) -> None:
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
         limits = Asked(
-            idle=_seconds(idleTimeoutMs),
-            hard=_seconds(hardTimeoutMs),
+            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
+            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
             category=category or None,
             timeout_sec=timeout_sec,
         )
-        seconds = min(service.settings.wait if wait_sec is None else wait_sec, service.settings.longest_wait)
+        seconds = patience_of(service.settings, wait_sec)
         with service.call():
             attended, endless = await _begin(service, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=True)
             bounded = timeout_sec is not None or hardTimeoutMs is not None or idleTimeoutMs is not None
@@ -108,8 +109,8 @@ def register(server: MCPServer[Any], service: Service) -> None:
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
         limits = Asked(
-            idle=_seconds(idleTimeoutMs),
-            hard=_seconds(hardTimeoutMs),
+            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
+            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
             category=category or None,
             timeout_sec=timeout_sec,
         )
@@ -134,8 +135,8 @@ def as_task(
         except ValidationError as error:
             raise UsageError(f"run: {error}") from None
         limits = Asked(
-            idle=_seconds(given["idleTimeoutMs"]),
-            hard=_seconds(given["hardTimeoutMs"]),
+            idle=limit_of("idleTimeoutMs", given["idleTimeoutMs"]),
+            hard=limit_of("hardTimeoutMs", given["hardTimeoutMs"]),
             category=given["category"] or None,
             timeout_sec=given["timeout_sec"],
         )
@@ -155,10 +156,6 @@ def command_of(command: str, argv: list[str] | None) -> str | list[str]:
     if any(len(word) > LONGEST_WORD for word in argv or [command]):
         raise UsageError("one word of a command may have 128 KiB: put it into a file, or give it as stdin")
     return command if argv is None else argv
-
-
-def _seconds(milliseconds: int | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
 
 
 async def _begin(
