@@ -273,7 +273,7 @@ class History:
 
 def _text(value: str) -> str:
     """File names that are no UTF-8 come as lone surrogates, which SQLite does not take."""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return values.visible_bytes(value)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
