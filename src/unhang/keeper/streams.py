@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 
 from unhang.keeper.relay import Relay
+from unhang.procs import clock
 from unhang.store.output import OutputStore
 
 _SMALL = 1 << 16
@@ -17,11 +19,21 @@ _LARGE = 1 << 18
 _PAGE = 4096
 # so many full reads in a row make a flood
 _FLOOD = 4
-F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+F_GETPIPE_SZ, F_SETPIPE_SZ = getattr(fcntl, "F_GETPIPE_SZ", None), getattr(fcntl, "F_SETPIPE_SZ", None)
 # what one turn of the loop may read of one stream before the clock and the other streams get their turn
 _TURN = 4 << 20
+# how long a turn may wait for a narrow pipe to be filled again, in seconds; and at a time, in milliseconds
+_LINGER, _MOMENT = 0.01, 1
 # what may wait to be taken by the job
 INPUT_LIMIT = 1 << 20
+
+
+def _capacity(fd: int) -> int:
+    """Of a pipe; a terminal has none."""
+    try:
+        return fcntl.fcntl(fd, F_GETPIPE_SZ) if F_GETPIPE_SZ is not None else _SMALL
+    except OSError:
+        return _SMALL
 
 
 class OutputStream:
@@ -34,7 +46,10 @@ class OutputStream:
         self.announced = 0  # how many bytes the event log knows of
         self.said_at = float("-inf")  # when it was last told
         self._buffer = bytearray(_SMALL)
+        self._full = min(_SMALL, _capacity(fd))
         self._full_reads = 0
+        self._narrow: select.poll | None = None  # of a flood through a pipe that cannot be made larger
+        self._until = 0.0
 
     @property
     def blocked(self) -> bool:
@@ -49,6 +64,7 @@ class OutputStream:
         """
         got = 0
         more = True
+        self._until = clock.monotonic() + _LINGER if self._narrow is not None else 0.0
         while more and self.open and (rest or not self.blocked) and got < _TURN:
             count, more = self._fill()
             if count == 0:
@@ -59,22 +75,20 @@ class OutputStream:
             if self.relay is not None:
                 self.relay.offer(data)
             del data  # or the buffer could not be replaced
-            if count == len(self._buffer):
+            if count >= self._full:
                 self._notice_flood()
         return got
 
     def _fill(self) -> tuple[int, bool]:
-        """Read until the buffer is full or nothing is there: (how much, may there be more).
-
-        A pipe of a user whose share of pages is used up holds two of them: storing each read by itself would cost
-        several times what reading does.
-        """
+        """Read until the buffer is full or nothing is there: (how much, may there be more)."""
         filled = 0
         with memoryview(self._buffer) as buffer:
             while filled < len(buffer):
                 try:
                     count = os.readv(self.fd, [buffer[filled:]])
                 except BlockingIOError:
+                    if filled and self._refills():
+                        continue
                     return filled, False
                 except OSError:
                     count = 0  # EIO: the other side of a terminal has been closed
@@ -88,6 +102,13 @@ class OutputStream:
                     return filled, False
         return filled, True
 
+    def _refills(self) -> bool:
+        """A narrow pipe is empty after every read, until its writer has run: that is waited for, for a moment.
+
+        Storing each read by itself, and another turn of the loop after each, would cost several times as much.
+        """
+        return self._narrow is not None and clock.monotonic() < self._until and bool(self._narrow.poll(_MOMENT))
+
     def _notice_flood(self) -> None:
         self._full_reads += 1
         if self._full_reads == _FLOOD and len(self._buffer) < _LARGE:
@@ -95,8 +116,9 @@ class OutputStream:
             if F_SETPIPE_SZ is not None:
                 try:
                     fcntl.fcntl(self.fd, F_SETPIPE_SZ, _LARGE)
-                except OSError:
-                    pass  # a terminal, or the user's share of pages is used up: slower, not wrong
+                except OSError:  # a terminal, or the user's share of pages is used up: slower, not wrong
+                    self._narrow = select.poll()
+                    self._narrow.register(self.fd, select.POLLIN)
 
     def close(self) -> None:
         """When the job is over."""
