@@ -161,7 +161,7 @@ print(unhang.run(["echo", "x"], hard=20).stdout, end="")
 """
 
 
-def test_a_stopped_fork_server_is_replaced(jobs: Jobs) -> None:
+def test_a_stopped_fork_server_is_woken(jobs: Jobs) -> None:
     done = jobs.finish(jobs.popen_program(sys.executable, "-c", _STOPPED_SERVER), BOUND)
     assert (done.code, done.out) == (0, b"x\n"), done.err
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import ourselves
 from unhang.jobs import owner as owners
 from unhang.keeper import spare
-from unhang.procs import stat
 from unhang.store import layout
 
 TYPE_CHECKING = False
@@ -128,7 +126,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours, place, _patience(prepared)), None)
+        return Launched(place, owners.Owner(ours, place, _patience(prepared), self._server), None)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
@@ -143,18 +141,9 @@ class ServedLauncher:
                     raise
 
     def _connected(self) -> socket:
-        if self._line is not None and _is_stopped(self._server):
-            self._line.close()
-            self._line = None
-            os.kill(self._server, signal.SIGKILL)  # our own child, and not waited for: its number is its own
         if self._line is None:
             self._line, self._server = start_server()
         return self._line
-
-
-def _is_stopped(pid: int) -> bool:
-    found = stat.of(pid)
-    return found is not None and found[0].ppid == os.getpid() and found[0].state == "T"
 
 
 def start_server() -> tuple[socket, int]:

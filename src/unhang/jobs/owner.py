@@ -11,10 +11,12 @@ The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for n
 from __future__ import annotations
 
 import json
+import os
+import signal
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
 from unhang.errors import UnhangError
-from unhang.procs import clock
+from unhang.procs import clock, stat
 from unhang.store import files
 from unhang.store.reader import last_event
 
@@ -38,9 +40,11 @@ def pair() -> tuple[socket, socket]:
 
 
 class Owner:
-    def __init__(self, sock: socket, place: JobDir, start_patience: float | None = None) -> None:
+    def __init__(self, sock: socket, place: JobDir, start_patience: float | None = None, server: int = 0) -> None:
+        """`server`: our child that is to make the keeper, if we have one."""
         self.sock = sock
         self.place = place
+        self._server = server
         self.ended = False
         self.closed = False
         self.gave_up = False  # the keeper did not answer, and the job was ended without it
@@ -72,15 +76,25 @@ class Owner:
             self._asked_at = clock.monotonic()
 
     def patience(self) -> float | None:
-        """How much longer the keeper may take to say something; None: nothing is owed."""
-        due = None if self._asked_at is None else self._asked_at + PATIENCE
-        if due is None and self.seq == 0 and not self.ended:
-            due = self._start_by
-        return None if due is None else max(0.0, due - clock.monotonic())
+        """How long to wait for a word at the most, before `insist` is called; None: nothing is owed."""
+        left = self._left()
+        return min(left, _LOOK) if left is not None and self._starting() else left
+
+    def _starting(self) -> bool:
+        return self._asked_at is None and self.seq == 0 and not self.ended
+
+    def _left(self) -> float | None:
+        if self._asked_at is not None:
+            return max(0.0, self._asked_at + PATIENCE - clock.monotonic())
+        return max(0.0, self._start_by - clock.monotonic()) if self._starting() else None
 
     def insist(self) -> None:
         """When the patience is over: end the job without its keeper. Afterwards the line counts as closed."""
-        if self.closed or self.patience() != 0.0:
+        if self.closed:
+            return
+        if self._starting() and self._server:
+            _wake(self._server)
+        if self._left() != 0.0:
             return
         from unhang.jobs import truth
 
@@ -147,3 +161,10 @@ def _is_recorded(place: JobDir) -> bool:
     for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
         files.sync_path(path)
     return True
+
+
+def _wake(server: int) -> None:
+    """A fork server that is stopped makes no keeper; the job waits in its queue."""
+    found = stat.of(server)
+    if found is not None and found[0].ppid == os.getpid() and found[0].state == "T":
+        os.kill(server, signal.SIGCONT)  # our own child, and not waited for: its number is its own

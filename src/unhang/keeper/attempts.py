@@ -91,13 +91,15 @@ class Attempts:
         into = None if streams.into is None else InputStream(streams.into, terminal=streams.terminal)
         if spec.pty and spec.stdin == NULL and into is not None:
             into.send(b"", eof=True)
-        self._say_started(spawned.pid, spec)
         master = streams.out if streams.terminal else None
         slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
-        return Loop(
+        loop = Loop(
             spec, self._tree, spawned.pid, outputs, into, master,
             self._journal, self.heart, slowness, self._desk, self._signals, self._board, self._agent,
         )  # fmt: skip
+        loop.promise()  # before the caller is told: from then on anything may be done to us
+        self._say_started(spawned.pid, spec)
+        return loop
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
         event = ev.started(pid, spec.command, spec.sources)

@@ -99,7 +99,7 @@ class Loop:
 
     def run(self) -> outcome.Facts:
         while self._settled is None:
-            self._promise()
+            self.promise()
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
             self._note_pause(planned)
@@ -113,7 +113,7 @@ class Loop:
             self.journal.keep_durable(clock.monotonic())
         return self._facts(self._settled)
 
-    def _promise(self) -> None:
+    def promise(self) -> None:
         """To the guard, which acts if we do not."""
         due, reason = self.dog.limit_due()
         limits = self.dog.limits
