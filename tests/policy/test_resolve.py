@@ -140,8 +140,8 @@ def test_a_category_may_be_named_by_the_caller() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (Asked(idle=-1.0), "idle must not be negative"),
-        (Asked(hard=float("nan")), "hard must be a finite number"),
+        (Asked(idle=-1.0), "idle must be between 0 and a century"),
+        (Asked(hard=float("nan")), "hard must be between 0 and a century"),
         (Asked(liveness="pulse"), "liveness must be one of"),
     ],
 )
