@@ -111,9 +111,6 @@ class EventLog:
         except OSError:
             pass  # a file system that cannot: nothing better is to be had
 
-    def fileno(self) -> int:
-        return self._fd
-
     def _write(self, line: bytes) -> bool:
         """One event; a part of one is taken back."""
         try:

@@ -62,7 +62,7 @@ def _cells(row: Row) -> list[str]:
     ended = values.moment(row.ended) if row.ended else now
     code = f" ({row.exit_code})" if row.exit_code else ""
     where = where_is(here(), row)
-    command = framing.one_line(row.command, 80) + (f"  (on {where})" if where else "")
+    command = framing.one_line(row.command, 80) + (f"  (runs elsewhere: {where})" if where else "")
     return [row.id, row.status + code, row.phase, _time(created, now), _time(created, ended), command]
 
 
