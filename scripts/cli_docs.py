@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from unhang.faces.cli.main import COMMANDS, EPILOG
-from unhang.faces.cli.parsing import load, parser_of
+from unhang.faces.cli.parser import load, parser_of
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 

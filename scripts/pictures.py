@@ -74,10 +74,10 @@ def svg(lines: list[tuple[str, str]]) -> str:
 def freed() -> str:
     """What the watcher says about a hung WebFetch, and what the pane shows before and after."""
     sys.path.insert(0, str(ROOT))
-    from tests.claude.harness import Desk
-    from tests.claude.scenarios import WEB_FETCH
-    from tests.engine.harness import wait_until
-    from tests.fakes.anthropic_messages import FakeAnthropic
+    from tests.support.claude_sessions.harness import Desk
+    from tests.support.claude_sessions.scenarios import WEB_FETCH
+    from tests.support.engine import wait_until
+    from tests.support.fakes.anthropic_messages import FakeAnthropic
 
     with FakeAnthropic() as fake, tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder), fake)

@@ -21,9 +21,9 @@ from typing import Any
 
 import unhang
 from unhang.core.policy.model import Asked
-from unhang.jobs.background import start
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
+from unhang.jobs.start import start
 from unhang.store import files
 
 _BOOT = "00000000-0000-0000-0000-000000000001"

@@ -11,7 +11,7 @@ import unhang
 from bench.measure import Row, in_turns, quantile
 from unhang.core import events as ev
 from unhang.procs import clock
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 from unhang.store.reader import EventReader
 
 

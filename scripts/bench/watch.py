@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.measure import Row
 from unhang.procs.stat import start_time
-from unhang.store.sessionlog import SessionLog
+from unhang.store.session_log import SessionLog
 
 SESSIONS = 200
 SETTLE, SECONDS = 10.0, 40.0

@@ -35,7 +35,7 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["hook"]:
             # it stands in a session's way: nothing else is loaded
-            from unhang.faces.cli.hook import serve
+            from unhang.faces.cli.commands.hook import serve
 
             code = serve()
         else:
@@ -55,7 +55,7 @@ def main() -> None:
 
 def _start_isolated() -> None:
     """The same again in this process, without what the variables ask for. They stay set, for the jobs."""
-    from unhang.jobs.ourselves import command_line
+    from unhang.jobs.executable import command_line
 
     os.execve(sys.executable, command_line(*sys.argv[1:]), dict(os.environ))
 

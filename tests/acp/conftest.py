@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.acp.editor import Editor, Open
 from tests.jobs.conftest import jobs, nothing_is_left, roll
-from tests.jobs.harness import Jobs
+from tests.support.acp.editor import Editor, Open
+from tests.support.jobs import Jobs
+from tests.support.places import SUPPORT
 
 __all__ = ["editors", "jobs", "nothing_is_left", "roll"]
 
-PUPPET = Path(__file__).with_name("puppet_agent.py")
+PUPPET = SUPPORT / "acp" / "puppet_agent.py"
 
 
 @pytest.fixture

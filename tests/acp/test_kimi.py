@@ -18,11 +18,11 @@ from acp.schema import (
 )
 
 from acp import Client, connect_to_agent
-from tests.acp.harness import run
-from tests.agents import programs
-from tests.engine.harness import MARK, actor
-from tests.fakes.acp_models import FakeModels
-from tests.jobs.harness import Jobs
+from tests.support.acp.harness import run
+from tests.support.acp_agents import programs
+from tests.support.engine import MARK, actor
+from tests.support.fakes.acp_models import FakeModels
+from tests.support.jobs import Jobs
 from unhang.acp import Terminals
 from unhang.testing.liveness import RollCall
 

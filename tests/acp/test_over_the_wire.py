@@ -15,13 +15,13 @@ from typing import Any
 from acp.schema import ClientCapabilities, TextContentBlock
 
 from acp import Client, connect_to_agent
-from tests.acp.harness import here, pulse, run
-from tests.engine.harness import actor
+from tests.support.acp.harness import here, pulse, run
+from tests.support.engine import actor
+from tests.support.places import ROOT, SUPPORT
 from unhang.acp import Terminals
 from unhang.testing.liveness import RollCall
 
-AGENT = Path(__file__).with_name("sdk_agent.py")
-ROOT = AGENT.parent.parent.parent
+AGENT = SUPPORT / "acp" / "sdk_agent.py"
 UNKNOWN = [-32602] * 4
 
 

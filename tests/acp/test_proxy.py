@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.editor import Open
-from tests.engine.harness import wait_until
-from tests.jobs.harness import Jobs
-from unhang.acp.proxy import Direction
-from unhang.acp.proxy_ends import Sink
-from unhang.agents.lines import Lines
+from tests.support.acp.editor import Open
+from tests.support.engine import wait_until
+from tests.support.jobs import Jobs
+from unhang.acp.proxy.proxy import Direction
+from unhang.acp.proxy.sink import Sink
+from unhang.core.lines import Lines
 
 QUICK = ("--stall", "off", "--idle", "1", "--grace", "1")
 

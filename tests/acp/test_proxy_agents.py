@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.editor import Editor
-from tests.agents import programs
-from tests.engine.harness import actor
-from tests.fakes.acp_models import FakeModels
-from tests.jobs.harness import Jobs
+from tests.support.acp.editor import Editor
+from tests.support.acp_agents import programs
+from tests.support.engine import actor
+from tests.support.fakes.acp_models import FakeModels
+from tests.support.jobs import Jobs
 from unhang.testing.liveness import RollCall
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from unhang.agents.acp_proxy import Clocks, Conversation, Told
-from unhang.agents.acp_proxy_words import Notice, chunk_of, names_terminals, with_terminals
-from unhang.agents.lines import Lines
+from unhang.acp.proxy.messages import Notice, chunk_of, names_terminals, with_terminals
+from unhang.acp.proxy.turn_clocks import Clocks, Conversation, Told
+from unhang.core.lines import Lines
 
 CLOCKS = Clocks(stall=10.0, idle=60.0, tool=200.0, hard=1000.0, start=30.0, grace=5.0)
 chunks = st.lists(st.one_of(st.binary(max_size=30), st.text("ab\n", max_size=20).map(str.encode)), max_size=20)

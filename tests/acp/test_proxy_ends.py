@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.editor import Editor, Open
-from tests.engine.harness import actor
-from tests.jobs.harness import Jobs
+from tests.support.acp.editor import Editor, Open
+from tests.support.engine import actor
+from tests.support.jobs import Jobs
 from unhang.testing.liveness import Process, RollCall
 
 # --- the deaths -------------------------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.acp.editor import Open
-from tests.agents.odd import FEW, ODD, mutated, recorded
-from unhang.acp import proxy
-from unhang.agents.acp_proxy import Clocks, Conversation
-from unhang.agents.acp_proxy_words import key_of, with_terminals
+from tests.support.acp.editor import Open
+from tests.support.acp_agents.odd import FEW, ODD, mutated, recorded
+from unhang.acp.proxy import proxy
+from unhang.acp.proxy.messages import key_of, with_terminals
+from unhang.acp.proxy.turn_clocks import Clocks, Conversation
 
-MESSAGES = recorded("agents", "acp")
+MESSAGES = recorded("agents/acp", "acp")
 PROMPT = {"jsonrpc": "2.0", "id": 7, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}}
 said = mutated(MESSAGES) | mutated((PROMPT,)) | st.sampled_from(ODD)
 

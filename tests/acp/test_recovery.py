@@ -7,11 +7,11 @@ import subprocess
 import sys
 import textwrap
 
-from tests.acp.harness import S, ask, created, pulse, run
-from tests.engine.harness import actor
-from tests.jobs.harness import Jobs
+from tests.support.acp.harness import S, ask, created, pulse, run
+from tests.support.engine import actor
+from tests.support.jobs import Jobs
 from unhang.acp import Refused, Terminals
-from unhang.acp.orphans import identity, lives
+from unhang.acp.recovery import identity, lives
 from unhang.testing.liveness import RollCall
 
 CLIENT = """

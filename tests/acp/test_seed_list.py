@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp.harness import S, ask, created, here, refused, run
-from tests.engine.harness import actor
+from tests.support.acp.harness import S, ask, created, here, refused, run
+from tests.support.engine import actor
 from unhang.acp import Completed, Terminals, TimedOut
-from unhang.agents import acp_terminal as at
+from unhang.acp import protocol as at
 from unhang.errors import UsageError
 from unhang.testing.liveness import RollCall
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from unhang.agents import acp_terminal as at
-from unhang.agents.acp_terminal import Exit, IllegalTransition, Machine, Refused, Shown, request_of, shown
+from unhang.acp import protocol as at
+from unhang.acp.protocol import Exit, IllegalTransition, Machine, Refused, Shown, request_of, shown
 
 ENDS = st.sampled_from(sorted(at.ENDED)).map(lambda state: Exit(state, 0, None))
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.acp import conversations
-from tests.acp.editor import Editor
-from tests.agents import programs
-from tests.fakes.acp_models import FakeModels
-from tests.jobs.harness import Jobs
+from tests.support.acp import conversations
+from tests.support.acp.editor import Editor
+from tests.support.acp_agents import programs
+from tests.support.fakes.acp_models import FakeModels
+from tests.support.jobs import Jobs
+from tests.support.places import SUPPORT
 
-PLAYER = Path(__file__).with_name("player.py")
+PLAYER = SUPPORT / "acp" / "player.py"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from unhang.core import events as ev
-from unhang.core.fold import KEPT_EVENTS, fold
+from unhang.core.view import KEPT_EVENTS, fold
 
 json_values = st.recursive(
     st.none()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from unhang.core import actions as act
 from unhang.core import outcome
 from unhang.core.record import Record
+from unhang.core.watchdog import actions as act
 
 BASE: dict[str, Any] = {
     "ending": act.EXITED, "exit_code": 0, "signal": None, "leaked": False, "abandoned": False, "mode": None,

@@ -9,14 +9,14 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from tests.odd import SEEDS, anything, files, records
 
+from tests.support.odd import SEEDS, anything, files, records
 from unhang.core import events as ev
 from unhang.core import outcome, values
-from unhang.core.fold import fold
 from unhang.core.limits import Limits
 from unhang.core.result import Printed, build
 from unhang.core.spec import JobSpec, command_line, job_record
+from unhang.core.view import fold
 
 SPEC = JobSpec(["make", "-j8"], None, "/src", Limits(), {"idleMs": {"value": 5000, "source": "default"}})
 KEEPER = {

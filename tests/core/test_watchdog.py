@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
-from unhang.core import actions as act
-from unhang.core import facts as fact
-from unhang.core.actions import Action
-from unhang.core.facts import Fact
 from unhang.core.limits import Limits
-from unhang.core.watchdog import CLOSING, ENDED, RUNNING, STOPPING, IllegalCall, Watchdog
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog.actions import Action
+from unhang.core.watchdog.facts import Fact
+from unhang.core.watchdog.machine import CLOSING, ENDED, RUNNING, STOPPING, IllegalCall, Watchdog
 
 OUT, EXIT, REST, CLOSED = fact.Output(), fact.LeaderExited(), fact.TreeGone(), fact.PipesClosed()
 BLOCKED, READS = fact.Held(True), fact.Held(False)

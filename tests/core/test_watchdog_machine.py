@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from unhang.core import actions as act
-from unhang.core import facts as fact
-from unhang.core.actions import Action
-from unhang.core.clocks import NEVER, PATIENT, SETTLE, Clocks
 from unhang.core.limits import Limits, lead
-from unhang.core.watchdog import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog.actions import Action
+from unhang.core.watchdog.clocks import NEVER, PATIENT, SETTLE, Clocks
+from unhang.core.watchdog.machine import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
 seconds = st.floats(min_value=0.01, max_value=5000, allow_nan=False)
 limit = st.none() | seconds

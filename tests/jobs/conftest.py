@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import end_fork_server
-from tests.engine.harness import MARK
-from tests.jobs.harness import Jobs
-from unhang.jobs import foreground
+from tests.keeper.conftest import end_fork_server
+from tests.support.engine import MARK
+from tests.support.jobs import Jobs
+from unhang.jobs import run
 from unhang.testing.liveness import RollCall
 
 
@@ -28,7 +28,7 @@ def nothing_is_left(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("UNHANG_HOME", str(jobs.home))
     monkeypatch.setenv(MARK, jobs.mark)
-    foreground.default_launcher.cache_clear()
+    run.default_launcher.cache_clear()
     yield
     jobs.close()
     jobs.end_everything()

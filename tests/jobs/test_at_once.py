@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log
+from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.testing.liveness import PATIENCE, RollCall
 
 

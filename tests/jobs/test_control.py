@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, check_log
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.jobs.handle import Job
-from unhang.keeper import control, desk
+from unhang.keeper import control_socket, requests
 from unhang.testing.liveness import PATIENCE, RollCall
 
 
@@ -77,17 +77,17 @@ def test_a_request_that_is_too_long_is_dropped(job: Job) -> None:
     with _line(job) as line:
         sent = 0
         try:
-            while sent <= 4 * control.MAX_REQUEST:
+            while sent <= 4 * control_socket.MAX_REQUEST:
                 sent += line.send(b"x" * (1 << 16))
         except OSError:
             pass
-        assert sent < 4 * control.MAX_REQUEST, "the keeper took everything"
+        assert sent < 4 * control_socket.MAX_REQUEST, "the keeper took everything"
     assert job.ping()["ok"] is True
 
 
 def test_those_who_say_nothing_are_dropped_and_keep_nobody_out(job: Job) -> None:
     """More than the keeper serves at once; a later one still gets its answer."""
-    silent = [_line(job) for _ in range(desk.MAX_SEATS + 20)]
+    silent = [_line(job) for _ in range(requests.MAX_SEATS + 20)]
     try:
         assert job.ping()["ok"] is True
         silent[-1].sendall(b'{"do":')  # half a request is no better than none
@@ -115,7 +115,7 @@ def test_the_socket_is_in_a_private_directory_and_asks_the_kernel_who_is_there(j
     assert stat.S_IMODE(os.stat(job.place.path).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(job.place.home).st_mode) == 0o700
     with _line(job) as line:
-        assert control.peer(line)[1] == os.geteuid()
+        assert control_socket.peer(line)[1] == os.geteuid()
 
 
 _KNOCK = """
@@ -135,14 +135,14 @@ except OSError as error:
 def test_another_user_gets_no_answer_even_if_the_directory_lets_him_in(tmp_path: Path) -> None:
     """The directory would keep him out; this one does not, so that the second check is seen to work."""
     tmp_path.chmod(0o755)
-    server = control.listen(str(tmp_path), "control")
+    server = control_socket.listen(str(tmp_path), "control")
     assert server is not None
     try:
         os.chmod(tmp_path / "control", 0o777)
         knock = [sys.executable, "-c", _KNOCK, "control"]
         with subprocess.Popen(knock, stdout=subprocess.PIPE, cwd=tmp_path) as knocking:
             server.settimeout(PATIENCE)
-            assert control.accept(server) is None
+            assert control_socket.accept(server) is None
             answer = knocking.communicate(timeout=PATIENCE)[0].strip()
         assert answer in (b"b''", b"ConnectionResetError", b"BrokenPipeError")
     finally:

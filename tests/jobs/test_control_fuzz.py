@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, check_log
-from tests.jobs.test_desk import Served
-from unhang.keeper import control, desk
+from tests.keeper.test_requests import Served
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, check_log
+from unhang.keeper import control_socket, requests
 from unhang.keeper.streams import InputStream
 from unhang.procs import clock, stat
 from unhang.testing.liveness import PATIENCE, RollCall
@@ -58,7 +58,7 @@ def served() -> Iterator[Served]:
 @given(line=LINES)
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None:
-    answer = control.answer(line, lambda request: desk._handle(request, served))
+    answer = control_socket.answer(line, lambda request: requests._handle(request, served))
     assert isinstance(answer["ok"], bool)
     assert answer["ok"] or answer["error"]
     assert b"\n" not in json.dumps(answer).encode()
@@ -71,14 +71,14 @@ def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
-    client = control.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
+    client = control_socket.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
     with ours:
         for piece in pieces:
             if piece:
                 ours.sendall(piece)
-            client.read(lambda request: desk._handle(request, served))
+            client.read(lambda request: requests._handle(request, served))
         while client.behind or b"\n" in client._in:
-            client.read(lambda request: desk._handle(request, served))
+            client.read(lambda request: requests._handle(request, served))
         ours.setblocking(False)
         answers = b""
         try:
@@ -94,7 +94,7 @@ def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: li
 
 def test_a_request_of_brackets_is_refused_before_it_becomes_memory(served: Served) -> None:
     line = b'{"do":"ping","a":[' + b"{}," * 600_000 + b"{}]}"
-    answer = control.answer(line, lambda request: desk._handle(request, served))
+    answer = control_socket.answer(line, lambda request: requests._handle(request, served))
     assert (answer["ok"], "parts" in answer["error"]) == (False, True)
 
 
@@ -102,7 +102,7 @@ def test_whatever_a_request_brings_about_the_keeper_is_not_ended_by_it() -> None
     def fails(_request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError("one\ntwo")
 
-    assert control.answer(b'{"do":"ping"}', fails) == {"ok": False, "error": "one two"}
+    assert control_socket.answer(b'{"do":"ping"}', fails) == {"ok": False, "error": "one two"}
 
 
 def test_a_real_keeper_lives_through_it_and_does_not_grow(jobs: Jobs, roll: RollCall) -> None:
@@ -124,7 +124,7 @@ def test_a_real_keeper_lives_through_it_and_does_not_grow(jobs: Jobs, roll: Roll
                 assert answer["ok"] is False
                 assert answer["error"]
             except (BrokenPipeError, ConnectionResetError):
-                assert len(said) > control.MAX_REQUEST
+                assert len(said) > control_socket.MAX_REQUEST
     os.close(folder)
     status = (stat.read_file(f"/proc/{keeper}/status") or b"").decode()
     [resident] = [int(each.split()[1]) for each in status.splitlines() if each.startswith("VmRSS")]

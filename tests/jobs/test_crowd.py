@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from tests.engine.harness import wait_until
-from tests.jobs.harness import STILL, Jobs, actor, check_log, deserted
+from tests.support.engine import wait_until
+from tests.support.jobs import STILL, Jobs, actor, check_log, deserted
 from unhang.procs import stat
 from unhang.testing.liveness import RollCall
 

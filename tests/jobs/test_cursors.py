@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import unhang
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, check_log
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.core import events as ev
 from unhang.jobs.handle import Job
 from unhang.procs import clock
 from unhang.store import reader
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 from unhang.testing.liveness import PATIENCE, RollCall
 
 

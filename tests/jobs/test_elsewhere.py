@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, wait_until
-from tests.jobs.namespaces import in_another_boot, in_pid_namespace, need_namespaces, without_proc
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
+from tests.support.namespaces import in_another_boot, in_pid_namespace, need_namespaces, without_proc
 from unhang.jobs.handle import Job
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import RollCall

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, left_of
-from unhang.store.eventlog import EventLog
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, left_of
+from unhang.store.event_log import EventLog
 from unhang.testing.liveness import RollCall
 
 Disk = Callable[[str], Path]

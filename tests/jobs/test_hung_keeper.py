@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import unhang
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, wait_until
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
 from unhang.procs import stat
 from unhang.store import claim, files
 from unhang.store.layout import JobDir
@@ -223,7 +223,7 @@ def test_a_keeper_that_is_born_after_its_job_was_given_up_does_not_run_it(jobs: 
     place = JobDir(str(jobs.home), "0123456789")
     program = (
         "import os, signal, sys\n"
-        "from unhang.jobs import launching\n"
+        "from unhang.jobs import launcher as launching\n"
         "from unhang.jobs.request import prepare\n"
         "from unhang.store import layout\n"
         "layout.new_id = lambda: '0123456789'\n"

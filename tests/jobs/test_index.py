@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import unhang
-from tests.engine.harness import wait_until
-from tests.jobs.harness import STILL, Jobs, actor, keeper_of
+from tests.support.engine import wait_until
+from tests.support.jobs import STILL, Jobs, actor, keeper_of
 from unhang.jobs import listing
 from unhang.keeper.journal import SHORT
 from unhang.store import files

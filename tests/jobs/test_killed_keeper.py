@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of
-from unhang.jobs import truth
+from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of
+from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.procs import markers
 from unhang.procs.base import Process
@@ -173,7 +173,7 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
 
     real = markers.find
     monkeypatch.setattr(markers, "find", find)
-    assert truth.settle(job.place)
+    assert reconcile.settle(job.place)
     assert roll.wait_empty()
 
 

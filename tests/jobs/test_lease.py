@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import unhang
-from tests.jobs.harness import Jobs, actor, keeper_of, wait_until
+from tests.support.jobs import Jobs, actor, keeper_of, wait_until
 from unhang.jobs.handle import Job
 from unhang.jobs.lease import BY, Lease
 from unhang.store.layout import JobDir

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, over
+from tests.support.jobs import STILL, Jobs, actor, over
 from unhang.store.history import History, Run
 from unhang.testing.liveness import RollCall
 

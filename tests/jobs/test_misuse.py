@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log
+from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.store import layout
 from unhang.testing.liveness import RollCall
 

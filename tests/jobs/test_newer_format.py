@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, over
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, over
 from unhang.errors import StateError
 from unhang.jobs import listing
 from unhang.jobs.handle import Job

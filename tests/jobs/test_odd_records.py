@@ -21,15 +21,16 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests import odd
-from tests.engine.harness import Engine
+from tests.support import odd
+from tests.support.engine import Engine
 from unhang.core import values
 from unhang.faces.cli.main import run
-from unhang.faces.mcp import shape, texts
+from unhang.faces.mcp import result
+from unhang.faces.mcp import text as texts
 from unhang.faces.mcp.model import JobResult, Listed
 from unhang.faces.mcp.notices import progress_line
 from unhang.faces.mcp.settings import Settings
-from unhang.jobs import listing, truth
+from unhang.jobs import listing, reconcile
 from unhang.jobs.handle import Job
 from unhang.store.index import Index, Row
 from unhang.store.layout import JobDir
@@ -95,7 +96,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, di
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("UNHANG_HOME", str(tmp_path / "odd"))
-    monkeypatch.setattr(truth, "sweep", lambda *_: ([], []))
+    monkeypatch.setattr(reconcile, "sweep", lambda *_: ([], []))
     return tmp_path / "odd"
 
 
@@ -140,7 +141,7 @@ def _everything_goes_on(home: Path) -> None:
 def _a_model_is_answered(home: Path) -> None:
     """As the MCP tools answer: an object of their schema, and a text."""
     job = Job(JobDir(str(home), ODD))
-    shown = shape.result_of(job, Settings())
+    shown = result.result_of(job, Settings())
     JobResult.model_validate(values.for_json(shown))
     for line in texts.of_result(shown).split("\n"):
         assert line.isprintable()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.harness import Jobs, over
+from tests.support.jobs import Jobs, over
 from unhang.jobs.handle import Job
 
 # a title, a cleared screen, an answer-back, a link, hidden text, a cursor that moves, an 8-bit control, an open string

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.jobs.harness import check_log, wait_until
+from tests.support.jobs import check_log, wait_until
 from unhang.core.policy.model import Asked
-from unhang.jobs.background import start
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
+from unhang.jobs.start import start
 from unhang.store.output import OutputStore, Piece, gap_line, kept, pieces
-from unhang.store.outputreader import laid_out, read
+from unhang.store.output_reader import laid_out, read
 
 _BUDGET = 64 << 10
 _HEAD = _BUDGET // 2

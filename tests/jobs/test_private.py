@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import STILL, Jobs, actor, over
+from tests.support.jobs import STILL, Jobs, actor, over
 from unhang.errors import StateError
 from unhang.store import home as homes
 from unhang.testing.liveness import RollCall

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.harness import Jobs, check_log
+from tests.support.jobs import Jobs, check_log
 from unhang.jobs.handle import Job
 from unhang.store.layout import JobDir
 

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unhang
-from tests.jobs.harness import STILL, Jobs, actor, check_log, wait_until
+from tests.support.jobs import STILL, Jobs, actor, check_log, wait_until
 from unhang.core import retention
 from unhang.core.retention import Ended, Keep, choose
-from unhang.jobs import listing, maintenance
+from unhang.jobs import cleanup, listing
 from unhang.jobs.handle import Job
 from unhang.procs import clock
 from unhang.store.layout import JobDir
 from unhang.store.removal import remove_tree
-from unhang.store.sessionlog import SessionLog, session_ids
+from unhang.store.session_log import SessionLog, session_ids
 from unhang.testing.liveness import RollCall
 
 LONG_AGO = "2001-01-01T00:00:00.000Z"
@@ -144,7 +144,7 @@ def _make_old(job: Job, when: str, *, boot: str | None = "another boot") -> None
 
 
 def _make_due(jobs: Jobs) -> None:
-    an_hour_ago = time.time() - 2 * maintenance.EVERY
+    an_hour_ago = time.time() - 2 * cleanup.EVERY
     os.utime(jobs.home / "maintained", (an_hour_ago, an_hour_ago))
 
 
@@ -158,7 +158,7 @@ def test_starting_a_job_lets_old_ones_go_now_and_then(jobs: Jobs) -> None:
     _make_due(jobs)
     _ended(jobs)
     stamp = jobs.home / "maintained"
-    wait_until(lambda: stamp.stat().st_size and not maintenance.due(str(jobs.home)), "the first round in this boot")
+    wait_until(lambda: stamp.stat().st_size and not cleanup.due(str(jobs.home)), "the first round in this boot")
     assert os.path.exists(old.place.path), "its clock may be wrong: nothing is let go by age"
     _make_due(jobs)
     newest = _ended(jobs)
@@ -174,7 +174,7 @@ def test_a_clock_that_is_set_forward_lets_no_fresh_record_go(jobs: Jobs, monkeyp
     log = SessionLog("session", home)
     log.append({"type": "hook", "phase": "idle", "message": "Stop"})
     assert jobs.call("history").code == 0
-    maintenance._collect(home)
+    cleanup._collect(home)
     weeks = 0.0
     passed = 0.0
     wall, since_boot = clock.wall, clock.since_boot
@@ -183,7 +183,7 @@ def test_a_clock_that_is_set_forward_lets_no_fresh_record_go(jobs: Jobs, monkeyp
     for days in (20, 400, -400, 0):
         weeks = days * 86400.0
         for _ in range(2):
-            maintenance._collect(home)
+            cleanup._collect(home)
         assert os.path.exists(fresh.place.path)
         assert os.path.exists(other.place.path)
         assert session_ids(home) == ["session"]
@@ -192,11 +192,11 @@ def test_a_clock_that_is_set_forward_lets_no_fresh_record_go(jobs: Jobs, monkeyp
     assert listing.collect(home, Keep()) == [other.id], "asked for: by the clock, but what this boot has seen it knows"
     assert os.path.exists(fresh.place.path)
     weeks, passed = 0.0, 20 * 86400.0
-    maintenance._collect(home)
+    cleanup._collect(home)
     assert not os.path.exists(fresh.place.path)
     assert session_ids(home) == []
     passed = 100 * 86400.0
-    maintenance._collect(home)
+    cleanup._collect(home)
     assert json.loads(jobs.call("history", "--json").out)["commands"] == []
 
 
@@ -205,12 +205,12 @@ def test_a_stamp_from_the_future_or_one_that_is_odd_does_no_harm(jobs: Jobs) -> 
     stamp = jobs.home / "maintained"
     for text in ("", "{", "[]", '{"boot": 3}', '{"boot": "x", "booted": 1e999}', '{"boot": "x", "booted": -1}'):
         stamp.write_text(text)
-        maintenance._collect(str(jobs.home))
+        cleanup._collect(str(jobs.home))
         assert json.loads(stamp.read_bytes())["boot"]
     later = time.time() + 86400
     os.utime(stamp, (later, later))
-    assert maintenance.due(str(jobs.home))
-    assert not maintenance.due(str(jobs.home))
+    assert cleanup.due(str(jobs.home))
+    assert not cleanup.due(str(jobs.home))
     assert os.path.exists(fresh.place.path)
 
 
@@ -291,7 +291,7 @@ def test_the_library_maintains_without_forking_its_process(jobs: Jobs) -> None:
     os.utime(jobs.home / "maintained", (0, 0))
     handler = signal.getsignal(signal.SIGCHLD)
     assert unhang.run(["true"]).ok
-    wait_until(lambda: not maintenance.due(str(jobs.home)), "maintained")
+    wait_until(lambda: not cleanup.due(str(jobs.home)), "maintained")
     assert signal.getsignal(signal.SIGCHLD) == handler
     assert check_log(old.place)
 

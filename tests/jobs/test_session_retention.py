@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tests.jobs.harness import Jobs
+from tests.support.jobs import Jobs
 from unhang.procs import stat
-from unhang.store.sessionlog import SessionLog, session_ids
+from unhang.store.session_log import SessionLog, session_ids
 
 OLD = 40 * 86400
 EVENT: dict[str, Any] = {"type": "hook", "phase": "idle", "message": "Stop", "method": "Stop"}

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, check_log, keeper_of, over, wait_until
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, over, wait_until
 from unhang.store import files
 from unhang.testing.liveness import PATIENCE, Process, RollCall
 

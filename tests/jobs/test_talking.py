@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import unhang
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, check_log, wait_until
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, check_log, wait_until
 from unhang.testing.liveness import RollCall
 
 

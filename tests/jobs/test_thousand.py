@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import unhang
-from tests.jobs.harness import Jobs, check_log
+from tests.support.jobs import Jobs, check_log
 from unhang.procs import stat
 
 _MANY = 1000

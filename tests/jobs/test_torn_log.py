@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import Jobs, check_log, over
+from tests.support.jobs import Jobs, check_log, over
 from unhang.core import events as ev
-from unhang.jobs.gather import view_of
+from unhang.jobs.results import view_of
 from unhang.procs import clock
 from unhang.store import files, reader, recovery
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import PATIENCE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import unhang
-from tests.jobs.harness import STILL, Jobs, actor, check_log, over
+from tests.support.jobs import STILL, Jobs, actor, check_log, over
 from unhang.store import layout
 from unhang.testing.liveness import RollCall
 

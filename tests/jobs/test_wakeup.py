@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import read_line
-from tests.jobs.harness import STILL, Jobs, actor, keeper_of
+from tests.support.engine import read_line
+from tests.support.jobs import STILL, Jobs, actor, keeper_of
 from unhang.procs.inotify import Inotify
 from unhang.procs.wakeup import Wakeup
 from unhang.testing.liveness import PATIENCE, RollCall

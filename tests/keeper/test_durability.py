@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unhang.keeper.durability import LATER, Durability
-from unhang.keeper.promise import Board, Promise
+from unhang.keeper.prefork.deadline_board import Board, Promise
 from unhang.store import files
 from unhang.store.layout import JobDir
 
@@ -94,8 +94,8 @@ def test_without_a_thread_the_sync_is_done_at_once(disk: Disk, place: JobDir, mo
 
 _GUARD_AND_KEEPER = """
 import os, signal
-from unhang.core.clocks import NEVER
-from unhang.keeper.promise import Board, Promise
+from unhang.core.watchdog.clocks import NEVER
+from unhang.keeper.prefork.deadline_board import Board, Promise
 board = Board()
 assert board.read().due == NEVER
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})

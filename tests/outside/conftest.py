@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import Jobs
-from tests.outside.trap import Trap
+from tests.support.jobs import Jobs
+from tests.support.outside.trap import Trap
 
 
 @pytest.fixture

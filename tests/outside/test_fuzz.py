@@ -12,18 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unhang.agents import acp_proxy_settings, claude_settings
 from unhang.core import jsonc
 from unhang.core.policy import builtin
-from unhang.core.policy.key import command_key
-from unhang.core.policy.lint import lint
-from unhang.core.policy.load import load
+from unhang.core.policy.command_key import command_key
+from unhang.core.policy.file.lint import lint
+from unhang.core.policy.file.load import load
 from unhang.core.policy.resolve import resolve
 from unhang.errors import UsageError
-from unhang.faces.mcp import install
-from unhang.faces.mcp.clients import known
-from unhang.store import policyfile
-from unhang.watch import settings as watch_settings
+from unhang.installers import claude_code, mcp_entry, zed
+from unhang.installers.mcp_clients import known
+from unhang.sessions import settings as watch_settings
+from unhang.store import policy_file
 
 # No test here is slow: the bound is for the whole of each.
 pytestmark = pytest.mark.timeout(240)
@@ -211,7 +210,7 @@ def _policy(text: str, *, toml: bool, trusted: bool) -> None:
 @settings(FUZZ, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_policy_file_of_any_bytes(tmp_path: Path, data: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(data)
-    _only_usage_errors(lambda: policyfile.find(None, str(tmp_path), {}))
+    _only_usage_errors(lambda: policy_file.find(None, str(tmp_path), {}))
     (tmp_path / name).unlink()
 
 
@@ -288,29 +287,29 @@ CLIENTS = known({"HOME": "/home"})
 @FUZZ
 def test_a_client_s_configuration(text: str, name: str) -> None:
     client = CLIENTS[name]
-    after = _only_usage_errors(lambda: install.planned(client, text, ["unhang", "mcp"]))
+    after = _only_usage_errors(lambda: mcp_entry.planned(client, text, ["unhang", "mcp"]))
     if after is not None:
-        assert install.planned(client, after, ["unhang", "mcp"]) is None
+        assert mcp_entry.planned(client, after, ["unhang", "mcp"]) is None
         if client.form == "json":
-            assert _only_usage_errors(lambda: install.without(client, after)) is not None
+            assert _only_usage_errors(lambda: mcp_entry.without(client, after)) is not None
 
 
 @given(JSON)
 @settings(FUZZ, max_examples=100)
 def test_claude_s_settings(text: str) -> None:
-    after = _only_usage_errors(lambda: claude_settings.with_hooks(text, "/bin/unhang hook"))
+    after = _only_usage_errors(lambda: claude_code.with_hooks(text, "/bin/unhang hook"))
     if after is not None:
-        assert claude_settings.state(after, "/bin/unhang hook") == "installed"
-        _only_usage_errors(lambda: claude_settings.without_hooks(after))
-    _only_usage_errors(lambda: claude_settings.uses_plugin(text))
+        assert claude_code.state(after, "/bin/unhang hook") == "installed"
+        _only_usage_errors(lambda: claude_code.without_hooks(after))
+    _only_usage_errors(lambda: claude_code.uses_plugin(text))
 
 
 @given(JSON)
 @FUZZ
 def test_an_editor_s_settings(text: str) -> None:
-    after = _only_usage_errors(lambda: acp_proxy_settings.installed(text, "x", ["unhang", "acp", "proxy", "--", "x"]))
+    after = _only_usage_errors(lambda: zed.installed(text, "x", ["unhang", "acp", "proxy", "--", "x"]))
     if after is not None:
-        assert _only_usage_errors(lambda: acp_proxy_settings.uninstalled(after, "x")) is not None
+        assert _only_usage_errors(lambda: zed.uninstalled(after, "x")) is not None
 
 
 @given(st.one_of(JSON, TOML))

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unhang.faces.mcp import gate
+from unhang.faces.mcp.gate import lists as gate
 from unhang.faces.mcp.settings import Settings
 
 DENY = Settings(deny_commands=("touch", "git push*"))

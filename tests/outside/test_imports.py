@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import SOURCE, wait_until
-from tests.jobs.harness import Jobs
-from tests.mcp.raw import Raw, call
-from tests.outside.trap import Trap
-from tests.plugin.places import HOOK, MCP
+from tests.support.engine import wait_until
+from tests.support.jobs import Jobs
+from tests.support.mcp.raw import Raw, call
+from tests.support.outside.trap import Trap
+from tests.support.places import SOURCE
+from tests.support.plugin.places import HOOK, MCP
 from unhang.__main__ import _STEERING
-from unhang.jobs import ourselves
+from unhang.jobs import executable
+from unhang.sessions import lock, service
 from unhang.testing.liveness import Process
-from unhang.watch import lock, service
 
-UNHANG = ourselves.command()
+UNHANG = executable.command()
 LIBRARY = """\
 import os, sys, unhang
 assert unhang.run(["echo", "hi"]).stdout == "hi\\n"
@@ -156,7 +157,7 @@ def test_a_driver(jobs: Jobs, trap: Trap, words: tuple[str, ...]) -> None:
 def test_a_session_that_is_started_again(trap: Trap, tmp_path: Path) -> None:
     file = tmp_path / "resume.json"
     file.write_text(json.dumps({"argv": ["/bin/echo", "resumed"], "cwd": str(trap.project), "env": {}}))
-    words = ourselves.module("unhang.watch.resume", str(file))
+    words = executable.module("unhang.sessions.claude.resume", str(file))
     done = subprocess.run(words, cwd=trap.project, capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.endswith("resumed\n")
     assert trap.run_from_here() == {}
@@ -220,7 +221,7 @@ def test_an_unhang_that_was_installed_for_one_user_is_found_by_its_own_processes
     words = [python, "-P", "-m", "unhang", "run", "--", "echo", "hi"]
     done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("hi\n", "")
-    code = "import subprocess; from unhang.jobs.ourselves import isolated; subprocess.run(isolated('import an_sdk'))"
+    code = "import subprocess; from unhang.jobs.executable import isolated; subprocess.run(isolated('import an_sdk'))"
     words = [python, "-P", "-c", f"import unhang; assert unhang.run(['true']).exit_code == 0; {code}"]
     done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("found\n", "")

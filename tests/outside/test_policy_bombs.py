@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.harness import Jobs
-from tests.outside.usage import used
+from tests.support.jobs import Jobs
+from tests.support.outside.usage import used
 from unhang.core import bounded
-from unhang.core.policy.load import LARGEST_OF_A_PROJECT, load
-from unhang.core.policy.regex import Program
-from unhang.core.policy.regex_parse import RegexError
+from unhang.core.policy.file.load import LARGEST_OF_A_PROJECT, load
+from unhang.core.policy.regex.match import Program
+from unhang.core.policy.regex.parse import RegexError
 from unhang.errors import UsageError
-from unhang.jobs import ourselves
+from unhang.jobs import executable
 
 SOUND = 'default_category = "a"\n[categories.a]\n'
 ROOM = LARGEST_OF_A_PROJECT - 1000
@@ -74,7 +74,7 @@ def test_a_command_runs_or_is_refused_in_one_line(jobs: Jobs, name: str, text: s
     (project / name).write_text(text)
     letters = "a" * 500
     for words in (["run", "--", "true"], ["policy", "explain", ";".join(f"{letters}{n}" for n in range(30))]):
-        done = used([*ourselves.command(), *words], project, jobs.env)
+        done = used([*executable.command(), *words], project, jobs.env)
         assert done.code in (0, 2), done.err
         assert len(done.err.splitlines()) == (done.code == 2)
         assert len(done.err) < 2000

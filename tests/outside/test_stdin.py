@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.jobs.harness import Jobs
+from tests.support.jobs import Jobs
 
 REFUSED = ("pipe", "folder", "device", "link-to-pipe", "link-to-folder", "link-to-device", "dangling", "none")
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.claude_run.conftest import bench, fake
+from tests.agents.claude.conftest import bench, fake
 
 __all__ = ["bench", "fake"]

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.claude_run.harness import BASH, PATIENT, Bench
-from tests.codex import programs as codex_programs
-from tests.codex.harness import configured
-from tests.fakes.openai_responses import FakeOpenAI
-from tests.jobs.turn import Turn
-from tests.mcp import programs
-from tests.plugin.places import COMMANDS, PLUGIN, ROOT, with_unhang, without_unhang
-from unhang.store.sessionlog import SessionLog
+from tests.support.claude.harness import BASH, PATIENT, Bench
+from tests.support.codex import programs as codex_programs
+from tests.support.codex.harness import configured
+from tests.support.fakes.openai_responses import FakeOpenAI
+from tests.support.mcp import programs
+from tests.support.places import ROOT
+from tests.support.plugin.places import COMMANDS, PLUGIN, with_unhang, without_unhang
+from tests.support.turn import Turn
+from unhang.store.session_log import SessionLog
 
 
 def claude(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.plugin.places import AGENTS, COMMANDS, HOOK, MCP, PLUGIN, ROOT, program, with_unhang, without_unhang
-from unhang.agents import claude_settings
+from tests.support.places import ROOT
+from tests.support.plugin.places import AGENTS, COMMANDS, HOOK, MCP, PLUGIN, program, with_unhang, without_unhang
 from unhang.faces.cli import main as cli
-from unhang.faces.cli.parsing import load, parser_of
+from unhang.faces.cli.parser import load, parser_of
+from unhang.installers import claude_code
 
 NAMES = {"run", "events", "status", "result", "cancel", "diagnose", "rescue", "compact"}
 
@@ -74,7 +75,7 @@ def test_rescue_is_in_the_background_and_polls_from_a_cursor() -> None:
 
 def test_the_hooks_are_those_of_unhang_claude_install() -> None:
     found = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
-    assert found == claude_settings.hooks('"${CLAUDE_PLUGIN_ROOT}"/hooks/unhang-hook')
+    assert found == claude_code.hooks('"${CLAUDE_PLUGIN_ROOT}"/hooks/unhang-hook')
     asked = "PreToolUse PostToolUse PostToolUseFailure PermissionRequest UserPromptSubmit Stop StopFailure"
     asked += " SubagentStart SubagentStop SessionStart SessionEnd Notification"
     asked += " PostToolBatch"  # nothing else tells of the end of a call that was refused

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.second_kernel.machine import Machine
+from tests.support.second_kernel.machine import Machine
 
 MakeMachine = Callable[..., Machine]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.harness import wait_until
 from tests.second_kernel.conftest import MakeMachine
-from tests.second_kernel.machine import Machine
+from tests.support.engine import wait_until
+from tests.support.second_kernel.machine import Machine
 
 STUBBORN = "trap '' TERM; setsid sleep 1003 & sleep 1003 & wait"
 LIMITS = "--hard 2 --warn 0.5 --grace 0.5 --idle off --stall off"

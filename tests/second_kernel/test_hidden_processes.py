@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.second_kernel.machine import Machine
+from tests.support.second_kernel.machine import Machine
 
 LIMITS = "--idle off --stall off --hard 100"
 # How a reader without a useful /proc sees a job: somewhere else, whose keeper cannot be judged from here.

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.jobs.harness import check_log
-from tests.second_kernel.machine import Machine
+from tests.support.jobs import check_log
+from tests.support.second_kernel.machine import Machine
 from unhang.store.layout import JobDir
 
 HARD = 5

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.second_kernel.conftest import MakeMachine
-from tests.second_kernel.known import LATE, Known, check, check_counting, listed, load
+from tests.support.second_kernel.known import LATE, Known, check, check_counting, listed, load
 
 CUTS = 5
 

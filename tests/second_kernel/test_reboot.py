@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.second_kernel.known import Known, check, load
-from tests.second_kernel.machine import Machine
+from tests.support.second_kernel.known import Known, check, load
+from tests.support.second_kernel.machine import Machine
 
 
 @pytest.mark.slow

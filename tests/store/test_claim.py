@@ -11,7 +11,7 @@ import pytest
 
 from unhang.errors import StateError
 from unhang.store import claim, files
-from unhang.store.eventlog import AlreadyRecorded, EventLog
+from unhang.store.event_log import AlreadyRecorded, EventLog
 
 pytestmark = pytest.mark.skipif(not claim.SUPPORTED, reason="NOT TESTED: this system has no locks of open files")
 

@@ -9,7 +9,7 @@ import pytest
 
 from unhang.core import events as ev
 from unhang.store import reader, recovery
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 from unhang.store.reader import EventReader
 
 

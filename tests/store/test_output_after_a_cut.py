@@ -19,8 +19,8 @@ from unittest import mock
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from tests.store.test_output_store import stream
 
+from tests.store.test_output_store import stream
 from unhang.store import files, output
 from unhang.store.output import OutputStore
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from unhang.store import output
 from unhang.store.output import TAIL, OutputStore, gap_line
-from unhang.store.outputreader import laid_out, read
+from unhang.store.output_reader import laid_out, read
 
 BUDGET = 4096
 HEAD = BUDGET // 2

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.harness import wait_until
 
+from tests.support.engine import wait_until
 from unhang.core import events as ev
 from unhang.errors import StateError
-from unhang.store import sessionlog
-from unhang.store.sessionlog import SessionLog, session_ids
+from unhang.store import session_log
+from unhang.store.session_log import SessionLog, session_ids
 
 ID = "a54c2f00-0000-4000-8000-000000000001"
 EVENT = {"type": "hook", "phase": "tool", "message": "Bash", "method": "PreToolUse"}
@@ -98,7 +98,7 @@ def test_a_long_event_is_elided_and_a_line_is_never_longer_than_4_kib(tmp_path: 
 
 WRITER = """
 import sys
-from unhang.store.sessionlog import SessionLog
+from unhang.store.session_log import SessionLog
 for number in range(int(sys.argv[3])):
     SessionLog(sys.argv[1], sys.argv[2]).append({"type": "hook", "phase": "tool", "message": sys.argv[4]})
 """
@@ -118,7 +118,7 @@ def test_a_lock_that_is_never_given_back_is_an_error_and_no_wait(
 ) -> None:
     stream = log(tmp_path)
     stream.append(EVENT)
-    monkeypatch.setattr(sessionlog, "PATIENCE", 0.05)
+    monkeypatch.setattr(session_log, "PATIENCE", 0.05)
     with open(stream.path, "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(TimeoutError):

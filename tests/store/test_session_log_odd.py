@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 
 from unhang.core import events as ev
 from unhang.errors import StateError
-from unhang.store import sessionlog
-from unhang.store.sessionlog import HOOK, SessionLog, session_ids
+from unhang.store import session_log
+from unhang.store.session_log import HOOK, SessionLog, session_ids
 
 ID = "a54c2f00-0000-4000-8000-000000000001"
 EVENT = {"type": HOOK, "phase": "tool", "message": "Bash", "pid": 4}
@@ -135,6 +135,6 @@ def test_what_stands_in_its_place_is_neither_read_nor_written_nor_waited_for(kin
 def test_a_folder_of_streams_that_cannot_be_listed_is_an_error_of_ours(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    (home / sessionlog.SESSIONS).touch()
+    (home / session_log.SESSIONS).touch()
     with pytest.raises(StateError):
         session_ids(str(home))

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from unhang.acp.protocol import Refused
     from unhang.acp.results import Completed, TimedOut
     from unhang.acp.terminals import Terminals
-    from unhang.agents.acp_terminal import Refused
 
 __all__ = ["Completed", "Refused", "Terminals", "TimedOut"]
 
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> object:
 
         return getattr(results, name)
     if name == "Refused":
-        from unhang.agents.acp_terminal import Refused
+        from unhang.acp.protocol import Refused
 
         return Refused
     raise AttributeError(f"module 'unhang.acp' has no attribute {name!r}")

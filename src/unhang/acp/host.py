@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from unhang.acp import orphans
+from unhang.acp import protocol as at
+from unhang.acp import recovery
+from unhang.acp.protocol import Refused, Request
 from unhang.acp.results import Completed, TimedOut
 from unhang.acp.terminal import Terminal
-from unhang.agents import acp_terminal as at
-from unhang.agents.acp_terminal import Refused, Request
-from unhang.agents.said import one_line
+from unhang.agents.base.update import one_line
 from unhang.core.policy.model import Asked
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
-from unhang.jobs.foreground import begin
 from unhang.jobs.handle import here
-from unhang.jobs.launching import Launched
+from unhang.jobs.launcher import Launched
 from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
+from unhang.jobs.run import begin
 from unhang.procs.spawn import SHELL, find_program
 
 if TYPE_CHECKING:
@@ -198,8 +198,8 @@ class Host:
             env=request.env,
             stdin=NULL,
             labels=self._labels
-            | {orphans.LABEL: orphans.TERMINAL, orphans.CLIENT: orphans.identity()}
-            | {orphans.SESSION: request.session[:_LONGEST_LABEL] or "-"},
+            | {recovery.LABEL: recovery.TERMINAL, recovery.CLIENT: recovery.identity()}
+            | {recovery.SESSION: request.session[:_LONGEST_LABEL] or "-"},
             policy=self._policy,
             asked=_asked(wishes),
             budget=at.budget_for(request.limit),
@@ -240,7 +240,7 @@ class Host:
 
     async def recover(self) -> list[str]:
         """Ends what dead clients have left running; the ids. Never touches a live client's terminals."""
-        return await self._in_thread(lambda: orphans.end_orphans(here()))
+        return await self._in_thread(lambda: recovery.end_orphans(here()))
 
     # --- the timeout pattern --------------------------------------------------------------------------------
 

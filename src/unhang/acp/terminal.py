@@ -13,14 +13,14 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from unhang.agents.acp_terminal import FINISHED, TIMED_OUT, Exit, Machine, Shown, exit_of, shown
+from unhang.acp.protocol import FINISHED, TIMED_OUT, Exit, Machine, Shown, exit_of, shown
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
-from unhang.jobs import truth
-from unhang.jobs.gather import result_of, view_of
+from unhang.jobs import reconcile
+from unhang.jobs.connection import PATIENCE
 from unhang.jobs.handle import Job
-from unhang.jobs.launching import Launched
-from unhang.jobs.owner import PATIENCE
+from unhang.jobs.launcher import Launched
+from unhang.jobs.results import result_of, view_of
 
 _CHUNK = 1 << 20
 
@@ -101,7 +101,7 @@ class Terminal:
         return exit
 
     def _outcome(self) -> dict[str, Any]:
-        truth.settle(self.job.place, birth=0)  # keeper and guard may both have been killed
+        reconcile.settle(self.job.place, birth=0)  # keeper and guard may both have been killed
         return dict(view_of(self.job.place).outcome or {})
 
     async def wait(self) -> Exit:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unhang.acp.host import Host
-from unhang.agents.acp_terminal import META, Refused
+from unhang.acp.protocol import META, Refused
 from unhang.errors import UnhangError
 
 if TYPE_CHECKING:

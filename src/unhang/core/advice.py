@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.core.framing import quoted
+from unhang.core.plain_text import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

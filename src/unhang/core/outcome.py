@@ -9,11 +9,11 @@ lost        its keeper was killed; what was left of the tree has been ended
 
 from __future__ import annotations
 
-from unhang.core import actions as act
 from unhang.core.durations import human
 from unhang.core.events import ms
-from unhang.core.framing import quoted
+from unhang.core.plain_text import quoted
 from unhang.core.record import Record
+from unhang.core.watchdog import actions as act
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SIGNAL_BASE, EXIT_TIMEOUT
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fold import View
+    from unhang.core.view import View
 
 
 class Result(Record):

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from unhang.core.policy.model import Asked
-from unhang.jobs import background, foreground
+from unhang.jobs import run as foreground
+from unhang.jobs import start as background
 from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
 
@@ -123,7 +124,7 @@ def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> 
 
 def wait_any(jobs: Sequence[Job], timeout: Duration = None) -> list[Job]:
     """Those that have ended, as soon as one has; empty when the time is over."""
-    from unhang.jobs.following import wait_for_any
+    from unhang.jobs.follow import wait_for_any
 
     limit = seconds("timeout", timeout)
     places = wait_for_any([job.place for job in jobs], None if isinstance(limit, str) else limit)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import binascii
 import os
 
-from unhang.core import framing
+from unhang.core import plain_text
 from unhang.errors import ControlError, StateError
-from unhang.jobs import asking, truth
-from unhang.jobs.following import follow, wait_for_all
-from unhang.jobs.gather import result_of, view_of
+from unhang.jobs import control_client, reconcile
+from unhang.jobs.follow import follow, wait_for_all
+from unhang.jobs.reconcile import ELSEWHERE
 from unhang.jobs.request import seconds
-from unhang.jobs.truth import ELSEWHERE
-from unhang.store import outputreader, records
+from unhang.jobs.results import result_of, view_of
+from unhang.store import output_reader, records
 from unhang.store.output import BUDGET
 from unhang.store.reader import EventReader
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.events import Event
-    from unhang.core.fold import View
     from unhang.core.result import Result
+    from unhang.core.view import View
     from unhang.jobs.request import Duration
     from unhang.store.layout import JobDir
     from unhang.store.output import Piece
@@ -54,10 +54,10 @@ class Job:
     # --- looking --------------------------------------------------------------------------------------------
 
     def ended(self) -> bool:
-        return truth.settle(self.place)
+        return reconcile.settle(self.place)
 
     def view(self) -> View:
-        truth.settle(self.place)
+        reconcile.settle(self.place)
         return view_of(self.place)
 
     def result(self) -> Result:
@@ -79,13 +79,13 @@ class Job:
             "heartbeat": view.heartbeat,
             "attempt": view.attempt,
         }
-        if not view.ended and (where := truth.whereabouts(self.place)):
+        if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}
         return shown
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
         """`after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
-        truth.settle(self.place)
+        reconcile.settle(self.place)
         try:
             reader = EventReader(self.place.events, after_seq=after_seq or 0)
         except FileNotFoundError:
@@ -102,14 +102,14 @@ class Job:
 
     async def follow(self, after_seq: int = 0) -> AsyncIterator[Event]:
         """The same for `async for`."""
-        from unhang.jobs.afollowing import afollow
+        from unhang.jobs.async_follow import afollow
 
         async for event in afollow(self.place, after_seq):
             yield event
 
-    def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> outputreader.Slice:
+    def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> output_reader.Slice:
         """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
-        return outputreader.read(self._laid_out(stream), offset, limit)
+        return output_reader.read(self._laid_out(stream), offset, limit)
 
     def printed(self, stream: str = "stdout") -> int:
         """How many bytes it has printed so far."""
@@ -119,13 +119,13 @@ class Job:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
         head = (self.spec.get("budget") or BUDGET) // 2
-        return outputreader.laid_out(self.place.stream(stream), total=total, head=head)
+        return output_reader.laid_out(self.place.stream(stream), total=total, head=head)
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
         from unhang.store.output import kept
 
         data, _ = kept(self.place.stream(stream))
-        return framing.decode(framing.whole_start(data[-size:]) if len(data) > size else data)
+        return plain_text.decode(plain_text.whole_start(data[-size:]) if len(data) > size else data)
 
     # --- waiting --------------------------------------------------------------------------------------------
 
@@ -160,40 +160,40 @@ class Job:
         asked only.
         """
         try:
-            asking.ask(self.place, do="cancel", force=force, by=by)
-        except (asking.JobHasEnded, StateError):  # nobody to ask by a socket
+            control_client.ask(self.place, do="cancel", force=force, by=by)
+        except (control_client.JobHasEnded, StateError):  # nobody to ask by a socket
             self._cancel_without_socket(force)
         except ControlError as error:
             if not force:
                 raise ControlError(f"{error}; to end it all the same: unhang cancel --force {self.id}") from None
-            truth.end_without_keeper(self.place)
+            reconcile.end_without_keeper(self.place)
         if not wait:
             return self.result()
         result = self.wait(_FORCED if force else None)
-        if result.status == "running" and truth.end_without_keeper(self.place):
+        if result.status == "running" and reconcile.end_without_keeper(self.place):
             result = self.result()
         return result
 
     def _cancel_without_socket(self, force: bool) -> None:
-        if truth.settle(self.place):
+        if reconcile.settle(self.place):
             return
-        where = truth.whereabouts(self.place)
-        if where and force and truth.give_up(self.place, where):
+        where = reconcile.whereabouts(self.place)
+        if where and force and reconcile.give_up(self.place, where):
             return
         if where:
             raise ControlError(f"job {self.id} runs elsewhere ({where}): cancel it there")
-        if not truth.stop_keeper(self.place):
+        if not reconcile.stop_keeper(self.place):
             raise ControlError(f"job {self.id} is only just being started")
 
     def _ask(self, **request: Any) -> dict[str, Any]:
-        if truth.settle(self.place):
-            raise asking.JobHasEnded(f"job {self.id} has ended")
+        if reconcile.settle(self.place):
+            raise control_client.JobHasEnded(f"job {self.id} has ended")
         try:
-            return asking.ask(self.place, **request)
-        except asking.JobHasEnded:
-            if truth.settle(self.place):
+            return control_client.ask(self.place, **request)
+        except control_client.JobHasEnded:
+            if reconcile.settle(self.place):
                 raise
-            where = truth.whereabouts(self.place)
+            where = reconcile.whereabouts(self.place)
             why = f"runs elsewhere ({where}): ask it there" if where else "runs, but has no control socket"
             raise ControlError(f"job {self.id} {why}") from None
 

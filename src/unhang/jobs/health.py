@@ -8,7 +8,7 @@ import select
 import signal
 
 from unhang.errors import UnhangError
-from unhang.jobs import asking, truth
+from unhang.jobs import control_client, reconcile
 from unhang.jobs.listing import list_jobs
 from unhang.procs import stat
 from unhang.store import files
@@ -24,7 +24,7 @@ _STATES = {"T": "is stopped", "t": "is being traced", "D": "waits for a disk or 
 def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
     """How many answer; and of those that do not, the job and what is wrong."""
     silent: list[tuple[str, str]] = []
-    running = [row for row in list_jobs(home, running_only=True) if row.phase != truth.ELSEWHERE]
+    running = [row for row in list_jobs(home, running_only=True) if row.phase != reconcile.ELSEWHERE]
     for row in running:
         problem = _problem(JobDir(home, row.id))
         if problem:
@@ -34,20 +34,20 @@ def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
 
 def _problem(place: JobDir) -> str:
     """ "": it answers, or has ended meanwhile."""
-    keeper = truth.keeper_of(files.read_json(place.job))
+    keeper = reconcile.keeper_of(files.read_json(place.job))
     for name, pid, start in (("keeper", "pid", "start"), ("guard", "guard", "guardStart")):
-        process = truth.process_named(keeper, pid, start)
+        process = reconcile.process_named(keeper, pid, start)
         found = None if process is None else stat.of(process.pid)
         if process is not None and found is not None and found[0].start == process.start:
             state = _STATES.get(found[0].state)
             if state is not None:
                 return f"its {name} {state}"
     try:
-        asking.ask(place, do="ping", patience=_PATIENCE)
-    except asking.JobHasEnded:
+        control_client.ask(place, do="ping", patience=_PATIENCE)
+    except control_client.JobHasEnded:
         return ""
     except (UnhangError, OSError) as error:
-        return "" if truth.has_ended(place) else str(error)
+        return "" if reconcile.has_ended(place) else str(error)
     return ""
 
 

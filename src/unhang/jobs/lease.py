@@ -15,7 +15,7 @@ import os
 import signal
 
 from unhang.errors import UnhangError
-from unhang.jobs import ourselves
+from unhang.jobs import executable
 from unhang.procs import clock
 from unhang.store.layout import JobDir
 
@@ -141,7 +141,7 @@ def _start(held: Iterable[JobDir]) -> tuple[int, int]:
             file.write(b"".join(_said("+", place) for place in held))
         os.lseek(known, 0, os.SEEK_SET)
         actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((known, theirs, null))]
-        command = ourselves.isolated("from unhang.jobs.lease import main; main(0, 1)", site=False)
+        command = executable.isolated("from unhang.jobs.lease import main; main(0, 1)", site=False)
         pid = os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
         os.set_blocking(ours, False)
     except BaseException:
@@ -189,9 +189,9 @@ def _cancel_all(places: list[JobDir]) -> None:
 
 
 def _cancel(place: JobDir) -> None:
-    from unhang.jobs import asking
+    from unhang.jobs import control_client
 
     try:
-        asking.ask(place, do="cancel", by=BY)
+        control_client.ask(place, do="cancel", by=BY)
     except (UnhangError, OSError, ValueError):
         pass  # ended by itself meanwhile, or out of reach: its guard and its limits remain

@@ -8,8 +8,8 @@ from unhang.core import events as ev
 from unhang.core import retention, values
 from unhang.core.spec import command_line
 from unhang.errors import StateError
-from unhang.jobs import truth
-from unhang.jobs.gather import view_of
+from unhang.jobs import reconcile
+from unhang.jobs.results import view_of
 from unhang.procs import clock, stat
 from unhang.store import files, find, records
 from unhang.store import home as homes
@@ -37,7 +37,7 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
         return []
     rows, ended = listed(index_path(home), ids, lambda job: row_of(JobDir(home, job)), running_only=running_only)
     if ended:
-        from unhang.jobs.learning import remember  # after the list: nobody who lists waits for its imports in vain
+        from unhang.jobs.history import remember  # after the list: nobody who lists waits for its imports in vain
 
         try:
             remember(home, ended)
@@ -59,7 +59,7 @@ def read_row(place: JobDir) -> Row | None:
     """None: it is just being born, was removed while we looked, or is no job directory of ours."""
     refused = False
     try:
-        final = truth.settle(place)
+        final = reconcile.settle(place)
     except (StateError, OSError):
         final, refused = False, True  # of a newer format, say: nobody is left of it, but the end may not be written
     job = records.job(place)
@@ -68,8 +68,8 @@ def read_row(place: JobDir) -> Row | None:
         return None
     job = job or {}
     phase = str(last.get("phase")) if final else "lost" if refused else _phase(place)
-    if not final and truth.whereabouts(place):
-        phase, refused = truth.ELSEWHERE, False
+    if not final and reconcile.whereabouts(place):
+        phase, refused = reconcile.ELSEWHERE, False
     return Row(
         id=place.id,
         created=job.get("createdAt") or last["ts"],
@@ -89,7 +89,7 @@ def read_row(place: JobDir) -> Row | None:
 
 def where_is(home: str, row: Row) -> str:
     """Where a job runs that cannot be judged from here; "": here."""
-    return truth.whereabouts(JobDir(home, row.id)) if row.phase == truth.ELSEWHERE else ""
+    return reconcile.whereabouts(JobDir(home, row.id)) if row.phase == reconcile.ELSEWHERE else ""
 
 
 def _phase(place: JobDir) -> str:
@@ -149,7 +149,7 @@ def _changed(path: str, otherwise: float) -> float:
 def remove(place: JobDir) -> bool:
     """Only what has ended, and never what a newer unhang has written. First renamed, which is atomic: a job that is
     only half removed would look like a lost one."""
-    if not truth.has_ended(place) or files.is_newer(files.read_json(place.job) or {}):
+    if not reconcile.has_ended(place) or files.is_newer(files.read_json(place.job) or {}):
         return False
     try:
         os.rename(place.path, place.path + _GONE)

@@ -12,7 +12,7 @@ from unhang.core.record import Record
 from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
-from unhang.store import policyfile
+from unhang.store import policy_file
 from unhang.store.home import locate
 
 TYPE_CHECKING = False
@@ -96,13 +96,13 @@ def prepare(
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
-        policy = policyfile.find(policy, folder, os.environ)
+        policy = policy_file.find(policy, folder, os.environ)
     asked = asked or Asked()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
     resolution = resolve(what, policy, asked)
     if resolution.wants_history:
-        from unhang.jobs.learning import profile_of
+        from unhang.jobs.history import profile_of
 
         resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
     retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
@@ -139,7 +139,7 @@ def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:
         raise UsageError(f"retry must be between 0 and {_MOST_RETRIES}: {asked}")
     if asked == 0:
         return 0, ""
-    from unhang.jobs.learning import open_breaker
+    from unhang.jobs.history import open_breaker
 
     breaker = open_breaker(locate(os.environ), command, cwd)
     return (asked, "") if breaker is None else (0, f"{breaker}; this attempt is the only one")

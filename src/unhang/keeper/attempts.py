@@ -11,12 +11,12 @@ from unhang.core import outcome
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
-from unhang.keeper.agentline import DESCRIPTOR, VARIABLE, AgentLine
+from unhang.keeper.agent_channel import DESCRIPTOR, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
-from unhang.keeper.promise import FINISH, LONGEST, Promise
+from unhang.keeper.prefork.deadline_board import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
-from unhang.keeper.slowness import Slowness
+from unhang.keeper.slow_notice import Slowness
 from unhang.keeper.streams import InputStream, OutputStream
 from unhang.procs import clock, markers, spawn
 from unhang.store.layout import JobDir
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.limits import Limits
-    from unhang.keeper.desk import Desk
     from unhang.keeper.journal import Journal
     from unhang.keeper.main import Ready
+    from unhang.keeper.requests import Desk
 
 
 class Launch(Record):

@@ -15,7 +15,7 @@ import os
 import sys
 from _socket import AF_UNIX, CMSG_SPACE, SO_PASSCRED, SOCK_DGRAM, SOL_SOCKET, socket
 
-from unhang.core import framing
+from unhang.core import plain_text
 from unhang.core.record import Record
 from unhang.procs import clock
 
@@ -129,7 +129,7 @@ def parse(data: bytes) -> Beat:
         if name == "WATCHDOG" and value == "1":
             alive = True
         elif name == "STATUS":
-            status = " ".join(framing.harmless(value[:500]).split())
+            status = " ".join(plain_text.harmless(value[:500]).split())
         elif name == "EXTEND_TIMEOUT_USEC" and value.isascii() and value.isdigit() and len(value) < 18:
             alive, extend = True, int(value) / 1e6
         elif name in ("READY", "STOPPING", "RELOADING") and value == "1":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core.fold import View
+from unhang.core.view import View
 from unhang.keeper.durability import Durability
 from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import files
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

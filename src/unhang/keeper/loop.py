@@ -10,16 +10,17 @@ import os
 import select
 import signal
 
-from unhang.core import actions as act
 from unhang.core import events as ev
-from unhang.core import facts as fact
 from unhang.core import outcome
 from unhang.core.spec import AGENT
-from unhang.core.watchdog import ENDED, KILLING, RUNNING, Watchdog
-from unhang.keeper import agentline, words
-from unhang.keeper.ending import Ending, Step
-from unhang.keeper.looks import Looks, Screen
-from unhang.keeper.promise import Promise
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog import messages
+from unhang.core.watchdog.machine import ENDED, KILLING, RUNNING, Watchdog
+from unhang.keeper import agent_channel
+from unhang.keeper.observer import Looks, Screen
+from unhang.keeper.prefork.deadline_board import Promise
+from unhang.keeper.stopper import Ending, Step
 from unhang.procs import clock
 
 TYPE_CHECKING = False
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.spec import JobSpec
-    from unhang.keeper.agentline import AgentLine
-    from unhang.keeper.desk import Desk
+    from unhang.keeper.agent_channel import AgentLine
     from unhang.keeper.heartbeat import Heart
     from unhang.keeper.journal import Journal
-    from unhang.keeper.promise import Board
+    from unhang.keeper.prefork.deadline_board import Board
+    from unhang.keeper.requests import Desk
     from unhang.keeper.signals import SignalPipe
-    from unhang.keeper.slowness import Slowness
+    from unhang.keeper.slow_notice import Slowness
     from unhang.keeper.streams import InputStream, OutputStream
     from unhang.procs.base import Tree
 
@@ -234,7 +235,7 @@ class Loop:
                 idle = said["window"]
                 usable = isinstance(idle, int | float) and not isinstance(idle, bool) and idle > 0
                 self.dog.tell(fact.Window(float(idle) if usable else None), now)
-            event = agentline.event_of(said)
+            event = agent_channel.event_of(said)
             if event is not None:
                 if isinstance(event.get("diagnosis"), dict):  # the kernel only sees an event loop
                     self.diagnosis, self._told = event["diagnosis"], True
@@ -352,7 +353,7 @@ class Loop:
         if isinstance(notice, act.TimedOut):
             self._silence_then = self.dog.silence(clock.monotonic())
         since = clock.rfc3339(self._life_at)
-        event = words.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
+        event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
             limits = {"idleMs": self.dog.limits.idle, "hardMs": self.dog.limits.hard}
             event["limits"] = {name: None if given is None else ev.ms(given) for name, given in limits.items()}

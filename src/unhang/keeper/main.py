@@ -12,24 +12,24 @@ import select
 from _socket import socket
 
 from unhang.core import events as ev
-from unhang.core import facts as fact
 from unhang.core import outcome
-from unhang.core.clocks import NEVER
-from unhang.core.fold import View
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.core.spec import JobSpec
-from unhang.core.watchdog import Watchdog
+from unhang.core.view import View
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog.clocks import NEVER
+from unhang.core.watchdog.machine import Watchdog
 from unhang.errors import SpawnError, StateError
-from unhang.keeper import control
+from unhang.keeper import control_socket
 from unhang.keeper.attempts import Attempts, Launch
-from unhang.keeper.desk import Desk
 from unhang.keeper.journal import Journal
-from unhang.keeper.promise import LONGEST, START, Board, Promise
+from unhang.keeper.prefork.deadline_board import LONGEST, START, Board, Promise
+from unhang.keeper.requests import Desk
 from unhang.keeper.signals import SignalPipe
 from unhang.procs import clock, markers, stat, vantage
 from unhang.store import files
-from unhang.store.eventlog import AlreadyRecorded
+from unhang.store.event_log import AlreadyRecorded
 from unhang.store.layout import JobDir
 
 TYPE_CHECKING = False
@@ -122,7 +122,7 @@ def keep(launch: Launch, ready: Ready) -> None:
         _tell_owner(launch, f"cannot write to {place.path}: {why}")
         _leave_no_trace(place)
         return
-    server = control.listen(place.path, os.path.basename(place.control))
+    server = control_socket.listen(place.path, os.path.basename(place.control))
     desk = Desk(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
     job = Attempts(launch, ready, journal, desk)

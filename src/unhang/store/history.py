@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from unhang.core import mask, values
 from unhang.core.policy.learn import Profile, rank
 from unhang.errors import StateError
-from unhang.store import sqlfile
+from unhang.store import sqlite_file
 
 # Enough for a p99 that means something; more would only hold on to the past.
 WINDOW = 500
@@ -204,7 +204,7 @@ class History:
 
     def _summary(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> Summary | None:
         """None: somebody else has written into it."""
-        command, directory = (values.text(sqlfile.read(value)) for value in row[:2])
+        command, directory = (values.text(sqlite_file.read(value)) for value in row[:2])
         last_at, longest, longest_silence = (values.number(row[i]) for i in (3, 8, 9))
         runs, succeeded, idle, hard = (values.whole(row[i]) for i in (4, 5, 6, 7))
         if command is None or directory is None or not runs:
@@ -239,7 +239,7 @@ class History:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that has the write lock from its beginning: it waits rather than fail half-way."""
         try:
-            db = sqlfile.connect(self.path, _BUSY_SECONDS)
+            db = sqlite_file.connect(self.path, _BUSY_SECONDS)
         except sqlite3.Error as error:
             raise StateError(f"cannot open the history {self.path}: {error}") from None
         try:
@@ -259,7 +259,7 @@ class History:
             yield None
             return
         try:
-            db = sqlfile.connect(self.path, _BUSY_SECONDS)
+            db = sqlite_file.connect(self.path, _BUSY_SECONDS)
         except sqlite3.Error as error:
             raise StateError(f"cannot open the history {self.path}: {error}") from None
         try:

@@ -13,8 +13,8 @@ import sqlite3
 from unhang.core import values
 from unhang.core.events import STATUSES
 from unhang.core.record import Record
-from unhang.store import sqlfile
-from unhang.store.sqlfile import MEMORY
+from unhang.store import sqlite_file
+from unhang.store.sqlite_file import MEMORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Index:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    db = sqlfile.connect(path, _BUSY_MS / 1000)
+    db = sqlite_file.connect(path, _BUSY_MS / 1000)
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
@@ -160,12 +160,12 @@ def listed(
 
 def _values(row: Row) -> tuple[object, ...]:
     columns = row.to_dict() | {"labels": json.dumps(row.labels), "final": int(row.final)}
-    return tuple(sqlfile.stored(columns[name]) for name in Row.__match_args__)
+    return tuple(sqlite_file.stored(columns[name]) for name in Row.__match_args__)
 
 
 def _row(columns: tuple[object, ...]) -> Row | None:
     """Whatever the columns hold; None: not even an id."""
-    found = {name: sqlfile.read(value) for name, value in zip(Row.__match_args__, columns, strict=True)}
+    found = {name: sqlite_file.read(value) for name, value in zip(Row.__match_args__, columns, strict=True)}
     job = values.text(found["id"])
     if job is None:
         return None

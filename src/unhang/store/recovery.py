@@ -9,7 +9,7 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.errors import StateError
 from unhang.store import claim, files, output, reader
-from unhang.store.eventlog import EventLog
+from unhang.store.event_log import EventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

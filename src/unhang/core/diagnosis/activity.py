@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.progress import CPU_SHARE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
-from unhang.core.fullsample import FullSample, Process
+from unhang.core.diagnosis.samples import FullSample, Process
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
 NET_RATE = 100.0

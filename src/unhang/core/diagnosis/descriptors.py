@@ -7,9 +7,9 @@ process itself holds both ends, is how a program wakes itself and says nothing.
 
 from __future__ import annotations
 
+from unhang.core.diagnosis.samples import FOREVER, Process, Socket, Thread
 from unhang.core.diagnosis.verdict import seconds
 from unhang.core.diagnosis.waits import INTERNAL, View, Wait, ends_of, is_terminal, loop
-from unhang.core.fullsample import FOREVER, Process, Socket, Thread
 
 # In a set, the first of these that is there names the wait.
 # A server with idle connections is a server, so listening comes before them.

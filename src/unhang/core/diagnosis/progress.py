@@ -8,8 +8,8 @@ Each floor below names what it is above. Nothing here ever moves the hard limit.
 
 from __future__ import annotations
 
-from unhang.core.framing import visible
-from unhang.core.samples import CheapProcess, CheapSample
+from unhang.core.diagnosis.counters import CheapProcess, CheapSample
+from unhang.core.plain_text import visible
 
 # A deadlocked JVM uses 0.5-1 % of a core for its own threads, an idle node or Electron about 1 %, a Python
 # loop that wakes 100 times a second 2-3 %. A compiler, a test, an archiver uses tens of per cent.

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unhang.core.diagnosis.blocked import wait_of
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
+from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
-from unhang.core.framing import quoted, visible
-from unhang.core.fullsample import FOREVER, FullSample, Process, Thread
+from unhang.core.plain_text import quoted, visible
 
 # How the text of a wait for a terminal ends; see `descriptors`.
 TERMINAL = "terminal"

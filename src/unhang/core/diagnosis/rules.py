@@ -15,13 +15,13 @@ do not know) spoils the proof, and the verdict is `unsure`. That is how a live j
 from __future__ import annotations
 
 from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Activity, compare
+from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE
 from unhang.core.diagnosis.prompt import NeedsInput, asks
-from unhang.core.diagnosis.report import Finding, finish
-from unhang.core.diagnosis.stillness import Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.samples import FOREVER, FullSample
+from unhang.core.diagnosis.standstill import Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis, seconds
 from unhang.core.diagnosis.waits import View, dead
-from unhang.core.fullsample import FOREVER, FullSample
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
 SOON = 120.0

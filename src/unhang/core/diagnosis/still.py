@@ -8,7 +8,7 @@ lock outside) makes this an "I do not know", and then two samples are taken as e
 
 from __future__ import annotations
 
-from unhang.core.fullsample import FullSample, Thread
+from unhang.core.diagnosis.samples import FullSample, Thread
 
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0

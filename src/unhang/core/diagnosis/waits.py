@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
 from unhang.core.diagnosis.verdict import seconds
-from unhang.core.fullsample import FOREVER, FullSample, Process, Thread
 
 # With which a program wakes itself. Not among them: a signalfd, an io_uring, an epoll set that was not opened
 # up; those may be woken from outside.

@@ -11,15 +11,7 @@ fields: how a file becomes a Policy is `load.py`'s business, how a command meets
 
 from __future__ import annotations
 
-from unhang.core.limits import (
-    DEFAULT_GRACE,
-    DEFAULT_HARD,
-    DEFAULT_IDLE,
-    DEFAULT_STALL,
-    DEFAULT_WARN,
-    Limits,
-    Sourced,
-)
+from unhang.core.limits import DEFAULT_GRACE, DEFAULT_HARD, DEFAULT_IDLE, DEFAULT_STALL, DEFAULT_WARN, Limits, Sourced
 from unhang.core.record import Record
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from unhang.core.policy.learn import Learn
-    from unhang.core.policy.regex import Program
+    from unhang.core.policy.regex.match import Program
 
     # What a caller may say about one limit: seconds (0 is off), "off", "auto" (from history), or nothing.
     Wish = float | Literal["off", "auto"] | None

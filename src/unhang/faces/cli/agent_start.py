@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 
+from unhang.agents.base.job import Wanted
 from unhang.core import outcome
 from unhang.errors import SpawnError, UsageError
-from unhang.faces.cli import common
-from unhang.faces.cli.agent_watch import Foreground
-from unhang.jobs import maintenance
-from unhang.jobs.agent_terms import Wanted
+from unhang.faces.cli import output
+from unhang.faces.cli.agent_monitor import Foreground
+from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
-from unhang.jobs.launching import ForkingLauncher, Streams
+from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import seconds, split_pairs
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.faces.cli.agent_watch import Shown
-    from unhang.jobs.launching import Launched
+    from unhang.faces.cli.agent_monitor import Shown
+    from unhang.jobs.launcher import Launched
     from unhang.jobs.request import Prepared
 
 
@@ -44,7 +44,7 @@ def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
 
 
 def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
-    from unhang.jobs.foreground import input_descriptor
+    from unhang.jobs.run import input_descriptor
 
     stdin = input_descriptor(prepared, data)
     streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
@@ -69,11 +69,11 @@ def in_the_background(
     """Prints the job id (or its status) as soon as it runs."""
     launched = launch(prepared, data, relay=False)
     launched.owner.wait_until_started()
-    maintenance.in_a_child(launched.place.home)
+    cleanup.in_a_child(launched.place.home)
     job = Job(launched.place)
     _raise_if_not_started(launched, job)
     if as_json:
-        common.print_json(shown(job, job.status()))
+        output.print_json(shown(job, job.status()))
     else:
         print(job.id)
     return 0

@@ -12,7 +12,7 @@ from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.jobs.launching import ForkingLauncher
+    from unhang.jobs.launcher import ForkingLauncher
 
 # name → module below unhang.faces.cli, in the order of the help text
 COMMANDS = {
@@ -70,7 +70,7 @@ def run(argv: list[str]) -> int:
 
 def _complain(text: str) -> None:
     """One line. It may quote a file of a downloaded project, whose control characters must not act on the terminal."""
-    from unhang.core.framing import one_line
+    from unhang.core.plain_text import one_line
 
     try:
         print(f"unhang: {one_line(text, _LONGEST_COMPLAINT)}", file=sys.stderr)
@@ -102,7 +102,7 @@ def _dispatch(argv: list[str]) -> int:
         words, command = words[:at], words[at + 1 :]
     if name in _TAKES_A_COMMAND and not {"-h", "--help"} & set(words):
         # before the imports below: the keeper gets ready in the meantime, on another core
-        from unhang.jobs.launching import ForkingLauncher
+        from unhang.jobs.launcher import ForkingLauncher
 
         launcher = ForkingLauncher()
     try:
@@ -113,7 +113,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _run(name: str, words: list[str], command: list[str] | None, launcher: ForkingLauncher | None) -> int:
-    from unhang.faces.cli.parsing import load, parser_of
+    from unhang.faces.cli.parser import load, parser_of
 
     module = load(COMMANDS[name])
     parser = parser_of(name, module, EPILOG)
@@ -129,7 +129,7 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
 
 def overview() -> str:
     lines = ["usage: unhang COMMAND …", "", "Runs commands and agents so that nothing hangs unnoticed.", ""]
-    from unhang.faces.cli.parsing import load
+    from unhang.faces.cli.parser import load
 
     for name, module_name in COMMANDS.items():
         lines.append(f"  {name:<10} {load(module_name).SUMMARY}")

@@ -9,10 +9,10 @@ from typing import Any, ParamSpec
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from unhang.core import framing, values
-from unhang.core.policy.load import PolicyError
+from unhang.core import plain_text, values
+from unhang.core.policy.file.load import PolicyError
 from unhang.errors import UnhangError
-from unhang.faces.mcp import texts
+from unhang.faces.mcp import text as texts
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -31,7 +31,7 @@ def answer(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool 
 
 def mistake(text: str) -> CallToolResult:
     """A path or a word of the caller's may be in it, and so may a line of a project's file."""
-    return CallToolResult(content=[_text(framing.one_line(text, 2000))], is_error=True)
+    return CallToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
 
 
 def _text(text: str) -> TextContent:
@@ -48,7 +48,7 @@ def readable(
         try:
             return await tool(*args, **options)
         except PolicyError as error:  # it may quote a project's file
-            return mistake(f"the policy cannot be used: {framing.quoted(str(error), 400)}")
+            return mistake(f"the policy cannot be used: {plain_text.quoted(str(error), 400)}")
         except UnhangError as error:
             return mistake(str(error))
         except OSError as error:

@@ -24,10 +24,10 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from unhang.core import framing
+from unhang.core import plain_text
 from unhang.errors import StateError, UsageError
-from unhang.faces.mcp import door
-from unhang.faces.mcp.gone import NoteDisconnects
+from unhang.faces.mcp import connections
+from unhang.faces.mcp.disconnect import NoteDisconnects
 from unhang.faces.mcp.service import Service
 from unhang.store import files
 from unhang.store import home as homes
@@ -57,7 +57,7 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(headers)
         if refusal is None:
-            door.admit(scope)
+            connections.admit(scope)
             await self._app(scope, receive, send)
         else:
             await refusal(scope, receive, send)
@@ -158,10 +158,10 @@ def serve(server: MCPServer[Any], service: Service, address: str, token_file: st
     sock, host, port = listen(address)
     hosts = hosts_of(host, port)
     app = Guard(app_of(server, hosts), token, hosts)
-    entrance = door.Door()
+    entrance = connections.Door()
     config = uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", partial(door.Connection, entrance, door.PATIENCE)),
+        http=cast("type[asyncio.Protocol]", partial(connections.Connection, entrance, connections.PATIENCE)),
         ws="none",
         backlog=entrance.most_strangers,  # also how many are accepted in one go
         log_level="error",
@@ -186,6 +186,6 @@ def _say(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     there is none left, that would end the server."""
     try:
         problem = context.get("exception") or context.get("message")
-        print(f"unhang: {framing.one_line(str(problem), 300)}", file=sys.stderr, flush=True)
+        print(f"unhang: {plain_text.one_line(str(problem), 300)}", file=sys.stderr, flush=True)
     except OSError:
         pass

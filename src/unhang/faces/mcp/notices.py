@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from mcp_types import LoggingLevel
 
 from unhang.core import events as ev
-from unhang.core import framing, mask, values
+from unhang.core import mask, plain_text, values
 from unhang.core.durations import human
-from unhang.core.fold import View
+from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.jobs import asking
+from unhang.jobs import control_client
 from unhang.jobs.handle import Job
 from unhang.procs import clock
 
@@ -94,18 +94,18 @@ def progress_line(job: Job, view: View) -> str:
     said = [human(elapsed)]
     if view.needs_input is not None:
         prompt = view.needs_input.get("prompt")
-        said.append(f"waits for input: {framing.quoted(prompt, 60) if prompt else '(no prompt)'}")
+        said.append(f"waits for input: {plain_text.quoted(prompt, 60) if prompt else '(no prompt)'}")
     elif view.diagnosis is not None and view.phase in ("stuck", "warning", "quiet"):
         said.append(str(view.diagnosis.get("reason") or ""))
     elif view.heartbeat:
-        said.append(f"says {framing.quoted(view.heartbeat, 60)}")
+        said.append(f"says {plain_text.quoted(view.heartbeat, 60)}")
     left = time_left(job, view, elapsed)
     if left is not None:
         said.append(f"stopped in {human(left[0])} {left[1]}")
-    line = framing.last_line(_recent(job), 80)
+    line = plain_text.last_line(_recent(job), 80)
     if line:
-        said.insert(1, framing.quoted(line, 80))
-    return framing.one_line(mask.line(" · ".join(part for part in said if part)), _LONGEST)
+        said.insert(1, plain_text.quoted(line, 80))
+    return plain_text.one_line(mask.line(" · ".join(part for part in said if part)), _LONGEST)
 
 
 def _recent(job: Job) -> bytes:
@@ -132,7 +132,7 @@ def time_left(job: Job, view: View, elapsed: float) -> tuple[float, str] | None:
         found.append((max(0.0, hard / 1000 - elapsed), "at its hard limit"))
     if idle is not None:
         try:
-            silence = asking.ask(job.place, do="ping")["idleMs"]
+            silence = control_client.ask(job.place, do="ping")["idleMs"]
             found.append((max(0.0, (idle - silence) / 1000), "unless output comes"))
         except (UnhangError, OSError, KeyError):
             pass

@@ -22,9 +22,9 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from unhang.core import framing, values
+from unhang.core import plain_text, values
 from unhang.errors import UnhangError
-from unhang.faces.mcp import shape
+from unhang.faces.mcp import result
 from unhang.faces.mcp.service import Service
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
@@ -108,7 +108,7 @@ class Updates:
 def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
     async def job(job_id: str) -> str:
         found = _find(service, job_id)
-        return values.dump(await service.in_thread(shape.result_of, found, service.settings))
+        return values.dump(await service.in_thread(result.result_of, found, service.settings))
 
     async def stdout(job_id: str) -> str:
         return await service.in_thread(_find(service, job_id).tail, "stdout", _TAIL)
@@ -133,8 +133,8 @@ def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
             Resource(
                 uri=f"{SCHEME}{row.id}",
                 name=row.id,
-                title=framing.one_line(row.command, 80),
-                description=f"{row.status}: {framing.quoted(row.command, 200)}",
+                title=plain_text.one_line(row.command, 80),
+                description=f"{row.status}: {plain_text.quoted(row.command, 200)}",
                 mime_type="application/json",
             )
             for row in rows[:_MOST]

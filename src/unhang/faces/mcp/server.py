@@ -9,9 +9,10 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import EmptyResult, SetLevelRequestParams
 
 from unhang import __version__
-from unhang.faces.mcp import notices, resources, tools_codex, tools_jobs, tools_look, tools_run
+from unhang.faces.mcp import notices, resources
 from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.tasks import Starter, Tasks
+from unhang.faces.mcp.tools import codex, jobs, look, run
 
 INSTRUCTIONS = """unhang runs shell commands so that nothing can hang unnoticed. Use `run` for commands; if it answers
 with status "running", call `wait` with the jobId. Use `start` for servers. After a timeout read `diagnosis` and
@@ -33,11 +34,11 @@ def build(service: Service, tasks: Tasks | None = None) -> MCPServer[Any]:
         extensions=[tasks],
         subscriptions=bus,
     )
-    tools_run.register(server, service)
-    tasks.offer("run", Starter(tools_run.as_task(server, service)))
-    tools_jobs.register(server, service)
-    tools_look.register(server, service)
-    tools_codex.register(server, service)
+    run.register(server, service)
+    tasks.offer("run", Starter(run.as_task(server, service)))
+    jobs.register(server, service)
+    look.register(server, service)
+    codex.register(server, service)
     resources.register(server, service, bus)
     for tool in server._tool_manager.list_tools():
         tool.parameters = lean(tool.parameters)

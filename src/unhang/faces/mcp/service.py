@@ -13,15 +13,15 @@ import anyio.to_thread
 
 from unhang.core.policy.model import Asked, Policy
 from unhang.errors import UsageError
-from unhang.faces.mcp import gate
+from unhang.faces.mcp.gate import lists
 from unhang.faces.mcp.settings import BOUNDS, Settings
-from unhang.jobs import foreground, truth
+from unhang.jobs import reconcile, run
 from unhang.jobs.handle import Job, attach
-from unhang.jobs.launching import Launched
+from unhang.jobs.launcher import Launched
 from unhang.jobs.lease import Lease
 from unhang.jobs.request import Prepared, prepare
 from unhang.store import home as homes
-from unhang.store import policyfile
+from unhang.store import policy_file
 from unhang.store.layout import JobDir
 
 _Answer = TypeVar("_Answer")
@@ -62,7 +62,7 @@ class Service:
     def _make_room(self) -> None:
         if len(self._started) < self.settings.max_jobs:
             return
-        self._started = {name: place for name, place in self._started.items() if not truth.settle(place)}
+        self._started = {name: place for name, place in self._started.items() if not reconcile.settle(place)}
         if len(self._started) >= self.settings.max_jobs:
             raise UsageError(
                 f"{len(self._started)} jobs of this server are running, which is the most it may have at once: "
@@ -73,7 +73,7 @@ class Service:
 
     def policy(self, cwd: str) -> Policy:
         """The one that holds in this directory. Where it bounds nothing, nobody may ask for < 1 s or for ever."""
-        found = policyfile.find(self.settings.policy, cwd, os.environ)
+        found = policy_file.find(self.settings.policy, cwd, os.environ)
         return found if found.bounds is not None else found.replace(bounds=BOUNDS)
 
     def prepare(
@@ -88,7 +88,7 @@ class Service:
         labels: dict[str, str],
     ) -> Prepared:
         folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-        gate.check(self.settings, command, folder, env)
+        lists.check(self.settings, command, folder, env)
         return prepare(
             command,
             shell=isinstance(command, str),
@@ -108,7 +108,7 @@ class Service:
         self._make_room()
         if hold:
             self.lease.ready()
-        launched = foreground.begin(prepared, data)
+        launched = run.begin(prepared, data)
         if hold:
             self.lease.hold(launched.place)
         self._started[launched.place.id] = launched.place

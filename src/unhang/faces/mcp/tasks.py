@@ -20,15 +20,16 @@ from mcp.server.mcpserver.server import require_client_extension
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, RequestParams
 
-from unhang.core import framing
-from unhang.core.fold import View
+from unhang.core import plain_text
 from unhang.core.spec import PIPE
+from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp import shape, texts
+from unhang.faces.mcp import result as shape
+from unhang.faces.mcp import text
 from unhang.faces.mcp.answers import job_answer, mistake
-from unhang.faces.mcp.attending import Attended
+from unhang.faces.mcp.attend import Attended
 from unhang.faces.mcp.service import Service
-from unhang.jobs import asking
+from unhang.jobs import control_client
 from unhang.jobs.handle import Job
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
@@ -114,7 +115,7 @@ class Tasks(Extension):
         if view.status == "cancelled":
             return _envelope(job, view, "cancelled")
         if (outcome.get("error") or {}).get("code") == "ELOST":
-            error = {"code": INTERNAL_ERROR, "message": texts.sentence(str(outcome.get("message", "lost")))}
+            error = {"code": INTERNAL_ERROR, "message": text.sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
         result = job_answer(shape.result_of(job, self._service.settings))
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -130,7 +131,7 @@ class Tasks(Extension):
             return {}
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         prompt = waits.get("prompt")
-        message = f"the job asks: {framing.quoted(prompt, 200)}" if prompt else "the job waits for input"
+        message = f"the job asks: {plain_text.quoted(prompt, 200)}" if prompt else "the job waits for input"
         params = {"mode": "form", "message": message, "requestedSchema": schema}
         return {key: {"method": "elicitation/create", "params": params}}
 
@@ -185,7 +186,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
     return {
         "taskId": job.id,
         "status": status,
-        "statusMessage": texts.sentence(str(last.get("message", ""))),
+        "statusMessage": text.sentence(str(last.get("message", ""))),
         "createdAt": created,
         "lastUpdatedAt": str(last.get("ts") or created),
         "ttlMs": _TTL_MS,
@@ -203,6 +204,6 @@ def typed(content: Any) -> str:
 
 def _cancel(job: Job) -> None:
     try:
-        asking.ask(job.place, do="cancel", by="its client")
-    except (asking.JobHasEnded, OSError):
+        control_client.ask(job.place, do="cancel", by="its client")
+    except (control_client.JobHasEnded, OSError):
         pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.samples import CheapProcess, CheapSample
+from unhang.core.diagnosis.counters import CheapProcess, CheapSample
 from unhang.procs.sampler.stat import read
 from unhang.procs.sampler.tree import walk
 

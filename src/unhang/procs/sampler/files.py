@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import termios
 
-from unhang.core.fullsample import Pipe, Process, Terminal
+from unhang.core.diagnosis.samples import Pipe, Process, Terminal
 from unhang.procs.sampler.stat import read
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.

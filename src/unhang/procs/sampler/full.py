@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.fullsample import FullSample, Pipe, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket, Thread
 from unhang.procs.cmdline import shown
 from unhang.procs.sampler.cheap import is_dead, moved
 from unhang.procs.sampler.files import MOST_FDS, fds_of, link, outside_holders, pipes_of, terminal_of

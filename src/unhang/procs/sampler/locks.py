@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.core.fullsample import Lock, Process
+from unhang.core.diagnosis.samples import Lock, Process
 from unhang.procs.sampler.files import link
 from unhang.procs.sampler.stat import read, read_all
 

@@ -11,7 +11,7 @@ import os
 import socket
 import struct
 
-from unhang.core.fullsample import Socket
+from unhang.core.diagnosis.samples import Socket
 from unhang.procs.sampler.stat import read_all
 
 _NETLINK_SOCK_DIAG = 4

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unhang.core.fullsample import FOREVER
+from unhang.core.diagnosis.samples import FOREVER
 
 X86_64 = {
     0: "read", 1: "write", 2: "open", 7: "poll", 16: "ioctl", 17: "pread64", 18: "pwrite64", 19: "readv",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.fullsample import FOREVER, Thread
+from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.sampler.cheap import voluntary
 from unhang.procs.sampler.stat import read, read_all, split
 from unhang.procs.sampler.syscalls import TABLES, Call, decode

@@ -1,0 +1,253 @@
+"""ACP terminals without the world: their states, what a request means, what is shown of the output.
+
+A terminal is one command of an agent's. Every change of its state is made by `Machine`, and nowhere else:
+
+    starting → running → finished | killed | timed_out → released
+
+It may be released at any time; from then on nobody can ask for it. An end is said once: whoever waits, kills or
+reads afterwards gets the same one.
+"""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import one_line
+from unhang.core import plain_text
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+STARTING, RUNNING, FINISHED, KILLED, TIMED_OUT, RELEASED = STATES = (
+    "starting",
+    "running",
+    "finished",
+    "killed",
+    "timed_out",
+    "released",
+)
+ENDED = frozenset({FINISHED, KILLED, TIMED_OUT})
+_NEXT = {
+    STARTING: frozenset({RUNNING, FINISHED, KILLED, TIMED_OUT, RELEASED}),
+    RUNNING: frozenset({FINISHED, KILLED, TIMED_OUT, RELEASED}),
+    FINISHED: frozenset({RELEASED}),
+    KILLED: frozenset({RELEASED}),
+    TIMED_OUT: frozenset({RELEASED}),
+    RELEASED: frozenset(),
+}
+
+INVALID_PARAMS, INTERNAL_ERROR, METHOD_NOT_FOUND = -32602, -32603, -32601
+# What a client keeps of one terminal at most, whatever an agent asks for.
+MOST_OUTPUT = 64 << 20
+# What the kernel takes as one word of a command line, and about what it takes in all.
+LONGEST_WORD, LONGEST_LINE = 128 << 10, 2 << 20
+# A terminal without a limit of its own.
+DEFAULT_OUTPUT = 1 << 20
+# Under this name an agent may say more in `_meta` than the protocol has words for, and is told more.
+META = "unhang"
+
+
+class Refused(Exception):
+    """An answer that is an error: a JSON-RPC code, and one line that says why."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class IllegalTransition(Exception):
+    """A state that cannot follow; nothing has been changed."""
+
+
+class Exit(Record):
+    """How the command ended. The wire has room for code and signal; the rest goes to `_meta`."""
+
+    state: str
+    code: int | None
+    signal: str | None
+    reason: str | None = None  # why a limit ended it: exec_timeout, no_output_timeout
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"exitCode": self.code, "signal": self.signal}
+
+
+class Machine:
+    """The state of one terminal. Told what happened; an impossible step raises and changes nothing."""
+
+    def __init__(self) -> None:
+        self.state = STARTING
+        self.exit: Exit | None = None
+        self.kill_asked = False
+
+    def _go(self, state: str) -> None:
+        if state not in _NEXT[self.state]:
+            raise IllegalTransition(f"{self.state} → {state}")
+        self.state = state
+
+    def started(self) -> None:
+        self._go(RUNNING)
+
+    def asked_to_end(self) -> bool:
+        """Somebody wants it killed: True if that is the first time and there is something to kill."""
+        first = not self.kill_asked and self.exit is None
+        self.kill_asked = True
+        return first
+
+    def ended(self, exit: Exit) -> None:
+        """Also of one that was released while it ran: whoever still waits is told."""
+        if self.exit is not None:
+            raise IllegalTransition(f"ended twice: {self.exit.state}, {exit.state}")
+        if exit.state not in ENDED:
+            raise IllegalTransition(f"{exit.state} is no end")
+        if self.state != RELEASED:
+            self._go(exit.state)
+        self.exit = exit
+
+    def released(self) -> None:
+        self._go(RELEASED)
+
+
+def exit_of(outcome: Mapping[str, Any], *, timer: bool = False) -> Exit:
+    """From the last event of its job. `timer`: what cancelled it was a timer of ours, not a request."""
+    status = outcome.get("status")
+    state = FINISHED
+    if status == "timeout" or (status == "cancelled" and timer):
+        state = TIMED_OUT
+    elif status == "cancelled":
+        state = KILLED
+    code, signal = outcome.get("exitCode"), outcome.get("signal")
+    if code is None and signal is None and (outcome.get("error") or {}).get("code") == "ELOST":
+        signal = "SIGKILL"  # its keeper was killed, and what was left of it has been
+    reason = outcome.get("timeoutReason") or ("exec_timeout" if state == TIMED_OUT else None)
+    return Exit(state, code, signal, reason, str(outcome.get("message") or ""))
+
+
+class Shown(Record):
+    """What of an output is shown: never more than the limit, whole characters, the end of it."""
+
+    text: str
+    truncated: bool
+
+
+def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> Shown:
+    """The last `limit` bytes of `data` as text. `cut`: bytes before `data` are gone already."""
+    part = data[max(0, len(data) - limit - 4) :]  # what is no UTF-8 only grows when it becomes text
+    cut = cut or len(part) < len(data)
+    if cut:
+        part = plain_text.whole_start(part)
+    if running:
+        part = plain_text.whole_end(part)  # the rest of the character is on its way
+    text = plain_text.decode(part)
+    encoded = text.encode()
+    if len(encoded) > limit:
+        encoded = plain_text.whole_start(encoded[len(encoded) - limit :])
+        return Shown(encoded.decode(), truncated=True)
+    return Shown(text, truncated=cut)
+
+
+class Request(Record):
+    """A `terminal/create` that makes sense."""
+
+    session: str
+    command: str
+    args: list[str]
+    env: dict[str, str]
+    cwd: str | None
+    limit: int
+    wishes: dict[str, Any]  # limits for this one terminal, from `_meta`
+
+
+_DURATIONS, _WORDS = ("idle", "hard", "stall", "warn", "grace"), ("category", "liveness")
+
+
+def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> Request:
+    """Raises Refused with what is wrong."""
+    given = _table(params, "params")
+    command = given.get("command")
+    if not isinstance(command, str) or not command.strip():
+        raise Refused(INVALID_PARAMS, "command: a command is a text that is not empty")
+    args = given.get("args") or []
+    if not isinstance(args, list) or not all(isinstance(word, str) for word in args):
+        raise Refused(INVALID_PARAMS, "args: a list of texts")
+    if max(map(len, (command, *args))) > LONGEST_WORD or sum(map(len, args)) > LONGEST_LINE:
+        raise Refused(INVALID_PARAMS, "command: longer than a command line can be")
+    cwd = given.get("cwd")
+    if cwd is not None and (not isinstance(cwd, str) or not cwd.startswith("/")):
+        raise Refused(INVALID_PARAMS, "cwd: an absolute path")
+    return Request(
+        session=name_of(given, "sessionId"),
+        command=command,
+        args=list(args),
+        env=_env(given.get("env") or []),
+        cwd=cwd,
+        limit=_limit(given.get("outputByteLimit"), default_limit),
+        wishes=wishes_of(given.get("_meta")),
+    )
+
+
+def name_of(params: Any, key: str) -> str:
+    value = _table(params, "params").get(key)
+    if not isinstance(value, str):
+        raise Refused(INVALID_PARAMS, f"{key}: a text")
+    return value
+
+
+def _table(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Refused(INVALID_PARAMS, f"{what}: an object")
+    return value
+
+
+def _env(entries: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if not isinstance(entries, list):
+        raise Refused(INVALID_PARAMS, "env: a list of {name, value}")
+    for entry in entries:
+        name, value = (entry.get("name"), entry.get("value")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise Refused(INVALID_PARAMS, "env: a list of {name, value}")
+        found[name] = value
+    return found
+
+
+def _limit(asked: Any, default: int) -> int:
+    if asked is None:
+        return default
+    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 0:
+        raise Refused(INVALID_PARAMS, "outputByteLimit: a number of bytes")
+    return min(asked, MOST_OUTPUT)
+
+
+def wishes_of(meta: Any) -> dict[str, Any]:
+    """`_meta: {"unhang": {"hard": "2m"}}`: limits for this one terminal."""
+    said = meta.get(META) if isinstance(meta, dict) else None
+    if said is None:
+        return {}
+    for name, value in _table(said, f"_meta.{META}").items():
+        if name not in _DURATIONS + _WORDS:
+            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {one_line(name, 60)}")
+        if isinstance(value, bool) or not isinstance(value, str if name in _WORDS else str | int | float):
+            raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: {'a text' if name in _WORDS else 'a duration'}")
+    return dict(said)
+
+
+def is_line(command: str, args: Sequence[str], runs: Callable[[str], bool]) -> bool:
+    """Is `command` a whole shell line? With arguments never; without, if it does not name a program by itself."""
+    return not args and not runs(command)
+
+
+# Both streams in one, in the order in which they were written, as on a terminal; and still no terminal, at which
+# programs would wait for keys.
+MERGED = 'exec "$@" 2>&1'
+
+
+def merged(argv: Sequence[str], shell: str) -> list[str]:
+    return [shell, "-c", MERGED, shell, *argv]
+
+
+def budget_for(limit: int) -> int:
+    """What a job must keep so that the last `limit` bytes can be read at any moment: three quarters of half of it."""
+    return max(8 << 20, -(-(limit + 4096) * 8 // 3))

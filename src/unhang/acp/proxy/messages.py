@@ -1,0 +1,119 @@
+"""The few lines that a proxy says itself, and what it calls things."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+
+from unhang.agents.base.update import one_line
+from unhang.core.durations import human
+from unhang.core.fields import mapping_of, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Notice(Enum):
+    """How a notice is shown: as the agent's thought, as its message, or not at all."""
+
+    THOUGHT = "thought"
+    MESSAGE = "message"
+    OFF = "off"
+
+
+# The ids of a protocol are counters or UUIDs; an id is kept as long as its request is open.
+_LONGEST_ID, _LARGEST_ID = 1000, 1e300
+_CHUNK = re.compile(rb'"sessionUpdate":"agent_(?:message|thought)_chunk"')
+_SESSION = re.compile(rb'"sessionId":"([^"\\\\]*)"')
+
+
+def chunk_of(line: bytes) -> tuple[str, bytes] | None:
+    """The session, if this is plainly a few words of the agent's: most lines are, and need not be read whole.
+
+    And how the line begins: one that begins just so is another of the kind. A quotation mark inside a text is written
+    with a backslash, so what is looked for cannot stand in one.
+    """
+    kind = _CHUNK.search(line)
+    if kind is None:
+        return None
+    start = line[: kind.end()]
+    found = _SESSION.search(start)
+    if found is None or b'"method":"session/update"' not in start:
+        return None
+    return found[1].decode("utf-8", "replace"), start
+
+
+def key_of(id: Any) -> str | None:
+    """1 and "1" are two ids. None: nothing that an answer could be told by (a list, NaN, a text beyond all measure)."""
+    usable = isinstance(id, int | float) and not isinstance(id, bool) and abs(id) <= _LARGEST_ID
+    return json.dumps(id) if usable or (isinstance(id, str) and len(id) <= _LONGEST_ID) else None
+
+
+def line(message: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode() + b"\n"
+
+
+def answer(id: Any, result: Any) -> bytes:
+    return line({"id": id, "result": result})
+
+
+def error(id: Any, text: str, code: int = -32603) -> bytes:
+    return line({"id": id, "error": {"code": code, "message": f"unhang: {text}"}})
+
+
+def cancel(session: str) -> bytes:
+    return line({"method": "session/cancel", "params": {"sessionId": session}})
+
+
+def notice(session: str, text: str, how: Notice) -> bytes:
+    # a chunk is glued to what was said before it: a paragraph of its own keeps it readable
+    content = {"type": "text", "text": f"\n\n[unhang] {text}\n\n"}
+    update = {"sessionUpdate": f"agent_{how.value}_chunk", "content": content}
+    return line({"method": "session/update", "params": {"sessionId": session, "update": update}})
+
+
+def title_of(update: dict[str, Any]) -> str:
+    return one_line(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
+
+
+def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: float | None) -> str:
+    if tool is None:
+        text = f"Nothing has come from the agent for {human(silence)}"
+    else:
+        text = f"{tool[0]} has been running for {human(tool[1])}, without news for {human(silence)}"
+    text += f": {why}." if why else "."
+    return text if left is None else f"{text} The turn will be cancelled in {human(max(0.0, left))} if this goes on."
+
+
+def limit_text(limit: str, length: float, set_to: float, tools: list[str]) -> str:
+    during = f" while {tools[0]} was running" if tools else ""
+    if limit == "hard":
+        return f"The turn is being cancelled: it has taken {human(length)}{during} (limit {human(set_to)})."
+    return (
+        f"The turn is being cancelled: nothing came from the agent for {human(length)}{during} (limit {human(set_to)})."
+    )
+
+
+def opens_or_closes(lines: list[bytes]) -> bool:
+    """Might one of them be an `initialize`, or the end of a session?"""
+    return any(b'"initialize"' in line or b'"session/close"' in line or b"session\\/close" in line for line in lines)
+
+
+def names_terminals(lines: list[bytes]) -> bool:
+    """Might one of them be a `terminal/*` request? (A slash may be written with a backslash.)"""
+    return any(b'"terminal/' in line or b'"terminal\\/' in line for line in lines)
+
+
+def with_terminals(message: dict[str, Any]) -> bytes | None:
+    """An `initialize` that offers terminals; None: it does already."""
+    params = mapping_of(message, "params")
+    offered = mapping_of(params, "clientCapabilities")
+    if offered.get("terminal") is True:
+        return None
+    params = params | {"clientCapabilities": offered | {"terminal": True}}
+    try:
+        return json.dumps(message | {"params": params}, separators=(",", ":")).encode() + b"\n"
+    except RecursionError:  # as deep as a reader can go; it passes as it came
+        return None

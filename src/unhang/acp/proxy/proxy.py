@@ -1,0 +1,382 @@
+"""Between an editor and its agent: every byte goes through as it came, and the clocks are kept on the way.
+
+    editor ── stdin ───> Lines ──> agent's stdin       (a pipe of ours)
+    editor <── stdout ── Lines <── agent's stdout      (by way of the keeper of its job, which relays to a pipe of ours)
+
+One thread, one poll. A line is passed on first and read afterwards; it is read before only where somebody has to decide
+whose it is. What we say ourselves is put in between whole lines. Facts come before the clock: a turn is judged only
+when nothing is left to be read.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from functools import partial
+
+from unhang.acp.proxy.messages import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
+from unhang.acp.proxy.sink import Sink
+from unhang.acp.proxy.thread_results import Back, look_at
+from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, Told
+from unhang.agents.base.update import one_line
+from unhang.core.fields import parsed as value_of
+from unhang.core.fields import text_of
+from unhang.core.lines import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.acp.proxy.terminals import TerminalDesk
+    from unhang.jobs.launcher import Launched
+
+_CHUNK = 1 << 18
+# Woken up so much later than asked for: we did not run (stopped, starved), and nobody was silent meanwhile.
+_LATE = 2.0
+# An agent that never stops talking cannot put its judgement off for longer than this.
+_PATIENCE = 0.25
+_COMPLAINTS = 5
+
+
+class Direction:
+    """One way: lines in, the same lines out, and between two of them what we have to say."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.lines = Lines()
+        self.sink = sink
+        self._ours: list[bytes] = []
+        self._at_start = True  # of a line, as far as the reader has seen
+
+    def forward(self, data: bytes) -> None:
+        if data:
+            self.sink.offer(data)
+            self._at_start = data.endswith(b"\n")
+        if self._ours and self._at_start:
+            self.sink.offer(b"".join(self._ours))
+            self._ours.clear()
+
+    def say(self, line: bytes) -> None:
+        self._ours.append(line)
+        self.forward(b"")
+
+    def last_words(self, lines: list[bytes]) -> None:
+        """Nothing will come any more: what is held goes through as it is, and a line that was never finished ends."""
+        self.forward(self.lines.flush())
+        if lines and not self._at_start:
+            self.forward(b"\n")
+        for line in lines:
+            self.say(line)
+
+
+class Proxy:
+    def __init__(
+        self,
+        launched: Launched,
+        conversation: Conversation,
+        *,
+        agent_in: int,
+        agent_out: int,
+        signals: int,
+        terminals: dict[str, Any] | None = None,
+        editor_in: int = 0,
+        editor_out: int = 1,
+    ) -> None:
+        self._launched = launched
+        self._owner = launched.owner
+        self._conversation = conversation
+        self._to_agent = Direction(Sink(agent_in, own=True))
+        self._to_editor = Direction(Sink(editor_out, own=False))
+        self._from_agent, self._from_editor = agent_out, editor_in
+        self._signals = signals
+        self._back = Back()
+        self._desk = None if terminals is None else self._with_terminals(terminals)
+        self._editor_open = self._agent_open = self._owned = True
+        self._end_at: float | None = None  # the editor has closed its side: the agent shall be gone by then
+        self._told_of_its_death = False
+        self._blocked_since: float | None = None
+        self._complaints = 0
+
+    def _with_terminals(self, options: dict[str, Any]) -> TerminalDesk:
+        from unhang.acp.proxy.terminals import TerminalDesk
+
+        return TerminalDesk(options, self._back, self._terminal_answered)
+
+    # --- forwarding -----------------------------------------------------------------------------------------
+
+    def _editor_wrote(self, chunk: bytes, now: float) -> None:
+        rest, lines = self._to_agent.lines.feed(chunk)
+        to_read: list[bytes | Any] = lines
+        if self._desk is not None and opens_or_closes(lines):
+            to_read = [message if (message := parsed(line)) is not None else line for line in lines]
+            lines = [self._offering(message, line) for message, line in zip(to_read, lines, strict=True)]
+        if rest:
+            self._to_agent.forward(rest)
+        self._to_agent.forward(b"".join(lines))
+        for said in to_read:
+            message = parsed(said) if isinstance(said, bytes) else said
+            self._surely(partial(self._conversation.editor_said, message, now))
+
+    def _offering(self, message: Any, line: bytes) -> bytes:
+        """With --terminals: the one line that is changed on its way, and the end of a session noticed."""
+        if not isinstance(message, dict) or self._desk is None:
+            return line
+        if message.get("method") == INITIALIZE and "id" in message:
+            return with_terminals(message) or line
+        if message.get("method") == "session/close":
+            self._desk.end_session(text_of(message, "params", "sessionId"))
+        return line
+
+    def _agent_wrote(self, chunk: bytes, now: float) -> None:
+        rest, lines = self._to_editor.lines.feed(chunk)
+        if rest or self._to_editor.lines.streaming:
+            self._conversation.agent_moved(now)
+        if rest:  # by itself: behind it we may speak again
+            self._to_editor.forward(rest)
+        if not self._conversation.expects_late and not (self._desk is not None and names_terminals(lines)):
+            self._to_editor.forward(b"".join(lines))
+            self._listen_to_agent(lines, now)
+            return
+        for line in lines:
+            message = parsed(line)
+            if self._conversation.is_late(message):
+                continue
+            self._surely(partial(self._conversation.agent_said, message, now))
+            if not self._is_for_us(message):
+                self._to_editor.forward(line)
+
+    def _listen_to_agent(self, lines: list[bytes], now: float) -> None:
+        start = b"\0"
+        for line in lines:
+            if line.startswith(start):
+                continue  # a few words more, from the same session and at the same time
+            chunk = chunk_of(line)
+            if chunk is None:
+                self._surely(partial(self._conversation.agent_said, parsed(line), now))
+            else:
+                session, start = chunk
+                self._conversation.agent_spoke(session, now)
+
+    def _is_for_us(self, message: Any) -> bool:
+        """With --terminals: answered here, not by the editor."""
+        if self._desk is None or not isinstance(message, dict):
+            return False
+        method = message.get("method")
+        if not isinstance(method, str) or not method.startswith("terminal/") or key_of(message.get("id")) is None:
+            return False
+        self._desk.ask(message["id"], method, message.get("params"))
+        return True
+
+    def _terminal_answered(self, id: Any, line: bytes) -> None:
+        self._conversation.answered_by_us(id, time.monotonic())
+        self._to_agent.say(line)
+
+    def _surely(self, work: Callable[[], None]) -> bool:
+        """A message that our own clocks stumble over has gone through already, and the conversation goes on."""
+        try:
+            work()
+        except Exception as error:
+            self._complaints += 1
+            if self._complaints <= _COMPLAINTS:
+                what = one_line(f"{type(error).__name__}: {error}")
+                complain(f"unhang: a message could not be understood ({what}); it was passed on as it came")
+            return False
+        return True
+
+    # --- the loop -------------------------------------------------------------------------------------------
+
+    def run(self) -> dict[str, Any]:
+        """Until the agent is gone and everything that it said has been passed on; the last event of its job."""
+        while self._agent_open:
+            self._turn()
+        if self._owned:
+            self._owner.listen_to_the_end()
+        last = self._last_event()
+        self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
+        self._drain_to_editor()
+        if self._desk is not None:
+            self._desk.close()
+        self._wait_for_the_guard()
+        return last
+
+    def _wait_for_the_guard(self) -> None:
+        """When it has gone, nothing of the agent is left."""
+        if self._launched.guard is not None:
+            try:
+                os.waitpid(self._launched.guard, 0)
+            except ChildProcessError:
+                pass
+
+    def _turn(self) -> None:
+        poll = select.poll()
+        handlers: dict[int, Callable[[float], None]] = {}
+        self._watch(poll, handlers)
+        began = time.monotonic()
+        self._note_a_slow_reader(began)
+        # while the editor does not take what we have, what the agent says is not heard: no time to judge it
+        deadline = self._conversation.deadline() if self._blocked_since is None else None
+        due = min((at for at in (deadline, self._end_at) if at is not None), default=None)
+        timeout = None if due is None else max(0.0, due - began)
+        waits = [wait for wait in (timeout, self._owner.patience()) if wait is not None]
+        ready = poll.poll(min(waits) * 1000 + 1 if waits else None)
+        now = time.monotonic()
+        self._owner.insist()  # a keeper that does not answer is done without
+        if timeout is not None and now - began > timeout + _LATE:
+            self._conversation.away(now - began - timeout)
+        for fd, _ in ready:
+            handlers[fd](now)
+        if self._to_editor.sink.broken and not self._told_of_its_death:
+            self._told_of_its_death = True
+            self._owner.cancel("the death of the editor")
+        if due is not None and now >= due and (now > due + _PATIENCE or not self._more_to_read()):
+            self._judge(now)
+
+    def _note_a_slow_reader(self, now: float) -> None:
+        if self._to_editor.sink.full:
+            if self._blocked_since is None:
+                self._blocked_since = now
+        elif self._blocked_since is not None:
+            self._conversation.away(now - self._blocked_since)
+            self._blocked_since = None
+
+    def _watch(self, poll: select.poll, handlers: dict[int, Callable[[float], None]]) -> None:
+        to_agent, to_editor = self._to_agent.sink, self._to_editor.sink
+        if not to_editor.full:
+            _add(poll, handlers, self._from_agent, select.POLLIN, self._read_agent)
+        if self._editor_open and not to_agent.full:
+            _add(poll, handlers, self._from_editor, select.POLLIN, self._read_editor)
+        if not to_editor.broken:
+            # with no event asked for, the kernel still says when the reader has gone
+            _add(poll, handlers, to_editor.fd, select.POLLOUT if to_editor.waiting else 0, self._flush_editor)
+        if to_agent.waiting and not to_agent.broken:
+            _add(poll, handlers, to_agent.fd, select.POLLOUT, self._flush_agent)
+        _add(poll, handlers, self._signals, select.POLLIN, self._signalled)
+        _add(poll, handlers, self._back.fd, select.POLLIN, lambda _: self._back.take())
+        if self._owned:
+            _add(poll, handlers, self._owner.fileno(), select.POLLIN, self._hear)
+
+    def _more_to_read(self) -> bool:
+        poll = select.poll()
+        poll.register(self._from_agent, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _read_agent(self, now: float) -> None:
+        chunk = os.read(self._from_agent, _CHUNK)
+        if chunk:
+            self._agent_wrote(chunk, now)
+        else:
+            self._agent_open = False
+
+    def _read_editor(self, now: float) -> None:
+        try:
+            chunk = os.read(self._from_editor, _CHUNK)
+        except OSError:
+            chunk = b""
+        if chunk:
+            self._editor_wrote(chunk, now)
+            return
+        self._editor_open = False
+        self._to_agent.last_words([])
+        self._end_at = now + self._conversation.clocks.grace
+        self._close_agents_input()
+
+    def _close_agents_input(self) -> None:
+        sink = self._to_agent.sink
+        if not self._editor_open and not sink.waiting and not sink.broken:
+            sink.close()
+
+    def _flush_agent(self, _now: float) -> None:
+        self._to_agent.sink.flush()
+        self._close_agents_input()
+
+    def _flush_editor(self, _now: float) -> None:
+        sink = self._to_editor.sink
+        sink.flush()
+        if not sink.waiting and not sink.broken and _gone(sink.fd):
+            sink.broken = True
+
+    def _signalled(self, _now: float) -> None:
+        import signal
+
+        for number in os.read(self._signals, 4096):
+            self._owner.cancel(signal.Signals(number).name)
+
+    def _hear(self, _now: float) -> None:
+        self._owned = self._owner.hear()
+
+    # --- the clock ------------------------------------------------------------------------------------------
+
+    def _judge(self, now: float) -> None:
+        if self._end_at is not None and now >= self._end_at:
+            self._end_at = None
+            self._owner.cancel("the end of its input")
+        if self._blocked_since is not None:
+            return
+        judged: list[Told] = []
+        if not self._surely(lambda: judged.append(self._conversation.judge(now))):
+            self._conversation.forget()  # what cannot be judged would be due again at once
+            return
+        told = judged[0]
+        for line in told.agent:
+            self._to_agent.say(line)
+        for line in told.editor:
+            self._to_editor.say(line)
+        for session in dict.fromkeys(told.stalled):
+            look_at(self._launched.place.id, self._back, partial(self._stalled, session))
+
+    def _stalled(self, session: str, why: str) -> None:
+        line = self._conversation.stall_line(session, why, time.monotonic())
+        if line is not None:
+            self._to_editor.say(line)
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def _last_event(self) -> dict[str, Any]:
+        from unhang.jobs import reconcile
+        from unhang.store.reader import last_event
+
+        reconcile.settle(self._launched.place, birth=0)
+        return last_event(self._launched.place.events) or {}
+
+    def _drain_to_editor(self) -> None:
+        sink = self._to_editor.sink
+        while sink.waiting and not sink.broken:
+            poll = select.poll()
+            poll.register(sink.fd, select.POLLOUT)
+            poll.register(self._signals, select.POLLIN)
+            if any(fd == self._signals for fd, _ in poll.poll()):
+                return
+            sink.flush()
+
+
+def _add(
+    poll: select.poll,
+    handlers: dict[int, Callable[[float], None]],
+    fd: int,
+    events: int,
+    handler: Callable[[float], None],
+) -> None:
+    poll.register(fd, events)
+    handlers[fd] = handler
+
+
+def _gone(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(0))
+
+
+def parsed(line: bytes) -> Any:
+    """None: not JSON, or the beginning of an over-long line; it goes through all the same."""
+    if not line.endswith(b"\n"):
+        return None
+    return value_of(line)
+
+
+def complain(text: str) -> None:
+    """On stderr, which an editor shows in its log of the agent."""
+    try:
+        os.write(2, text.encode("utf-8", "replace") + b"\n")
+    except OSError:
+        pass  # nobody reads it

@@ -1,0 +1,91 @@
+"""The agent's terminals, answered by the proxy: in a thread with an event loop, beside the one that forwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from unhang.acp.proxy.messages import line
+from unhang.agents.base.update import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+
+    from unhang.acp.host import Host
+    from unhang.acp.proxy.thread_results import Back
+
+# The trees of the terminals are ended by the ladder; longer than that nobody waits for it here.
+_PATIENCE = 30.0
+_MOST_OPEN = 1000  # requests of an agent at once
+
+
+class TerminalDesk:
+    """Answers `terminal/*` with the same terminals that a Python client mounts, in an event loop of its own."""
+
+    def __init__(self, options: dict[str, Any], back: Back, answer: Callable[[Any, bytes], None]) -> None:
+        self._options = options
+        self._back = back
+        self._answer = answer
+        self._open = 0  # requests that are not answered yet
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="unhang-acp-terminals", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._host: Host
+        self._thread.start()  # now: its imports are done while the agent starts
+
+    def _run(self) -> None:
+        import asyncio
+
+        from unhang.acp.host import Host
+
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        self._host = Host(**self._options)
+        self._ready.set()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def ask(self, id: Any, method: str, params: Any) -> None:
+        """Called by the proxy's loop, as its answer is."""
+        if self._open >= _MOST_OPEN:
+            message = f"unhang: {_MOST_OPEN} requests are open already"
+            self._answer(id, line({"id": id, "error": {"code": -32603, "message": message}}))
+            return
+        self._open += 1
+        self._ready.wait()
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._handle(id, method, params)))
+
+    async def _handle(self, id: Any, method: str, params: Any) -> None:
+        from unhang.acp.protocol import Refused
+
+        try:
+            said = line({"id": id, "result": await self._host.handle(method, params)})
+        except Refused as refused:
+            said = line({"id": id, "error": {"code": refused.code, "message": refused.reason}})
+        except Exception as error:
+            said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {one_line(str(error), 500)}"}})
+        self._back.give(lambda: self._answered(id, said))
+
+    def _answered(self, id: Any, said: bytes) -> None:
+        self._open -= 1
+        self._answer(id, said)
+
+    def end_session(self, session: str) -> None:
+        self._ready.wait()
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._host.end_session(session)))
+
+    def close(self) -> None:
+        """Everything that still runs is ended."""
+        import asyncio
+
+        self._ready.wait()
+        try:
+            asyncio.run_coroutine_threadsafe(self._host.close(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            pass  # their keepers go on without us: the lines to them close when we are gone
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_PATIENCE)

@@ -1,0 +1,55 @@
+"""What a proxy finds out in threads comes back to its one loop here; and the look at an agent that is quiet."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Back:
+    """Results of threads, for one loop. `fd` is readable when there are some."""
+
+    def __init__(self) -> None:
+        self.fd, self._poke = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._done: deque[Callable[[], None]] = deque()
+
+    def give(self, work: Callable[[], None]) -> None:
+        """To be called in the proxy's loop. Safe from any thread."""
+        self._done.append(work)
+        try:
+            os.write(self._poke, b"x")
+        except OSError:
+            pass  # full: it is awake
+
+    def take(self) -> None:
+        try:
+            os.read(self.fd, 1 << 16)
+        except BlockingIOError:
+            pass
+        while self._done:
+            self._done.popleft()()
+
+
+def look_at(job: str, back: Back, told: Callable[[str], None]) -> None:
+    """Why the agent's tree is quiet, in a few words; empty if that cannot be said."""
+
+    import threading  # only when somebody is quiet: a start does not pay for it
+
+    def look() -> None:
+        from unhang.errors import UnhangError
+        from unhang.jobs.diagnose import diagnose_job
+
+        why = ""
+        try:
+            found = diagnose_job(job, window=1.0)
+            # that it waits for its next line is what an agent does all day
+            why = "" if found.cause == "input" else found.reason
+        except (UnhangError, OSError):
+            pass
+        back.give(lambda: told(why))
+
+    threading.Thread(target=look, name="unhang-acp-look", daemon=True).start()

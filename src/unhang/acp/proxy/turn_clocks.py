@@ -1,0 +1,330 @@
+"""The clocks of a conversation between an editor and its agent, kept by whoever listens in. Pure: it is told the time.
+
+A *turn* is a `session/prompt` that has not been answered. Its silence counts from the last progress: an update that
+says something new, a request of the agent's, an answer to one. While the agent waits for the editor (a permission, a
+file) the clocks stand: that is a person's time. While a tool is in flight, its limit runs instead of the idle one.
+
+    stall   say so in the turn's own stream, once
+    idle    cancel the turn (`tool`: while a tool is in flight)
+    hard    cancel the turn, whatever it does
+    start   an `initialize` that is not answered by then is answered by us, with an error
+    grace   a cancelled turn that is not answered by then is answered by us, and the agent's late answer is dropped
+"""
+
+from __future__ import annotations
+
+from unhang.acp.proxy.messages import Notice, answer, cancel, error, key_of, limit_text, notice, stall_text, title_of
+from unhang.core.durations import human
+from unhang.core.fields import id_of, mapping_of, text_of
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Message = dict[str, Any]
+
+PROMPT, CANCEL, INITIALIZE = "session/prompt", "session/cancel", "initialize"
+CANCEL_REQUEST, REQUEST_CANCELLED = "$/cancel_request", -32800
+# Says that a session is there, or what it costs; not that anything moves.
+_NO_PROGRESS = frozenset(
+    {
+        "available_commands_update",
+        "config_option_update",
+        "current_mode_update",
+        "session_info_update",
+        "usage_update",
+    }
+)
+_TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
+# More of these at once are an end that loses count: requests past it are passed on and not watched, and of tools,
+# questions and answers that are no longer wanted the oldest are forgotten.
+_MOST = 2000
+
+
+class Clocks(Record):
+    """Seconds; None: off."""
+
+    stall: float | None = 60.0
+    idle: float | None = 600.0
+    tool: float | None = 1800.0
+    hard: float | None = None
+    start: float | None = 300.0
+    grace: float = 10.0
+
+
+class Open:
+    """A request of the editor's that the agent has not answered."""
+
+    def __init__(self, id: Any, method: str, session: str, now: float) -> None:
+        self.id = id
+        self.method = method
+        self.session = session
+        self.since = now
+        self.moved = now  # the last progress
+        self.tools: dict[str, tuple[str, float]] = {}  # in flight: title, since
+        self.commands: set[str] = set()  # terminal/* requests of the agent's that wait for a command
+        self.asked: set[str] = set()  # what the agent waits for from the editor
+        self.stood = 0.0  # how long it did, in all
+        self.stands_since: float | None = None
+        self.stalled = False
+        self.cancelled: float | None = None
+        self.cancelled_by_request = False
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.tools or self.commands)
+
+
+class Told(Record):
+    """Lines to be put in: towards the editor, towards the agent. `stalled`: sessions to be looked at."""
+
+    editor: list[bytes]
+    agent: list[bytes]
+    stalled: list[str]
+
+
+class Conversation:
+    def __init__(self, clocks: Clocks, notices: Notice = Notice.THOUGHT) -> None:
+        self.clocks = clocks
+        self.notices = notices
+        self._open: dict[str, Open] = {}
+        self._asked: dict[str, list[Open]] = {}  # the agent's requests: the turns they belong to
+        self._given_up: dict[str, None] = {}
+        self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
+
+    # --- what is said ---------------------------------------------------------------------------------------
+
+    def editor_said(self, message: Any, now: float) -> None:
+        if not isinstance(message, dict):
+            return
+        method, params = message.get("method"), mapping_of(message, "params")
+        key = key_of(message.get("id"))
+        if method is None:
+            self._answered_by_editor(key, now)
+        elif "id" in message:
+            self._asked_by_editor(key, message["id"], text_of(method, most=200), params, now)
+        elif method == CANCEL:
+            for turn in self._turns(text_of(params, "sessionId")):
+                turn.cancelled = turn.cancelled or now
+        elif method == CANCEL_REQUEST:
+            asked = self._open.get(key_of(params.get("requestId", params.get("id"))) or "")
+            if asked is not None and asked.cancelled is None:
+                asked.cancelled, asked.cancelled_by_request = now, True
+
+    def _asked_by_editor(self, key: str | None, id: Any, method: str, params: Message, now: float) -> None:
+        session = text_of(params, "sessionId")
+        for turn in self._turns(session) if method == PROMPT else []:
+            self._moved(turn, now)  # the agent has got something to do; a cancel would be for all of them
+        if key is None:
+            return
+        self._given_up.pop(key, None)
+        if len(self._open) < _MOST or key in self._open:
+            self._open[key] = Open(id, method, session, now)
+
+    def agent_said(self, message: Any, now: float) -> None:
+        if not isinstance(message, dict):
+            return
+        method, params = message.get("method"), mapping_of(message, "params")
+        if method is None:
+            self._answered_by_agent(message)
+        elif "id" in message:
+            self._asked_by_agent(key_of(message["id"]), text_of(method, most=200), params, now)
+        elif method == "session/update":
+            update = params.get("update")
+            if isinstance(update, dict):
+                for turn in self._turns(text_of(params, "sessionId")):
+                    self._update(turn, update, now)
+
+    def agent_spoke(self, session: str, now: float) -> None:
+        """A few words more."""
+        for turn in self._turns(session):
+            self._moved(turn, now)
+
+    def agent_moved(self, now: float) -> None:
+        """A line that was too long to be read: somebody is alive there."""
+        for turn in self._open.values():
+            self._moved(turn, now)
+
+    def is_late(self, message: Any) -> bool:
+        """An answer to what we have answered ourselves: nobody waits for it, and it must not come a second time."""
+        if not self._given_up or not isinstance(message, dict) or "method" in message:
+            return False
+        key = key_of(message.get("id"))
+        if key is None or key not in self._given_up:
+            return False
+        del self._given_up[key]
+        return True
+
+    @property
+    def expects_late(self) -> bool:
+        return bool(self._given_up)
+
+    def _turns(self, session: str) -> list[Open]:
+        return [turn for turn in self._open.values() if turn.method == PROMPT and turn.session == session]
+
+    def _update(self, turn: Open, update: Message, now: float) -> None:
+        kind = text_of(update, "sessionUpdate", most=120)
+        if kind in _NO_PROGRESS:
+            return
+        tool = id_of(update, "toolCallId")
+        if kind in ("tool_call", "tool_call_update") and tool:
+            if text_of(update, "status", most=60) in _TOOL_OVER:
+                turn.tools.pop(tool, None)
+            elif tool not in turn.tools:
+                turn.tools[tool] = (title_of(update), now)
+                if len(turn.tools) > _MOST:
+                    del turn.tools[next(iter(turn.tools))]
+        self._moved(turn, now)
+
+    def _moved(self, turn: Open, now: float) -> None:
+        turn.moved = now
+        turn.stalled = False
+
+    def _asked_by_agent(self, key: str | None, method: str, params: Message, now: float) -> None:
+        turns = self._turns(text_of(params, "sessionId"))
+        for turn in turns:
+            self._moved(turn, now)
+        if key is None:
+            return
+        self._answered_by_editor(key, now)  # one that has the same id: no answer could be told from this one's
+        self._asked[key] = turns
+        if len(self._asked) > _MOST:
+            self._answered_by_editor(next(iter(self._asked)), now)
+        for turn in turns:
+            if method.startswith("terminal/"):
+                turn.commands.add(key)
+            else:
+                turn.asked.add(key)
+                if turn.stands_since is None:
+                    turn.stands_since = now
+
+    def _answered_by_editor(self, key: str | None, now: float) -> None:
+        for turn in self._asked.pop(key or "", []):
+            turn.commands.discard(key)
+            turn.asked.discard(key)
+            self._moved(turn, now)
+            if not turn.asked and turn.stands_since is not None:
+                turn.stood += now - turn.stands_since
+                turn.stands_since = None
+
+    def answered_by_us(self, id: Any, now: float) -> None:
+        """A `terminal/*` request of the agent's that did not go to the editor."""
+        self._answered_by_editor(key_of(id), now)
+
+    def _answered_by_agent(self, message: Message) -> None:
+        done = self._open.pop(key_of(message.get("id")) or "", None)
+        result = message.get("result")
+        if done is not None and done.method == INITIALIZE and isinstance(result, dict):
+            version = result.get("protocolVersion")
+            self._unheard = isinstance(version, int) and version > 1
+
+    def away(self, seconds: float) -> None:
+        """We did not run for so long: that was nobody's silence."""
+        for turn in self._open.values():
+            turn.since += seconds
+            turn.moved += seconds
+            if turn.stands_since is not None:
+                turn.stands_since += seconds
+            if turn.cancelled is not None:
+                turn.cancelled += seconds
+
+    # --- judging --------------------------------------------------------------------------------------------
+
+    def _watched(self) -> list[Open]:
+        if self._unheard:
+            return []
+        return [turn for turn in self._open.values() if turn.method in (PROMPT, INITIALIZE)]
+
+    def _dues(self, turn: Open) -> dict[str, float]:
+        """What will happen to it, and when, if nothing else does."""
+        if turn.cancelled is not None:
+            return {"give up": turn.cancelled + self.clocks.grace}
+        if turn.method == INITIALIZE:
+            return {} if self.clocks.start is None else {"idle": turn.since + self.clocks.start}
+        if turn.stands_since is not None:
+            return {}
+        idle = self.clocks.tool if turn.busy else self.clocks.idle
+        stall = self.clocks.stall
+        if stall is not None and turn.busy and self.clocks.tool is not None:
+            stall = max(stall, self.clocks.tool / 4)  # a tool may well be quiet for a while
+        dues: dict[str, float] = {}
+        if stall is not None and not turn.stalled:
+            dues["stall"] = turn.moved + stall
+        if idle is not None:
+            dues["idle"] = turn.moved + idle
+        if self.clocks.hard is not None:
+            dues["hard"] = turn.since + turn.stood + self.clocks.hard
+        return dues
+
+    def deadline(self) -> float | None:
+        """When to judge next."""
+        return min((due for turn in self._watched() for due in self._dues(turn).values()), default=None)
+
+    def judge(self, now: float) -> Told:
+        """Only after everything that was there to be read has been told."""
+        told = Told([], [], [])
+        for turn in self._watched():
+            # asked for anew each time: cancelling one may have cancelled the next
+            due = {name for name, at in self._dues(turn).items() if at <= now}
+            if "give up" in due:
+                self._give_up(turn, told)
+            elif due & {"idle", "hard"}:
+                self._cancel(turn, "hard" if "hard" in due else "idle", now, told)
+            elif "stall" in due:
+                turn.stalled = True
+                if self.notices is not Notice.OFF:
+                    told.stalled.append(turn.session)
+        return told
+
+    def _cancel(self, turn: Open, limit: str, now: float, told: Told) -> None:
+        turn.cancelled = now
+        if turn.method == INITIALIZE:  # nothing to be cancelled: it does not even know us yet
+            text = f"the agent has not answered {INITIALIZE} for {human(now - turn.since)}"
+            self._close(turn, told, error(turn.id, text))
+            return
+        length = now - turn.since - turn.stood if limit == "hard" else now - turn.moved
+        set_to = self.clocks.hard if limit == "hard" else self.clocks.tool if turn.busy else self.clocks.idle
+        text = limit_text(limit, length, set_to or 0.0, [title for title, _ in turn.tools.values()])
+        if self.notices is not Notice.OFF:
+            told.editor.append(notice(turn.session, text, Notice.MESSAGE))
+        told.agent.append(cancel(turn.session))
+        for other in self._turns(turn.session):  # it is the session that is cancelled, once
+            other.cancelled = other.cancelled or now
+
+    def _give_up(self, turn: Open, told: Told) -> None:
+        if turn.cancelled_by_request:
+            line = error(turn.id, "the agent did not answer its cancellation", REQUEST_CANCELLED)
+        else:
+            line = answer(turn.id, {"stopReason": "cancelled"})
+        self._close(turn, told, line)
+
+    def _close(self, turn: Open, told: Told, line: bytes) -> None:
+        key = key_of(turn.id) or ""
+        self._open.pop(key, None)
+        self._given_up[key] = None
+        if len(self._given_up) > _MOST:
+            del self._given_up[next(iter(self._given_up))]
+        told.editor.append(line)
+
+    def forget(self) -> None:
+        """Nothing that is open is watched any more; its answers pass as they come."""
+        self._open.clear()
+        self._asked.clear()
+
+    def stall_line(self, session: str, why: str, now: float) -> bytes | None:
+        """What to tell the editor of a stall that has been looked into; None: it is over."""
+        for turn in self._turns(session):
+            if not turn.stalled or turn.cancelled is not None or self.notices is Notice.OFF:
+                continue
+            dues = self._dues(turn)
+            left = min((dues[name] - now for name in ("idle", "hard") if name in dues), default=None)
+            tool = next(((title, now - since) for title, since in turn.tools.values()), None)
+            return notice(session, stall_text(now - turn.moved, tool, why, left), self.notices)
+        return None
+
+    def died(self, how: str) -> list[bytes]:
+        """The agent is no more: an answer to everything that somebody still waits for."""
+        lines = [error(request.id, how) for request in self._open.values()]
+        self._open.clear()
+        return lines

@@ -1,0 +1,104 @@
+"""The task of an ACP agent as a job: which program, which limits, which words; and afterwards what became of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from typing import Any
+
+from unhang.agents.acp import catalogue
+from unhang.agents.acp.plan import MODULE, Plan
+from unhang.agents.acp.protocol.requests import ASK
+from unhang.agents.acp.report import report
+from unhang.agents.base import job as agent_terms
+from unhang.agents.base.job import Wanted
+from unhang.agents.base.task_input import handed_over, is_long
+from unhang.core.fields import dig, whole_of
+from unhang.core.policy.model import Asked
+from unhang.errors import SpawnError, UsageError
+from unhang.jobs.handle import Job
+from unhang.jobs.request import Prepared
+from unhang.procs.spawn import find_program
+
+# Nothing tells of progress while an agent starts, and one that is not logged in may wait for ever.
+STARTUP = 90.0
+# --idle off: the other budgets stand in the place of the idle limit, so there has to be one.
+_ENDLESS = 366 * 86400.0
+
+
+def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
+    """The words that start an agent: of its recipe, or as they were given. Raises with what to do."""
+    if command is not None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--command: {error}") from None
+        if not words:
+            raise UsageError("--command is empty")
+        return (agent_terms.find(words[0], "give --command a program that there is"), *words[1:])
+    recipe = catalogue.find(name or "")
+    if recipe is None:
+        known = ", ".join(catalogue.NAMES)
+        raise UsageError(f"no recipe for the agent {name!r} (there are: {known}); --command starts any other")
+    hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
+    return (agent_terms.find(recipe.argv[0], hint), *recipe.argv[1:])
+
+
+def recipes() -> list[dict[str, Any]]:
+    """Every agent with a recipe, and where its program is."""
+    found: list[dict[str, Any]] = []
+    for recipe in catalogue.listed():
+        try:
+            where: str | None = os.path.abspath(find_program(recipe.argv[0], os.environ.get("PATH", os.defpath)))
+        except SpawnError:
+            where = None
+        entry = {"agent": recipe.name, "title": recipe.title, "command": " ".join(recipe.argv), "program": where}
+        found.append(entry | {"install": recipe.install, "login": recipe.login})
+    return found
+
+
+def check_mcp(entry: str) -> str:
+    """NAME=COMMAND or NAME=URL."""
+    name, _, rest = entry.partition("=")
+    try:
+        usable = bool(name and shlex.split(rest))
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"--mcp: {entry!r} is not NAME=COMMAND or NAME=URL")
+    return entry
+
+
+def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
+    """And what is to be given to its stdin: a task too long for a word of a command line."""
+    agent_terms.check_task(*plan.tasks)
+    if asked.idle == 0.0:
+        asked = asked.replace(idle=_ENDLESS)
+    terms = agent_terms.terms(MODULE, asked, agent_terms.WRITE, wanted)
+    first, *rest = plan.tasks
+    if any(is_long(task) for task in rest):
+        raise UsageError("a task of more than 120 KB must be the first one: put it into a file")
+    first, data = handed_over(first)
+    if data is not None and plan.permissions == ASK:
+        raise agent_terms.refuse_long("--permissions")
+    stall = terms.stall(plan.startup, plan.first, plan.tool)
+    plan = replace(plan, tasks=(first, *rest), grace=terms.limits.grace, stall=stall, idle=terms.limits.idle)
+    name = plan.agent or os.path.basename(plan.argv[0])
+    return terms.job(name, plan.words(), asks=plan.permissions == ASK), data
+
+
+def report_of(job: Job) -> dict[str, Any]:
+    return report(job.events())
+
+
+def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what is known of the agent beside it. What it wrote is on stdout, and whole there."""
+    found = report_of(job)
+    if printed := whole_of(result, "stdout"):
+        found["text"] = printed.removesuffix("\n")
+    budget = found["budget"]
+    if budget is not None and budget["limitMs"] is None:
+        applied = dig(result, "limits", "hardMs" if budget["name"] == "hard" else "idleMs", "value")
+        found["budget"] = budget | {"limitMs": applied}
+    return result | {"agent": found}

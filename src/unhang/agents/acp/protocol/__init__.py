@@ -1,0 +1,1 @@
+"""The messages of an ACP session and what they mean. Pure: lines in, updates out."""

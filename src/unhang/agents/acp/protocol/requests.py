@@ -1,0 +1,117 @@
+"""What an ACP agent asks of its client: permissions, files, terminals, answers. None may stay unanswered."""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import one_line
+from unhang.core.fields import id_of, mapping_of, mappings_of, text_of, words_of
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.fields import Message
+
+PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
+DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")
+_OPTIONS = 20  # that a question may offer
+NOT_OURS, INVALID, NOT_FOUND, INTERNAL = -32601, -32602, -32002, -32603
+# What each decision picks, the most cautious first: "always" outlives the turn, sometimes in the user's own settings.
+_PICKS = {
+    DENY: ("reject_once", "reject_always"),
+    ALLOW: ("allow_once", "allow_always"),
+    ALLOW_ONCE: ("allow_once",),
+}
+
+
+class Option(Record):
+    id: str
+    kind: str
+    name: str
+
+
+class Request(Record):
+    """`id`: as it came; an answer carries the same."""
+
+    id: Any
+    method: str
+    text: str
+    params: dict[str, Any]
+    options: tuple[Option, ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """The call that it is about."""
+        return id_of(self.params, "toolCall", "toolCallId")
+
+    def result(self, value: Message) -> Message:
+        return {"id": self.id, "result": value}
+
+    def error(self, code: int, text: str) -> Message:
+        return {"id": self.id, "error": {"code": code, "message": text}}
+
+    def pick(self, decision: str) -> Option | None:
+        """The option for a decision, or the one that is named by its id, its kind, its name or its number."""
+        for kind in _PICKS.get(decision, ()):
+            for option in self.options:
+                if option.kind == kind:
+                    return option
+        if decision in _PICKS:
+            return None
+        word = decision.strip().lower()
+        for number, option in enumerate(self.options, 1):
+            if word in (option.id.lower(), option.kind, option.name.lower(), str(number)):
+                return option
+        return None
+
+    def decided(self, decision: str) -> tuple[Message, str]:
+        """The reply, and what it says: allowed, denied, or cancelled where no such option was offered."""
+        option = self.pick(decision)
+        if option is None and decision == ALLOW_ONCE:
+            option = self.pick(DENY)
+        if option is None:
+            return self.cancelled(), "cancelled"
+        outcome = {"outcome": "selected", "optionId": option.id}
+        return self.result({"outcome": outcome}), "allowed" if option.kind.startswith("allow") else "denied"
+
+    def cancelled(self) -> Message:
+        """As the protocol wants every open question answered when a turn is cancelled."""
+        return self.result({"outcome": {"outcome": "cancelled"}})
+
+    def refusal(self) -> Message:
+        """For what nobody serves here."""
+        if self.method == "elicitation/create":
+            return self.result({"action": "decline"})
+        return self.error(NOT_OURS, f"unhang does not serve {one_line(self.method, 80)}")
+
+
+def request_of(message: Message) -> Request | None:
+    """None: this is no request."""
+    method = message.get("method")
+    if not isinstance(method, str) or message.get("id") is None:
+        return None
+    params = mapping_of(message, "params")
+    return Request(message["id"], method, _text(method, params), params, _options(params))
+
+
+def _options(params: Message) -> tuple[Option, ...]:
+    found = [
+        Option(text_of(one, "optionId"), text_of(one, "kind", most=60), one_line(text_of(one, "name"), 120))
+        for one in mappings_of(params, "options", most=_OPTIONS)
+    ]
+    return tuple(option for option in found if option.id)
+
+
+def _text(method: str, params: Message) -> str:
+    match method:
+        case "session/request_permission":
+            call = mapping_of(params, "toolCall")
+            what = words_of(call, "rawInput", "command") or text_of(call, "title") or text_of(call, "kind")
+            return f"The agent asks for permission: {one_line(what or 'a tool')}"
+        case "fs/read_text_file":
+            return f"The agent asks to read {one_line(text_of(params, 'path'))}"
+        case "fs/write_text_file":
+            return f"The agent asks to write {one_line(text_of(params, 'path'))}"
+        case "elicitation/create":
+            return f"The agent asks: {one_line(text_of(params, 'message'))}"
+    return f"The agent asks for {one_line(method, 80)}"

@@ -1,0 +1,336 @@
+"""One ACP session, as its agent tells of it: updates → events, signs of life, windows, the turn's end.
+
+Signs of life are what costs the model or a tool work: text, thoughts, plans, tool calls that begin, move or end.
+Lists of commands, modes, titles, token counts and whatever is new to us are not, however often they come. Every
+moment has exactly one budget that runs (`budget`): start-up, first response, silence between updates, a tool in
+flight, or an open question. `window` is its length as the keeper knows it; None: the idle limit.
+"""
+
+from __future__ import annotations
+
+from unhang.agents.acp.protocol import updates
+from unhang.agents.acp.protocol.tools import Tools
+from unhang.agents.acp.protocol.updates import Meter
+from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.core.durations import human
+from unhang.core.fields import id_of, integer_of, mapping_of, text_of
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.agents.acp.protocol.tools import Tool
+    from unhang.core.fields import Message
+    from unhang.core.policy.model import Policy
+
+# A reply comes in thousands of chunks: each is a sign of life, one in two seconds is an event.
+PREVIEW_EVERY = 2.0
+_KEPT_TEXT = 64_000
+_PASSED_OVER = frozenset({"elicitation/complete", "mcp/message"})
+STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "permission"
+
+
+class Budgets(Record):
+    """Seconds; None: none of its own, the idle limit stands there."""
+
+    startup: float | None = None
+    first: float | None = None
+    idle: float | None = None
+    tool: float | None = None
+
+
+class Budget(Record):
+    name: str
+    limit: float | None
+    elapsed: float
+
+    def to_json(self) -> dict[str, Any]:
+        limit = None if self.limit is None else round(self.limit * 1000)
+        return {"name": self.name, "limitMs": limit, "elapsedMs": max(0, round(self.elapsed * 1000))}
+
+
+class Ended(Record):
+    """A turn that has ended. `reason`: the agent's stop reason; "" if there was an error instead."""
+
+    reason: str
+    error: dict[str, Any] | None = None
+
+
+class Session:
+    def __init__(self, budgets: Budgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
+        self.budgets = budgets or Budgets()
+        self.id = ""
+        self.version = 1  # of the protocol, as negotiated
+        self.name = "the agent"
+        self.in_turn = False
+        self.ended: Ended | None = None
+        self.text = ""  # the newest turn's, its end if it is long
+        self.phase = "starting"
+        self.plan: list[Message] = []
+        self.meter = Meter()
+        self.tools = Tools(self.budgets.tool, policy, self.budgets.idle)
+        self.doing = "starting"
+        self._stage = STARTUP
+        self._asking: dict[str, float] = {}  # open questions: tool call → how long somebody may take
+        self._heard = now  # the last sign of life
+        self._shown = float("-inf")
+        self._window: float | None = None
+        self._message = ""  # the id of the message that is being written
+        self._fresh = ""
+        self._breaks = False  # something came between: what is written next stands on a line of its own
+
+    # --- clocks ---------------------------------------------------------------------------------------------
+
+    @property
+    def stage(self) -> str:
+        if self._asking:
+            return PERMISSION
+        if self._stage == IDLE and self.tools.running:
+            return TOOL
+        return self._stage
+
+    @property
+    def window(self) -> float | None:
+        match self.stage:
+            case "startup":
+                return self.budgets.startup
+            case "first":
+                return self.budgets.first
+            case "permission":
+                return max(self._asking.values())
+            case "tool":
+                return self.tools.window
+        return None
+
+    def budget(self, now: float) -> Budget:
+        """The one that runs, and how much of it is gone."""
+        limit = self.window
+        return Budget(self.stage, self.budgets.idle if limit is None else limit, max(0.0, now - self._heard))
+
+    def _rewind(self, found: list[Said]) -> list[Said]:
+        """With the window, if it is another one now."""
+        window = self.window
+        if window == self._window:
+            return [one for one in found if not one.empty]
+        self._window = window
+        last = found[-1] if found else Said()
+        return [one for one in [*found[:-1], last.replace(windowed=True, window=window)] if not one.empty]
+
+    def begin(self, now: float) -> list[Said]:
+        """The agent is being started."""
+        self._heard = now
+        return self._rewind([Said("starting", "The agent is being started.", fields={"budget": self._json(now)})])
+
+    def adopt(self, session: str, now: float) -> None:
+        """A session that was opened: from here on its updates are ours."""
+        self.id = session
+        self._heard = now
+        self.text = ""  # of a replay
+
+    def prompt(self, now: float) -> list[Said]:
+        """A turn begins: the prompt has been sent."""
+        self.in_turn, self.ended, self.text = True, None, ""
+        self._stage, self._heard, self.phase = FIRST, now, "thinking"
+        self._message, self._breaks, self.doing = "", False, "in a turn"
+        fields: Message = {"sessionId": self.id, "budget": self._json(now)}
+        return self._rewind([Said("thinking", "The turn has started.", "session/prompt", True, fields=fields)])
+
+    def asks(self, tool: Any, wait: float, now: float) -> list[Said]:
+        """Somebody is asked, and may take so long."""
+        self._asking[id_of(tool, "toolCallId")] = wait
+        self._heard = now
+        return self._rewind([Said(alive=True)])
+
+    def permitted(self, tool: Any, allowed: bool, now: float) -> list[Said]:
+        """A question was answered. The call is known from here on, even if nothing was said of it before."""
+        identity = id_of(tool, "toolCallId")
+        self._asking.pop(identity, None)
+        if self.in_turn:
+            self.tools.note(tool, now)
+        if allowed:
+            self.tools.granted(identity, now)
+        else:
+            self.tools.refused(identity)
+        self._heard = now
+        if self._stage == FIRST:
+            self._stage = IDLE
+        return self._rewind([Said(alive=True)])
+
+    def _json(self, now: float) -> Message:
+        return self.budget(now).to_json()
+
+    # --- one message ----------------------------------------------------------------------------------------
+
+    def hear(self, message: Message, now: float) -> list[Said]:
+        """A notification; requests and answers are the driver's."""
+        method = text_of(message, "method", most=120)
+        if not method or "id" in message:
+            return []
+        params = mapping_of(message, "params")
+        if method != "session/update":
+            return self._other(method, message)
+        found = [self._finished(one, message) for one in self._update(params, now)]
+        if any(one.alive for one in found):
+            self._heard = now
+            self._stage = IDLE
+        return self._rewind(found)
+
+    def _other(self, method: str, message: Message) -> list[Said]:
+        if method.startswith("$/") or method in _PASSED_OVER:
+            return []
+        if method.startswith("_"):
+            return [Said(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))]
+        return [Said("unknown", f"Something new: {one_line(method, 80)}.", method, raw=raw_of(message))]
+
+    def _finished(self, said: Said, message: Message) -> Said:
+        if not self.in_turn:
+            said = said.replace(alive=False)  # nobody waits for one; start-up has one budget for all of it
+        if not said.phase:
+            return said
+        fields = {"sessionId": self.id} | said.fields
+        fields = {name: value for name, value in fields.items() if value not in (None, "")}
+        return said.replace(fields=fields, raw=raw_of(message))
+
+    def _update(self, params: Message, now: float) -> list[Said]:
+        update = mapping_of(params, "update")
+        kind = text_of(update, "sessionUpdate", most=120)
+        ours = text_of(params, "sessionId") in ("", self.id)
+        match kind:
+            case "agent_message_chunk" | "agent_thought_chunk":
+                return self._chunk(kind, update, ours, now)
+            case "tool_call" | "tool_call_update":
+                return self._tool(kind, update, now)
+            case "plan" | "plan_update":
+                return self._planned(kind, update)
+            case "usage_update":
+                return self.meter.read(update) if ours else []
+            case "state_update":
+                return self._state(update, now) if ours else []
+        return updates.plain(kind, update, self.phase)
+
+    def _chunk(self, kind: str, update: Message, ours: bool, now: float) -> list[Said]:
+        text = updates.content_text(update.get("content"))
+        if not text:
+            return []
+        self.tools.model_spoke()
+        written = kind == "agent_message_chunk"
+        if ours and written and self.in_turn:
+            self._write(text, id_of(update, "messageId"))
+        if now - self._shown < PREVIEW_EVERY or not self.in_turn:
+            return [Said(alive=True)]
+        self._shown = now
+        self.phase = "thinking"
+        shown = self.text[-200:] if written and ours else text[-200:]
+        return [Said("thinking", f"The agent {'writes' if written else 'thinks'}: {one_line(shown)}", kind, True)]
+
+    def _write(self, text: str, message: str) -> None:
+        another = self._breaks or (message and self._message and message != self._message)
+        if another and self.text and not self.text.endswith("\n"):
+            text = "\n" + text
+        self._message, self._breaks = message or self._message, False
+        self._fresh += text
+        self.text = (self.text + text)[-_KEPT_TEXT:]
+
+    def fresh(self) -> str:
+        """What was written since somebody asked last."""
+        found, self._fresh = self._fresh, ""
+        return found
+
+    def _tool(self, kind: str, update: Message, now: float) -> list[Said]:
+        if not self.in_turn:
+            return []  # a replay of an older turn, or a late word about one
+        tool, changed, moved = self.tools.note(update, now)
+        if tool is None:
+            return []
+        self._breaks = True
+        if not changed and now - self._shown < PREVIEW_EVERY:
+            return [Said(alive=moved)]
+        self._shown = now
+        self.phase = tool.phase
+        return [Said(tool.phase, _about(tool, now), kind, moved, fields=tool.fields(now))]
+
+    def _planned(self, kind: str, update: Message) -> list[Said]:
+        entries = updates.plan_of(update)
+        if entries is None:
+            return [Said(self.phase, "The plan has changed.", kind, True)]
+        self.plan = entries
+        done = sum(1 for entry in entries if entry["status"] == "completed")
+        now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
+        text = f"The plan: {done} of {len(entries)} done{'; now ' + one_line(now) if now else ''}."
+        return [Said(self.phase, text, kind, True, fields={"plan": entries[:20]})]
+
+    def _state(self, update: Message, now: float) -> list[Said]:
+        """Version 2 of the protocol: the end of a turn is an update."""
+        state = text_of(update, "state")
+        if state == "idle" and self.in_turn and self.version >= 2:
+            return self.answered(update, now)
+        return [Said(self.phase, f"The agent says that it is {one_line(state, 40)}.", "session/update")]
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def accepted_only(self, result: Message) -> bool:
+        """Version 2: the answer to a prompt may mean no more than that it was understood."""
+        return self.version >= 2 and not text_of(result, "stopReason")
+
+    def answered(self, result: Message, now: float) -> list[Said]:
+        """The turn has ended, in the agent's words."""
+        self._heard = now
+        reason = text_of(result, "stopReason", most=80) or "unknown"
+        self.meter.total(result)
+        left = self._close(Ended(reason))
+        fields: Message = {"sessionId": self.id, "stopReason": reason, "text": self.text[:1500] or None}
+        fields |= {"usage": self.meter.usage or None, "unfinished": left[:10] or None}
+        self.phase = "completed" if reason == "end_turn" else "stopping" if reason == "cancelled" else "warning"
+        text = f": {one_line(self.text)}" if self.text else "."
+        said = f"The turn is complete{text}" if reason == "end_turn" else f"The turn ended: {one_line(reason, 60)}."
+        fields = {name: value for name, value in fields.items() if value is not None}
+        return self._rewind([Said(self.phase, said, "session/prompt", True, fields=fields)])
+
+    def failed(self, error: Message, now: float) -> list[Said]:
+        """The prompt was answered by an error."""
+        self._heard = now
+        error = {
+            "code": integer_of(error, "code"),
+            "message": text_of(error, "message", most=1000) or "no reason given",
+        }
+        text = one_line(error["message"], 500)
+        self._close(Ended("", error))
+        self.phase = "failed"
+        fields: Message = {"sessionId": self.id, "error": error}
+        return self._rewind([Said("failed", f"The turn failed: {text}", "session/prompt", fields=fields)])
+
+    def _close(self, how: Ended) -> list[str]:
+        self.in_turn, self.ended, self._stage, self.doing = False, how, IDLE, "between turns"
+        self._asking.clear()
+        return self.tools.clear()
+
+    # --- in words -------------------------------------------------------------------------------------------
+
+    def silent(self, now: float) -> float:
+        """Seconds since the last sign of life, while somebody waits for one; else 0."""
+        return max(0.0, now - self._heard) if self.in_turn or self._stage == STARTUP else 0.0
+
+    def standing(self, now: float) -> Standing:
+        """What it is at, or what it waits for: the cause of a stall, in words."""
+        silent = human(max(0.0, now - self._heard))
+        match self.stage:
+            case "startup":
+                hints = ["run the agent by hand in a terminal: it may want a login", "give it more time: --startup"]
+                return Standing("unknown", f"{self.name} has not answered for {silent} ({self.doing})", hints)
+            case "permission":
+                return Standing("input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"])
+            case "tool":
+                names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
+                text = f"a tool of {self.name} has been silent for {silent}: {names}"
+                return Standing("unknown", text, ["give its tools more time: --tool"])
+        if not self.in_turn:
+            return Standing("unknown", f"{self.name} runs no turn", [])
+        text = f"{self.name} has had nothing from its model for {silent}"
+        return Standing("network", text, ["check the network and the address of the model's service"])
+
+
+def _about(tool: Tool, now: float) -> str:
+    if tool.status in ("completed", "failed", "cancelled"):
+        return f"{tool.name}: {tool.status} after {human(max(0.0, now - tool.since))}"
+    return tool.name

@@ -1,0 +1,1 @@
+"""What the drivers, plans and jobs of all agents share."""

@@ -1,0 +1,120 @@
+"""What a driver says to its keeper: one JSON object a line, on the descriptor that $UNHANG_AGENT_FD names."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from unhang.agents.base.update import Said, Standing
+from unhang.core.fields import bounded
+
+VARIABLE = "UNHANG_AGENT_FD"
+# A reply comes in hundreds of deltas a second; the idle clock is set back often enough like this.
+_BETWEEN_SIGNS = 0.2
+# An agent at work has a few events a second. One that talks nonsense has thousands, and every event is kept on disk.
+_AT_ONCE = 1000
+_A_SECOND = 5.0
+# How a turn ended is recorded even then, as long as that does not happen all the time.
+_ENDINGS = frozenset({"completed", "failed", "stopping"})
+_RESERVE = 100
+_LONGEST_COMPLAINT = 4000
+
+
+class Allowance:
+    """How many of an agent's events may be recorded: so many at once, and so many a second in the long run."""
+
+    def __init__(self, now: float) -> None:
+        self._left = float(_AT_ONCE + _RESERVE)
+        self._at = now
+        self.refused = 0
+
+    def take(self, phase: str, now: float) -> bool:
+        self._left = min(_AT_ONCE + _RESERVE, self._left + max(0.0, now - self._at) * _A_SECOND)
+        self._at = now
+        if self._left < (1 if phase in _ENDINGS else 1 + _RESERVE):
+            self.refused += 1
+            return False
+        self._left -= 1
+        return True
+
+
+class Voice:
+    """Takes the variable out of the environment: the agent must not have the descriptor."""
+
+    def __init__(self) -> None:
+        number = os.environ.pop(VARIABLE, "")
+        self._fd = int(number) if number.isdigit() else -1
+        self._signed = 0.0
+        self._allowance = Allowance(time.monotonic())
+        if self._fd >= 0:
+            os.set_inheritable(self._fd, False)
+
+    def say(self, said: Said) -> None:
+        """What an adapter made of a message of the agent's."""
+        now = time.monotonic()
+        if said.phase and not self._allowance.take(said.phase, now):
+            said = said.replace(phase="")
+        elif said.phase and self._allowance.refused:
+            missing, self._allowance.refused = self._allowance.refused, 0
+            text = f"{missing} messages of the agent were not recorded: too many came at once."
+            self.tell("warning", text, missing=missing)
+        if not (said.phase or said.windowed):
+            if not said.alive or now - self._signed < _BETWEEN_SIGNS:
+                return
+            self._signed = now
+        self._write(said.to_json())
+
+    def tell(self, phase: str, message: str, *, alive: bool = False, **fields: Any) -> None:
+        """Something about the driving itself."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        self._write({"phase": phase, "message": message, "alive": alive} | given)
+
+    def heard(self, phase: str, message: str, **fields: Any) -> None:
+        """What was done about a message of the agent's: it counts as one of the agent's own events."""
+        self.say(Said(phase, message, fields=fields))
+
+    def stuck(self, why: Standing, thread: str) -> None:
+        """Not a sign of life, but the reason why there is none."""
+        fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
+        self.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
+
+    def stopping(self, why: Standing, thread: str) -> None:
+        fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
+        self.tell("stopping", f"Asked to stop: {why.reason}.", suggestions=why.suggestions or None, **fields)
+        complain(why.reason)
+
+    def window(self, seconds: float | None) -> None:
+        self._write({"window": seconds})
+
+    def _write(self, told: dict[str, Any]) -> None:
+        """Bounded, whatever an agent has put into its words: a longer line would be passed over by the keeper."""
+        if self._fd < 0:
+            return
+        line = json.dumps(bounded(told), ensure_ascii=False, allow_nan=False)
+        view = memoryview(line.encode("utf-8", "replace") + b"\n")
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:  # the keeper is gone, and so shall we be in a moment
+            self._fd = -1
+
+
+def show(text: str) -> None:
+    """What the agent wrote, whole, to the job's stdout, with an end of line. What is no UTF-8 becomes a `?`."""
+    view = memoryview((text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace"))
+    try:
+        while view:
+            view = view[os.write(1, view) :]
+    except OSError:
+        pass  # its keeper is gone
+
+
+def complain(text: str) -> None:
+    """For the job's stderr: where people look first."""
+    try:
+        line = f"unhang: {' '.join(text[:_LONGEST_COMPLAINT].split())}\n"
+        os.write(2, line.encode("utf-8", "replace"))
+    except OSError:
+        pass

@@ -1,0 +1,52 @@
+"""Ending an agent gently: each step is asked for, waited for, checked, and said.
+
+All of it fits into the grace that the keeper gives before SIGKILL. Which steps there are is each agent's own.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from unhang.agents.base.child import Child
+from unhang.agents.base.keeper_channel import Voice
+
+# Left for the keeper's own bookkeeping before its SIGKILL is due.
+_MARGIN = 0.3
+
+
+class Ladder:
+    def __init__(self, name: str, child: Child, voice: Voice, grace: float) -> None:
+        """`name` is what people call the child, at the beginning of a sentence."""
+        self._name = name
+        self._child = child
+        self._voice = voice
+        self._until = time.monotonic() + max(0.0, grace - min(_MARGIN, grace / 4))
+
+    def share(self, part: float) -> float:
+        """Of the time that is left."""
+        return max(0.0, self._until - time.monotonic()) * part
+
+    def say(self, step: str, done: bool, text: str) -> None:
+        self._voice.tell("stopping", text, step=step, done=done)
+
+    async def close(self, part: float = 0.6) -> None:
+        """The end of its input."""
+        if self._child.exited:
+            return
+        began = time.monotonic()
+        self._child.close_input()
+        done = await self._child.wait_exit(self.share(part))
+        took = f"{time.monotonic() - began:.1f} s"
+        self.say("close", done, f"{self._name} {'ended' if done else 'did not end'} at the end of its input ({took}).")
+
+    async def signal(self, number: signal.Signals, step: str, part: float = 1.0) -> None:
+        if self._child.exited:
+            return
+        self._child.signal(number)
+        done = await self._child.wait_exit(self.share(part))
+        self.say(step, done, f"{self._name} {'ended' if done else 'did not end'} after {number.name}.")
+
+    async def done(self) -> None:
+        if self._child.exited:
+            await self._child.done()

@@ -1,0 +1,75 @@
+"""What an adapter makes of one message of its agent: an event, a sign of life, a window for a tool; or none of them."""
+
+from __future__ import annotations
+
+import json
+
+from unhang.core.fields import bounded
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.fields import Message
+
+# `raw` is the first thing that a long line loses; more than this of it helps nobody.
+_RAW = 1500
+_RAW_DEPTH = 20
+PREVIEW = 240
+
+
+class Said(Record):
+    """`phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now."""
+
+    phase: str = ""
+    message: str = ""
+    method: str = ""
+    alive: bool = False
+    windowed: bool = False
+    window: float | None = None
+    fields: dict[str, Any] = {}  # noqa: RUF012 - a Record is frozen; nobody writes to it
+    raw: str = ""
+
+    @property
+    def empty(self) -> bool:
+        return not (self.phase or self.alive or self.windowed)
+
+    def to_json(self) -> Message:
+        """As the keeper is told it (keeper/agent_channel.py)."""
+        told: Message = {}
+        if self.phase:
+            told |= {"phase": self.phase, "message": self.message}
+            if self.method:
+                told["method"] = self.method
+            told |= {name: value for name, value in self.fields.items() if value is not None}
+            if self.raw:
+                told["raw"] = self.raw
+        if self.alive:
+            told["alive"] = True
+        if self.windowed:
+            told["window"] = self.window
+        return told
+
+
+class Standing(Record):
+    """`cause`: one of the diagnosis's words."""
+
+    cause: str
+    reason: str
+    suggestions: list[str]
+
+    def diagnosis(self) -> dict[str, Any]:
+        return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
+
+
+def one_line(text: str, most: int = PREVIEW) -> str:
+    """Short, and in one line, for people. Of a very long text only the beginning is looked at."""
+    line = " ".join(text[: 8 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def raw_of(message: Any) -> str:
+    """The beginning of a message as JSON; of one that is very large or deep, what `bounded` leaves of it."""
+    small = bounded(message, text=_RAW, nodes=_RAW // 3, depth=_RAW_DEPTH)
+    return json.dumps(small, ensure_ascii=False, separators=(",", ":"))[:_RAW]

@@ -1,0 +1,1 @@
+"""Headless Claude Code: its protocol, its driver, its shutdown, its jobs and reports."""

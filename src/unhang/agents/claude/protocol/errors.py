@@ -1,0 +1,69 @@
+"""Claude Code's errors in words: what went wrong, and what a person can do about it."""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import one_line, raw_of
+from unhang.core.fields import count_of, items_of, text_of
+from unhang.core.spec import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.fields import Message
+
+# the HTTP status of the service → what to do
+_ADVICE = {
+    400: "the request was refused: Claude's own words say why",
+    401: "log in again: claude /login, or check ANTHROPIC_API_KEY",
+    403: "this account may not do that: check the login (claude /status)",
+    404: "there is no such model for this account: choose another with --model",
+    413: "the request is too large: compact the session, or start a new one",
+    429: "too many requests, or the usage limit is reached: wait a little, then resume the session",
+    500: "the service failed: wait a little, then resume the session",
+    529: "the service is overloaded: wait a little, then resume the session",
+}
+_RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_TOO_LONG = ("prompt is too long", "context window", "context limit", "conversation too long")
+_NETWORK = "check the network and the address of the service (ANTHROPIC_BASE_URL)"
+
+
+def error_text(result: Message) -> str:
+    """Of a `result` with is_error: its text, or the errors that it lists."""
+    text = text_of(result, "result")
+    if not text:
+        errors = [text_of(error) or raw_of(error) for error in items_of(result, "errors", most=20)]
+        # "[ede_diagnostic] …" is Claude talking to its own makers
+        text = "; ".join(error for error in errors if "ede_diagnostic" not in error)
+    reason = text_of(result, "terminal_reason") or text_of(result, "subtype")
+    return one_line(text or reason.replace("_", " ") or "no reason given", 500)
+
+
+def error_json(result: Message) -> Message:
+    found: Message = {
+        "message": error_text(result),
+        "info": text_of(result, "api_error_type", most=80) or text_of(result, "terminal_reason", most=80) or None,
+        "httpStatus": count_of(result, "api_error_status"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def suggestions(error: Message | None, session: str) -> list[str]:
+    """For an error as `error_json` has it."""
+    if not error:
+        return []
+    message, status = str(error.get("message", "")).lower(), error.get("httpStatus")
+    if any(words in message for words in _TOO_LONG):
+        return [f"the context is full: unhang claude resume {quote(session or 'SESSION')} /compact makes room"]
+    found = [_ADVICE[status]] if status in _ADVICE else []
+    if error.get("info") == "api_error" and status is None:
+        found.append(_NETWORK)
+    if session and (status in _RETRYABLE or (status is None and found)):
+        found.append(again(session))
+    return found
+
+
+def again(session: str) -> str:
+    return f"go on with the same session: unhang claude resume {quote(session)} 'TEXT'"
+
+
+def network() -> str:
+    return _NETWORK

@@ -1,0 +1,145 @@
+"""The tools of Claude Code: each in words, its phase, its age, and how long it may take before it counts as hung.
+
+While a tool runs it is the tool that must come to its end, by its own limit: a build is not the model thinking.
+"""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import one_line
+from unhang.agents.codex.protocol.items import phase_of_command
+from unhang.core.durations import human
+from unhang.core.fields import id_of, items_of, number_of, text_of
+from unhang.core.limits import DEFAULT_IDLE
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.fields import Message
+
+BASH_DEFAULT, BASH_MOST = 120.0, 600.0
+# After its own timeout a command is moved into the background, and the call returns.
+_BASH_SLACK = 60.0
+_LIMITS = {"WebFetch": 180.0, "WebSearch": 600.0, "Task": 1800.0, "Agent": 1800.0, "Workflow": 1800.0}
+_MCP_LIMIT = 1800.0
+_EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+_THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
+# the word of its input that says what the call is about
+_SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt")
+# More calls than this at once are calls whose end was never told: the oldest are forgotten.
+MOST = 500
+
+
+class Tool(Record):
+    """One that is in flight."""
+
+    name: str
+    what: str
+    since: float
+    limit: float
+    agent: str = ""  # the call that started the agent whose call this is; "": Claude's own
+
+
+def phase_of(use: Message) -> str:
+    name = text_of(use, "name")
+    if name == "Bash":
+        return phase_of_command(text_of(use, "input", "command"))
+    if name in _EDITS:
+        return "editing"
+    return "thinking" if name in _THOUGHTS else "running"
+
+
+def subject_of(use: Message) -> str:
+    """`pytest -q`, a file, an address: what it is at."""
+    if text_of(use, "name") == "Bash":
+        return one_line(text_of(use, "input", "command"), 500)
+    return next((one_line(found, 500) for name in _SUBJECTS if (found := text_of(use, "input", name))), "")
+
+
+def begun(use: Message) -> str:
+    name, subject = text_of(use, "name", most=120) or "a tool", one_line(subject_of(use))
+    if name == "Bash":
+        return f"Running: {subject}"
+    if name in _EDITS:
+        return f"Editing {subject or 'a file'}."
+    shown = _mcp_name(name)
+    return f"Tool {shown}: {subject}" if subject else f"Tool {shown}."
+
+
+def ended(tool: Tool | None, failed: bool, text: str) -> str:
+    what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
+    if failed:
+        return f"Failed: {one_line(what, 120)}{': ' + one_line(text) if text else ''}"
+    return f"Done: {one_line(what)}"
+
+
+def _mcp_name(name: str) -> str:
+    """mcp__server__tool → server/tool."""
+    if not name.startswith("mcp__"):
+        return name
+    server, _, tool = name[5:].rpartition("__")
+    return f"{server}/{tool}" if server else tool
+
+
+def result_text(block: Message) -> str:
+    """The beginning of it, for people."""
+    return text_of(block, "content") or " ".join(text_of(part, "text") for part in items_of(block, "content", most=20))
+
+
+class Flight:
+    """Which calls are open. `limit`: for every tool; None: what is usual for each."""
+
+    def __init__(
+        self, limit: float | None = None, *, bash_default: float = BASH_DEFAULT, bash_most: float = BASH_MOST
+    ) -> None:
+        self._limit = limit
+        self._bash_default = bash_default
+        self._bash_most = max(bash_most, bash_default)
+        self._open: dict[str, Tool] = {}
+
+    @property
+    def window(self) -> float | None:
+        return max((tool.limit for tool in self._open.values()), default=None)
+
+    def begin(self, use: Message, now: float, agent: str = "") -> None:
+        tool = Tool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
+        self._open[id_of(use, "id")] = tool
+        while len(self._open) > MOST:
+            del self._open[next(iter(self._open))]
+
+    def end(self, identity: str) -> Tool | None:
+        return self._open.pop(identity, None)
+
+    def clear(self, *, agents: bool) -> bool:
+        """No call of Claude's own is open any more, or none of its agents'. True: the window may have changed."""
+        kept = {name: tool for name, tool in self._open.items() if bool(tool.agent) != agents}
+        changed = len(kept) != len(self._open)
+        self._open = kept
+        return changed
+
+    def ages(self, now: float) -> list[Message]:
+        """For events and people: what is open, the oldest first."""
+        tools = sorted(self._open.values(), key=lambda tool: tool.since)
+        return [
+            {"tool": tool.name, "what": one_line(tool.what), "ageMs": round((now - tool.since) * 1000)}
+            for tool in tools[:10]
+        ]
+
+    def words(self, now: float) -> str:
+        tools = sorted(self._open.values(), key=lambda tool: tool.since)
+        shown = [
+            f"{_mcp_name(tool.name)} has been running for {human(max(0.0, now - tool.since))}"
+            + (f": {one_line(tool.what, 120)}" if tool.what else "")
+            for tool in tools[:4]
+        ]
+        return "; ".join(shown)
+
+    def limit_of(self, use: Message) -> float:
+        if self._limit is not None:
+            return self._limit
+        name = text_of(use, "name")
+        if name == "Bash":
+            asked = number_of(use, "input", "timeout") or 0.0
+            return min(asked / 1000 if asked > 0 else self._bash_default, self._bash_most) + _BASH_SLACK
+        if name.startswith("mcp__"):
+            return _MCP_LIMIT
+        return _LIMITS.get(name, DEFAULT_IDLE)

@@ -1,0 +1,53 @@
+"""Ending a headless Claude gently:
+
+    interrupt (a control request) → end of its input → SIGINT → SIGTERM      (then the keeper: SIGKILL, and a sweep)
+
+The interruption ends its tools and their children, and Claude says so in a last `result`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+from unhang.agents.base.jsonrpc import Gone
+from unhang.agents.base.keeper_channel import Voice
+from unhang.agents.base.shutdown import Ladder
+from unhang.agents.claude.child import ClaudeChild, Refused
+from unhang.agents.claude.protocol.stream import Claude
+
+
+class ClaudeLadder(Ladder):
+    def __init__(
+        self, child: ClaudeChild, claude: Claude, voice: Voice, turn_over: asyncio.Event, grace: float
+    ) -> None:
+        super().__init__("Claude", child, voice, grace)
+        self._line = child
+        self._claude = claude
+        self._turn_over = turn_over
+
+    async def climb(self) -> None:
+        if self._claude.turn and not self._line.exited:
+            await self._interrupt()
+        # with tasks in the background it would stay for minutes
+        await self.close(0.1 if self._claude.background else 0.4)
+        await self.signal(signal.SIGINT, "SIGINT", 0.5)
+        await self.signal(signal.SIGTERM, "SIGTERM")
+        await self.done()
+
+    async def _interrupt(self) -> None:
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self.share(0.5)):
+                await self._line.ask(subtype="interrupt")
+                await self._turn_over.wait()
+        except TimeoutError:
+            self.say("interrupt", False, f"The interruption had no effect in {time.monotonic() - began:.1f} s.")
+        except (Refused, Gone) as error:
+            self.say("interrupt", False, f"The interruption was not taken: {error}")
+        else:
+            ended = self._claude.ended
+            done = ended is not None and ended.aborted
+            how = ended.reason if ended is not None else "no result"
+            self.say("interrupt", done, f"The turn was interrupted in {time.monotonic() - began:.1f} s ({how}).")

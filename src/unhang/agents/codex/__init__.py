@@ -1,0 +1,1 @@
+"""Codex: its protocol, its driver, its shutdown, its jobs and reports."""

@@ -1,0 +1,245 @@
+"""Drives one turn, review or compaction over `codex app-server`, tells the keeper about it, and prints the reply."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from typing import Any
+
+from unhang.agents.base.driver import Driver
+from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
+from unhang.agents.base.keeper_channel import Voice, complain, show
+from unhang.agents.base.update import Standing
+from unhang.agents.codex.approvals import Approvals
+from unhang.agents.codex.plan import COMPACT, REVIEW, Plan
+from unhang.agents.codex.protocol import errors
+from unhang.agents.codex.protocol.requests import request_of
+from unhang.agents.codex.protocol.thread import Codex, Turn
+from unhang.agents.codex.server_process import Server
+from unhang.agents.codex.shutdown import CodexLadder
+from unhang.core.fields import id_of, text_of
+from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
+
+# A server that has nothing to do ends in milliseconds.
+_CLOSING = 5.0
+
+
+class AppDriver(Driver):
+    def __init__(self, plan: Plan, voice: Voice) -> None:
+        super().__init__(voice, plan.stall)
+        self._plan = plan
+        self._job = os.environ.get("UNHANG_JOB", "")
+        self._codex = Codex(tool_limit=plan.tool_limit, job=self._job)
+        self._recorder = Recorder(plan.record)
+        self._server: Server | None = None
+        self._turn_over = asyncio.Event()
+        self._before: int | None = None  # tokens in the context when the newest turn began
+        self._doing = "starting Codex"
+        self._approvals = Approvals(plan, voice, self._reply, self._codex.flight, self._job)
+
+    # --- the whole ------------------------------------------------------------------------------------------
+
+    async def _finished(self, work: asyncio.Future[int]) -> int:
+        try:
+            code = work.result()
+        except RpcError as error:
+            code = self._failed(error.message, method=error.method)
+        except Gone as error:
+            code = self._failed(await self._how_it_went(str(error)))
+        except FileNotFoundError:
+            self._failed(f"there is no {self._plan.codex!r}: install it (npm install -g @openai/codex) or give --codex")
+            return EXIT_NOT_FOUND
+        except OSError as error:
+            self._failed(f"cannot start {self._plan.codex!r}: {error.strerror}")
+            return EXIT_NOT_EXECUTABLE
+        if self._server is not None:
+            await self._leave(self._server)
+        return code
+
+    async def _stopped(self) -> None:
+        self._voice.stopping(self._standing(time.monotonic()), self._codex.thread)
+        if self._server is not None:
+            await CodexLadder(self._server, self._codex, self._voice, self._turn_over, self._plan.grace).climb()
+
+    def _standing(self, now: float) -> Standing:
+        if self._codex.turn:
+            return self._codex.standing(now)
+        return Standing("unknown", f"Codex has not answered; it was {self._doing}", [])
+
+    def _silent(self, now: float) -> float:
+        return self._codex.silent(now) if self._codex.flight.window is None else 0.0
+
+    def _stuck(self, now: float) -> None:
+        self._voice.stuck(self._standing(now), self._codex.thread)
+
+    def _close(self) -> None:
+        self._approvals.close()
+        self._recorder.close()
+
+    async def _leave(self, server: Server) -> None:
+        """At the end of a turn: what it left running in the background ends with the server."""
+        names = list(self._codex.flight.names.values())
+        if names:
+            self._voice.tell("warning", f"Ended with the turn: {', '.join(names)[:500]}", leftovers=names[:10])
+        server.close_input()
+        if not await server.wait_exit(_CLOSING):
+            server.signal(signal.SIGTERM)
+            await server.wait_exit(_CLOSING)
+        if server.exited:
+            await server.done()
+
+    async def _how_it_went(self, text: str) -> str:
+        if self._server is None or not await self._server.wait_exit(_CLOSING):
+            return text
+        return f"Codex's app server ended while {self._doing} ({self._server.how})"
+
+    def _failed(self, text: str, **fields: Any) -> int:
+        error = {"message": text}
+        thread = self._codex.thread or self._plan.thread
+        more: Message = {"compacted": False} if self._plan.verb == COMPACT else {}
+        self._voice.tell("failed", text, error=error, turnStatus="failed", threadId=thread, **more, **fields)
+        complain(text)
+        return 1
+
+    # --- what it hears --------------------------------------------------------------------------------------
+
+    def _hear(self, message: Message) -> None:
+        request = request_of(message)
+        if request is not None:
+            self._approvals.take(request)
+            return
+        before = self._codex.meter.occupied
+        had = self._codex.turn
+        for said in self._codex.hear(message, time.monotonic()):
+            self._voice.say(said)
+        if self._codex.turn != had and self._codex.turn:
+            self._before = before
+            self._turn_over.clear()
+        elif had and not self._codex.turn:
+            self._turn_over.set()
+
+    def _reply(self, message: Message) -> None:
+        if self._server is not None:
+            self._server.peer.send(message)
+
+    # --- what it does ---------------------------------------------------------------------------------------
+
+    async def _work(self) -> int:
+        plan = self._plan
+        self._server = server = await Server.start(
+            plan.codex, list(plan.config), self._hear, self._recorder, self._trouble
+        )
+        self._doing = "waiting for Codex to greet"
+        await server.greet()
+        self._voice.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
+        await self._open_thread(server)
+        if plan.verb == COMPACT:
+            return self._compacted(await self._compact(server))
+        if plan.compact_first:
+            turn = await self._compact(server)
+            if not self._has_compacted(turn):
+                return self._compacted(turn)
+        return self._ended(await self._turn(server))
+
+    async def _open_thread(self, server: Server) -> None:
+        plan = self._plan
+        params: Message = {"cwd": os.getcwd(), "model": plan.model, "sandbox": plan.sandbox}
+        params |= {"approvalPolicy": plan.ask_for_approval}
+        params = {name: value for name, value in params.items() if value is not None}
+        if plan.thread:
+            self._doing = f"resuming the thread {plan.thread}"
+            answer = await server.peer.request(
+                "thread/resume", params | {"threadId": plan.thread, "excludeTurns": True}
+            )
+        else:
+            self._doing = "starting a thread"
+            answer = await server.peer.request("thread/start", params)
+        thread = id_of(answer, "thread", "id")
+        self._codex.adopt(thread, time.monotonic())
+        verb = "resumed" if plan.thread else "started"
+        fields = {"threadId": thread, "model": text_of(answer, "model", most=120) or None}
+        self._voice.tell("starting", f"The thread {thread} is {verb}.", alive=True, **fields)
+        if plan.thread and thread != plan.thread:
+            raise RpcError("thread/resume", {"message": f"Codex opened another thread ({thread}) than {plan.thread}"})
+
+    async def _turn(self, server: Server) -> Turn:
+        plan = self._plan
+        self._doing = "in a turn"
+        self._turn_over.clear()
+        if plan.verb == REVIEW:
+            params: Message = {"threadId": self._codex.thread, "target": _target(plan)}
+            await server.peer.request("review/start", params)
+        else:
+            params = {"threadId": self._codex.thread, "input": [{"type": "text", "text": plan.task}]}
+            params |= {"effort": plan.effort} if plan.effort else {}
+            await server.peer.request("turn/start", params)
+        return await self._turn_end(server)
+
+    async def _turn_end(self, server: Server) -> Turn:
+        over = asyncio.ensure_future(self._turn_over.wait())
+        gone = asyncio.ensure_future(server.peer.gone.wait())
+        try:
+            await asyncio.wait({over, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            gone.cancel()
+        if self._codex.ended is None:
+            raise Gone("Codex closed the line in the middle of a turn")
+        return self._codex.ended
+
+    def _ended(self, turn: Turn) -> int:
+        """The event has been said; here is what people and scripts read."""
+        if self._codex.reply:
+            show(self._codex.reply)
+        if turn.status == "completed":
+            return 0
+        if self._stop.is_set():
+            return 1  # our own doing, and said already
+        how = "failed" if turn.status == "failed" else f"was {turn.status}"
+        complain(f"the turn {how}: {(turn.error or {}).get('message', 'no reason given')}")
+        for hint in errors.suggestions_for(turn.error, self._job, self._codex.thread):
+            complain(f"try: {hint}")
+        return 1
+
+    # --- compaction -----------------------------------------------------------------------------------------
+
+    async def _compact(self, server: Server) -> Turn:
+        """Accepted is not done: it is a turn of its own, and its end says how it went."""
+        self._doing = "compacting"
+        self._turn_over.clear()
+        self._codex.compacted = 0
+        await server.peer.request("thread/compact/start", {"threadId": self._codex.thread})
+        self._voice.tell("compacting", "Codex accepted the compaction.", threadId=self._codex.thread)
+        return await self._turn_end(server)
+
+    def _has_compacted(self, turn: Turn) -> bool:
+        return turn.status == "completed" and self._codex.compacted > 0
+
+    def _compacted(self, turn: Turn) -> int:
+        before, after = self._before, self._codex.meter.occupied
+        if not self._has_compacted(turn):
+            reason = (turn.error or {}).get("message") or f"the turn is {turn.status}, but nothing was compacted"
+            return self._failed(f"the compaction failed: {reason}")
+        text = f"The context was compacted: {_tokens(before)} → {_tokens(after)} tokens."
+        fields = {"compacted": True, "tokensBefore": before, "tokensAfter": after, "turnStatus": turn.status}
+        self._voice.tell("completed", text, alive=True, threadId=self._codex.thread, **fields)
+        print(text, flush=True)
+        return 0
+
+
+def _tokens(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _target(plan: Plan) -> Message:
+    kind, _, value = plan.target.partition(":")
+    match kind:
+        case "base":
+            return {"type": "baseBranch", "branch": value}
+        case "commit":
+            return {"type": "commit", "sha": value}
+        case "custom":
+            return {"type": "custom", "instructions": plan.task}
+    return {"type": "uncommittedChanges"}

@@ -1,0 +1,1 @@
+"""Codex's messages and what they mean. Pure: lines in, updates out."""

@@ -1,0 +1,120 @@
+"""`codex exec --json`: one line an event, without deltas. The same words as for the app server.
+
+It is silent while the model thinks, so silence says nothing here: whoever drives it must look at the socket. Usage is
+cumulative over the thread and is not how full the context is; compactions are invisible.
+"""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.agents.codex.protocol import errors, items
+from unhang.agents.codex.protocol.tools_in_flight import Flight
+from unhang.core.durations import human
+from unhang.core.fields import count_of, id_of, mapping_of, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.fields import Message
+    from unhang.core.policy.model import Policy
+
+_RECONNECTING = "Reconnecting..."
+TYPES = frozenset(
+    {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",
+     "item.completed", "error"}
+)  # fmt: skip
+
+
+class Exec:
+    def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
+        self.thread = ""
+        self.status = ""  # completed or failed, once it is known
+        self.error = ""
+        self.reply = ""
+        self.flight = Flight(tool_limit, policy)
+        self._job = job
+        self._reconnects = 0
+        self._since = 0.0
+        self._heard = 0.0
+
+    def hear(self, message: Message, now: float) -> list[Said]:
+        kind = text_of(message, "type", most=80)
+        found = self._judge(kind, message, now)
+        if found.alive:
+            self._heard, self._reconnects = now, 0
+        if found.phase:
+            fields = {"threadId": self.thread or None} | found.fields
+            found = found.replace(
+                method=kind,
+                fields={name: value for name, value in fields.items() if value is not None},
+                raw=raw_of(message),
+            )
+        return [] if found.empty else [found]
+
+    def bytes_came(self, now: float) -> Said:
+        """The model's socket has received something: the only life that a thinking model shows here."""
+        self._heard = now
+        return Said(alive=True)
+
+    def _judge(self, kind: str, message: Message, now: float) -> Said:
+        match kind:
+            case "thread.started":
+                self.thread = id_of(message, "thread_id")
+                return Said("starting", "A thread was started.", alive=True)
+            case "turn.started":
+                return Said("thinking", "The turn has started.", alive=True)
+            case "turn.completed":
+                self.status = "completed"
+                usage = {"totalTokens": _total(mapping_of(message, "usage"))}
+                text = f"The turn is complete: {one_line(self.reply)}"
+                fields: Message = {"turnStatus": self.status, "reply": self.reply[:1500] or None, "usage": usage}
+                return Said("completed", text, alive=True, fields=fields)
+            case "turn.failed":
+                self.status, self.error = "failed", text_of(message, "error", "message") or self.error
+                error = {"message": one_line(self.error, 500), "info": errors.info_from_text(self.error)}
+                hints = errors.suggestions_for(error, self._job, self.thread)
+                fields = {"turnStatus": self.status, "error": error, "suggestions": hints or None}
+                return Said("failed", f"The turn failed: {one_line(self.error, 500)}", fields=fields)
+            case "error":
+                return self._error(text_of(message, "message"), now)
+        item = message.get("item")
+        if kind not in TYPES or not isinstance(item, dict):
+            return Said("unknown", f"Something new: {one_line(kind)}.")
+        return self._item(kind, item)
+
+    def _error(self, text: str, now: float) -> Said:
+        self.error = text
+        if not text.startswith(_RECONNECTING):
+            return Said("failed", one_line(text, 500))
+        if not self._reconnects:
+            self._since = now
+        self._reconnects += 1
+        return Said("warning", f"Codex reconnects: {one_line(text, 500)}", fields={"reconnects": self._reconnects})
+
+    def _item(self, kind: str, item: Message) -> Said:
+        name, phase, fields = items.kind_of(item), items.phase_of(item), items.details(item)
+        if name == "agentMessage" and kind == "item.completed":
+            self.reply = items.message_text(item)
+        changed = False
+        if kind == "item.started":
+            changed = self.flight.begin(item) or (name == "agentMessage" and self.flight.model_spoke())
+        elif kind == "item.completed":
+            changed = self.flight.end(item) or (name == "agentMessage" and self.flight.model_spoke())
+        text = items.begun(item) if kind == "item.started" else items.ended(item)
+        alive = items.from_the_model(item)
+        return Said(phase, text, "", alive, changed, self.flight.window, fields)
+
+    def standing(self, now: float) -> Standing:
+        silent = human(max(0.0, now - self._heard))
+        if self._reconnects:
+            times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
+            text = f"Codex cannot reach the model and keeps reconnecting ({times}): {one_line(self.error)}"
+            return Standing("network", text, ["check the network and the address of the model's service"])
+        if self.flight.window is not None:
+            names = one_line(", ".join(self.flight.names.values()), 120)
+            return Standing("unknown", f"a tool of Codex's has been silent for {silent}: {names}", [])
+        return Standing("network", f"Codex has had nothing from the model for {silent}", [])
+
+
+def _total(usage: Message) -> int | None:
+    read, written = count_of(usage, "input_tokens"), count_of(usage, "output_tokens")
+    return None if read is None or written is None else read + written

@@ -1,0 +1,97 @@
+"""What Codex asks of whoever drives it: approvals, mostly. Every kind has a no, and none may stay unanswered."""
+
+from __future__ import annotations
+
+from unhang.agents.base.update import one_line
+from unhang.core.fields import items_of, mapping_of, text_of, words_of
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.fields import Message
+
+METHODS = (
+    "item/commandExecution/requestApproval",
+    "item/fileChange/requestApproval",
+    "item/permissions/requestApproval",
+    "item/tool/requestUserInput",
+    "mcpServer/elicitation/request",
+    "item/tool/call",
+    "account/chatgptAuthTokens/refresh",
+    "attestation/generate",
+    "currentTime/read",
+    "applyPatchApproval",
+    "execCommandApproval",
+)
+_NOT_OURS = -32601
+
+
+class Request(Record):
+    """`approval`: somebody could say yes. Otherwise only the refusal makes sense here."""
+
+    id: int | str
+    method: str
+    text: str
+    approval: bool
+    fields: dict[str, Any]
+
+    def answer(self, accept: bool) -> Message:
+        """The whole reply, ready to be sent."""
+        result = self._result(accept and self.approval)
+        if result is None:
+            message = f"unhang does not serve {one_line(self.method, 80)}"
+            return {"id": self.id, "error": {"code": _NOT_OURS, "message": message}}
+        return {"id": self.id, "result": result}
+
+    def _result(self, accept: bool) -> Message | None:
+        match self.method:
+            case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
+                return {"decision": "accept" if accept else "decline"}
+            case "applyPatchApproval" | "execCommandApproval":
+                return {"decision": "approved" if accept else "denied"}
+            case "item/permissions/requestApproval":
+                return {"permissions": self.fields.get("permissions") if accept else {}, "scope": "turn"}
+            case "item/tool/requestUserInput":
+                return {"answers": {}}
+            case "mcpServer/elicitation/request":
+                return {"action": "decline", "content": None}
+            case "item/tool/call":
+                return {"contentItems": [{"type": "inputText", "text": "not available here"}], "success": False}
+        return None
+
+
+def request_of(message: Message) -> Request | None:
+    """None: this is no request."""
+    identity, method = message.get("id"), message.get("method")
+    if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
+        return None
+    params = mapping_of(message, "params")
+    return Request(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
+
+
+def _text(method: str, params: Message) -> str:
+    reason = one_line(text_of(params, "reason"))
+    because = f" ({reason})" if reason else ""
+    match method:
+        case "item/commandExecution/requestApproval" | "execCommandApproval":
+            return f"Codex asks to run: {one_line(words_of(params, 'command'))}{because}"
+        case "item/fileChange/requestApproval" | "applyPatchApproval":
+            return f"Codex asks to change files{because}"
+        case "item/permissions/requestApproval":
+            return f"Codex asks for more permissions{because}"
+        case "item/tool/requestUserInput":
+            asked = [text_of(question, "question") for question in items_of(params, "questions", most=20)]
+            return f"Codex asks: {one_line(' '.join(asked))}"
+        case "mcpServer/elicitation/request":
+            server = one_line(text_of(params, "serverName"), 80)
+            return f"The MCP server {server} asks: {one_line(text_of(params, 'message'))}"
+        case "item/tool/call":
+            return f"Codex calls a tool that is not there: {one_line(text_of(params, 'tool'), 80)}"
+    return f"Codex asks for {one_line(method, 80)}"
+
+
+def _fields(params: Message) -> dict[str, Any]:
+    kept = ("itemId", "threadId", "turnId", "command", "cwd", "reason", "kind", "permissions", "grantRoot")
+    return {name: params[name] for name in kept if params.get(name) is not None}

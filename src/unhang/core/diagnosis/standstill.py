@@ -1,0 +1,190 @@
+"""The proof that nothing in a tree can go on by itself.
+
+Every thread that is not a runtime's own housekeeping is looked at. It has hope when its wait may end without
+help from the tree: a timer, a peer outside, a device, something we cannot see. A file lock held outside has
+hope unless its holder has none. No hope anywhere, and nobody ran between the looks: that is a standstill, and
+its root is the wait that all others wait for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unhang.core.diagnosis.assemble import Finding
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
+from unhang.core.diagnosis.syscalls import wait_of
+from unhang.core.diagnosis.verdict import HUNG
+from unhang.core.diagnosis.wait_graph import mutex_ring, ring
+from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
+
+# HotSpot looks for a taken monitor again after at most one second.
+RECHECK = 1.1
+# Two looks closer together than this show too little of a standstill to call it one.
+WINDOW = 1.0
+# A lock whose holder sleeps this long is not about to be released.
+HOLDER_SLEEPS = 600.0
+# What merely passes the question on to another process.
+CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer"})
+# Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
+HOPE_GROUPS = (
+    ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer",),
+    ("disk", "traced", "other", "hidden", "unknown", "running"), ("futex", "signal", "loop", "self_pipe"),
+    ("child", "pipe_write", "pipe_read", "peer"),
+)  # fmt: skip
+
+
+class Blocked(NamedTuple):
+    process: Process
+    thread: Thread
+    wait: Wait
+    woke: int  # times it ran between the looks, of its own accord
+    steady: bool  # it was there before, and has not run since
+    main: bool
+
+    @property
+    def hope(self) -> bool:
+        return self.wait.open_ended or self.process.catches_alarm
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, int]:
+        """Which wait to name: a hopeful one, of the most telling group, in a main thread rather than another."""
+        group, place = place_of(self.wait.kind)
+        return not self.hope, group, not self.main, place
+
+
+def place_of(kind: str) -> tuple[int, int]:
+    for group, kinds in enumerate(HOPE_GROUPS):
+        if kind in kinds:
+            return group, kinds.index(kind)
+    return len(HOPE_GROUPS), 0
+
+
+def blocked_in(view: View, before: FullSample) -> list[Blocked]:
+    """Every thread that counts, with its wait."""
+    found: list[Blocked] = []
+    for process in view.sample.processes.values():
+        if dead(process):
+            continue
+        mine: list[Blocked] = []
+        old = before.processes.get(process.pid)
+        if old is not None and old.start != process.start:
+            old = None
+        known = {thread.tid: thread for thread in old.threads} if old is not None else {}
+        for thread in own_threads(process):
+            was = known.get(thread.tid)
+            woke = thread.switches - was.switches if was is not None else 0
+            steady = was is not None and woke == 0 and (was.syscall, was.futex) == (thread.syscall, thread.futex)
+            main = thread.tid == process.pid
+            mine.append(Blocked(process, thread, wait_of(view, process, thread), max(0, woke), steady, main))
+        found += _monitors(mine, old, process)
+    return found
+
+
+def _monitors(mine: list[Blocked], old: Process | None, process: Process) -> list[Blocked]:
+    """HotSpot wakes a thread that waits for a monitor once a second. If every short wake-up between the looks was a
+    futile one by the JVM's own count, those threads wait for monitors and not for timers."""
+    if old is None or old.futile is None or process.futile is None:
+        return mine
+    short = [each for each in mine if each.woke and each.wait.kind == "timer" and (each.wait.ends or 9.9) <= RECHECK]
+    if not short or sum(each.woke for each in short) > process.futile - old.futile:
+        return mine
+    waits = Wait("futex", "waits for a monitor that another of its threads holds")
+    return [each._replace(wait=waits, steady=True) if each in short else each for each in mine]
+
+
+def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
+    """The standstill and its root cause, or None where somebody may go on."""
+    if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
+        return None
+    seen = {each.process.pid for each in blocked}
+    if any(not dead(process) and process.pid not in seen for process in view.sample.processes.values()):
+        return None
+    locks = [each for each in blocked if each.wait.kind == "lock"]
+    if any(not _holder_is_still(view, each.process) for each in locks):
+        return None
+    return _root(view, blocked)
+
+
+def _holder_is_still(view: View, process: Process) -> bool:
+    lock = process.lock
+    if lock is None or lock.holder is None:
+        return False
+    if lock.holder in view.sample.processes:
+        return True  # it is in the tree, so it was judged with all others
+    if lock.holder not in view.sample.others:
+        return False
+    around = View.of(view.sample._replace(processes=view.sample.others, pipes={}))
+    for holder in view.sample.others.values():
+        if dead(holder):
+            continue
+        if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
+            return False
+        for thread in holder.threads:
+            wait = wait_of(around, holder, thread)
+            if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
+                return False
+            if wait.kind == "input" or (wait.kind in CHAIN and not wait.on):
+                return False  # somebody may type there, or it waits for processes that were not looked at
+    return True
+
+
+def _root(view: View, blocked: list[Blocked]) -> Finding:
+    def first(*kinds: str) -> Blocked | None:
+        fitting = [each for each in blocked if each.wait.kind in kinds]
+        return min(fitting, key=lambda each: (not each.main, each.process.pid, each.thread.tid), default=None)
+
+    def found(cause: str, each: Blocked) -> Finding:
+        return Finding(HUNG, cause, f"{each.process.comm} [{each.process.pid}] {each.wait.text}", each.process.pid)
+
+    for process in sorted({each.process.pid: each.process for each in blocked}.values(), key=lambda one: one.pid):
+        if tids := mutex_ring(process):
+            who = f"{process.comm} [{process.pid}]"
+            shown = ", ".join(str(tid) for tid in sorted(tids))
+            text = "a thread waits for a lock that it holds itself"
+            if len(tids) > 1:
+                text = f"{'two' if len(tids) == 2 else len(tids)} threads wait for each other's lock"
+            return Finding(HUNG, "deadlock", f"{text}: {who}, threads {shown}", process.pid, {"threads": sorted(tids)})
+    if each := first("stopped"):
+        return found("stopped", each)
+    if crossed := ring(_edges(blocked, frozenset({"lock"}))):
+        return _ring(view, "deadlock", crossed, "wait for each other's file lock")
+    if each := first("lock"):
+        return found("lock", each)
+    if each := first("input", "fifo"):
+        return found("input", each)
+    if around := ring(_edges(blocked, CHAIN)):
+        return _ring(view, "pipe_cycle", around, "wait for each other")
+    if each := first("futex", "self_pipe"):
+        return _threads(blocked, each)
+    if each := first("signal", "loop", "timer"):
+        return found("idle", each)
+    if each := first(*CHAIN):
+        return found("unknown", each)._replace(state="unsure")
+    return Finding("unsure", "unknown", "nothing moves, and nothing says why")
+
+
+def _threads(blocked: list[Blocked], each: Blocked) -> Finding:
+    mine = [other for other in blocked if other.process.pid == each.process.pid]
+    who = f"{each.process.comm} [{each.process.pid}]"
+    if each.wait.kind == "self_pipe":
+        text = f"{who} {each.wait.text}"
+    elif len(mine) == 1:
+        text = f"{who} waits for a lock that no other thread is there to release"
+    else:
+        text = f"all {len(mine)} threads of {who} wait for each other"
+    return Finding(HUNG, "deadlock", text, each.process.pid)
+
+
+def _edges(blocked: list[Blocked], kinds: frozenset[str]) -> dict[int, set[int]]:
+    edges: dict[int, set[int]] = {}
+    for each in blocked:
+        if each.wait.kind in kinds:
+            edges.setdefault(each.process.pid, set()).update(each.wait.on)
+    return edges
+
+
+def _ring(view: View, cause: str, pids: list[int], what: str) -> Finding:
+    names = [f"{view.sample.processes[pid].comm} [{pid}]" for pid in sorted(pids)]
+    if len(names) == 1:
+        return Finding(HUNG, cause, f"{names[0]} waits for itself", pids[0], {"ring": sorted(pids)})
+    return Finding(HUNG, cause, f"{' and '.join(names)} {what}", pids[0], {"ring": sorted(pids)})

@@ -1,0 +1,1 @@
+"""Reading and checking a policy file."""

@@ -1,0 +1,1 @@
+"""Patterns of a policy file, matched in bounded time."""

@@ -1,0 +1,1 @@
+"""The watchdog: facts and the time go in, actions come out."""

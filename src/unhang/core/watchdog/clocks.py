@@ -1,0 +1,325 @@
+"""The clocks of a running job: when a notice, a look or an end is due, as far as is known now.
+
+*stall* and *idle* count from the last sign of life, *hard* from the start. All times are absolute and monotonic.
+The watchdog owns the transitions; this file only does the arithmetic, so that each rule stands in one place:
+
+* a warning comes `lead` seconds before its limit, and its limit fires no sooner than `lead` after the warning was
+  really given (a keeper that slept through the warning gives it late, and the job gets its lead all the same);
+* a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample; a
+  tree that is *still* needs no earlier one for its stall notice, and if it stirs at that very moment, the notice waits
+  for a second look instead;
+* `announced` is the idle deadline that was last made known. Signs of life that nobody can see (CPU, bytes moved)
+  move the real deadline at once, but the announced one only when it would have been warned about: one event then,
+  instead of one a look.
+"""
+
+from __future__ import annotations
+
+from unhang.core.limits import Limits, lead
+from unhang.core.watchdog import actions as act
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.watchdog.actions import Action
+
+NEVER = float("inf")
+# The first looks after output stops. The very first only gives later ones something to compare with: work done
+# while it still spoke must not count as life in the silence. A prompt is to be reported within 5 s of its text.
+FIRST_LOOKS = (0.2, 1.0, 2.0, 4.0)
+SETTLE = 0.25
+# How long before a notice its first sample is taken: long enough to see movement between the two.
+BASELINE = 2.0
+AHEAD_OF_HARD = 0.1
+SHORTEST_LOOK = 0.5
+LONGEST_LOOK = 300.0
+# Whoever has been quiet for this long may as well be looked at with the others of the machine.
+PATIENT = 30.0
+
+
+class Clocks:
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.limits = limits
+        self.started = now
+        self.life = now  # the last sign of life
+        self.spoke = now  # the last output or heartbeat
+        self.held_since: float | None = None
+        self.looked = now
+        self.moved = False  # what the last look saw
+        self.look_reason = ""
+        self._still = False  # what the last look saw, too
+        self._stall_not_before = now
+        self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
+        self.hung = False
+        self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
+        self._own_idle: float | None = None  # the idle limit, while a window stands in its place
+        self._moved_by = ""  # the last movement that a look saw, in words
+        self._announced = NEVER if limits.idle is None else now + limits.idle
+        self._idle_warned: float | None = None
+        self._hard_warned: float | None = None
+        # what is due next, until something happens: it is asked for five times at every wake
+        self._looks: tuple[float, float] | None = None
+        self._next: float | None = None
+
+    def _changed(self) -> None:
+        self._looks = self._next = None
+
+    # --- what happened --------------------------------------------------------------------------------------
+
+    def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
+        """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
+        self._changed()
+        self.longest_silence = max(self.longest_silence, now - self.spoke)
+        back: list[Action] = []
+        if self.noticed or self._idle_warned is not None:
+            back.append(act.Resumed(max(0.0, now - self.life)))
+        self.noticed = ""
+        self.spoke = now
+        self._live(now)
+        if self.limits.idle is not None:
+            self.life = max(now, now + at_least - self.limits.idle)
+            self._announced = self.life + self.limits.idle
+        return back
+
+    def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
+        self._changed()
+        if self._still and not still and now >= self._stall_due():
+            self._stall_not_before = now + BASELINE
+        self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
+        if not alive or self.limits.liveness != "progress" or self.held_since is not None:
+            return []
+        if now - self.spoke <= SETTLE:
+            return []
+        self._moved_by = reason or "the tree is working"
+        warned = self._idle_warned is not None
+        if self.noticed == "stuck":
+            self.noticed = ""  # it moves again: the next judgement may call it quiet
+        self._live(now)
+        return self._announce(now, self._moved_by) if warned else []
+
+    def _live(self, now: float) -> None:
+        self.life = max(self.life, now)
+        self._idle_warned = None
+        self.hung = False
+
+    def extend(self, idle: float, hard: float, now: float) -> list[Action]:
+        self._changed()
+        said: list[Action] = []
+        if idle and self.limits.idle is not None:
+            self.limits = self.limits.replace(idle=self.limits.idle + idle)
+            if self._own_idle is not None:
+                self._own_idle += idle
+            self._idle_warned = None
+            self.hung = False
+            said += self._announce(now, "asked for")
+        if hard and self.limits.hard is not None:
+            self.limits = self.limits.replace(hard=self.limits.hard + hard)
+            self._hard_warned = None
+            said.append(act.Extended(act.HARD, self.started + (self.limits.hard or 0.0) - now, "asked for"))
+        return said
+
+    def set_window(self, idle: float | None) -> None:
+        """While a tool of an agent is in flight its own limit runs instead of the idle limit."""
+        if self.limits.idle is None:
+            return
+        self._changed()
+        if self._own_idle is None:
+            self._own_idle = self.limits.idle
+        self.limits = self.limits.replace(idle=self._own_idle if idle is None else idle)
+        if idle is None:
+            self._own_idle = None
+        self._idle_warned = None
+        self._announced = self.life + (self.limits.idle or 0.0)
+
+    def pause(self, seconds: float, now: float) -> None:
+        """Take `seconds` out of the current silence (never more than there is of it)."""
+        self._changed()
+        gained = max(0.0, min(seconds, now - self.life))
+        self.life += gained
+        self.spoke = min(now, self.spoke + gained)
+        self._announced += gained
+        if self._idle_warned is not None:
+            self._idle_warned = min(now, self._idle_warned + gained)
+
+    def hold(self, blocked: bool, now: float) -> None:
+        self._changed()
+        if blocked:
+            self.held_since = now
+        elif self.held_since is not None:
+            since, self.held_since = self.held_since, None
+            self.pause(now - since, now)
+
+    def judged(self, hung: bool) -> None:
+        self._changed()
+        self.hung = hung
+
+    def silence(self, now: float) -> float:
+        """Seconds since the last sign of life, as the idle clock counts them."""
+        return max(0.0, (now if self.held_since is None else self.held_since) - self.life)
+
+    # --- what is due ----------------------------------------------------------------------------------------
+
+    def notices(self, now: float) -> list[Action]:
+        said: list[Action] = []
+        before = (self.noticed, self._idle_warned, self._hard_warned)
+        if self.held_since is None:
+            said += self._stall_notice(now)
+            said += self._idle_notice(now)
+        if self.limits.hard is not None and self._hard_warned is None and now >= self._hard_warn_due():
+            self._hard_warned = now
+            if self._hard_lead() > 0:
+                said.append(act.Warned(act.HARD, now - self.started, self._hard_due() - now))
+        if said or before != (self.noticed, self._idle_warned, self._hard_warned):
+            self._changed()
+        return said
+
+    def expired(self, now: float) -> str | None:
+        idle, hard = self._idle_due(), self._hard_due()
+        if now < min(idle, hard):
+            return None
+        return act.IDLE if idle <= hard else act.HARD
+
+    def limit_due(self) -> tuple[float, str]:
+        """When the next limit ends the job, as far as is known now, and which; its warning may still be to come."""
+        hard = NEVER if self.limits.hard is None else self.started + self.limits.hard
+        if self._hard_warned is not None:
+            hard = self._hard_due()
+        idle = NEVER if self.limits.idle is None or self.held_since is not None else self.life + self.limits.idle
+        if self._idle_warned is not None:
+            idle = self._idle_due()
+        return (idle, act.IDLE) if idle <= hard else (hard, act.HARD)
+
+    def look_due(self) -> float:
+        return self._next_looks()[0]
+
+    def full_look_due(self) -> float:
+        return self._next_looks()[1]
+
+    def _next_looks(self) -> tuple[float, float]:
+        """The next look, and the next that must be a full one."""
+        if self._looks is None:
+            full = self._next_full_look()
+            # a look takes time: a cheap one right before a full one would end after it was due, and take its place
+            cheap = self._periodic_look() if self.held_since is None else NEVER
+            self._looks = (cheap if cheap < full - SETTLE else full, full)
+        return self._looks
+
+    def _next_full_look(self) -> float:
+        best = NEVER
+        # where no warning comes before it, the moment of the warning is the end itself
+        hard = self._hard_warn_due() if self._hard_lead() == 0 else self._hard_due()
+        stall = self._stall_due() if self._still else NEVER
+        for due in self._dues():
+            since = due - self.spoke
+            # nothing that a look sees can change the hard limit: there it only gathers evidence, and comes before
+            last = due - min(AHEAD_OF_HARD, since / 8) if due == hard else due
+            for at in (due - min(BASELINE, since / 2), last):
+                if self.looked < at < best and (due != stall or at == last):
+                    best = at
+        return best
+
+    def next_due(self) -> float:
+        if self._next is None:
+            self._next = min([self.look_due(), *self._dues()])
+        return self._next
+
+    def wake_at(self) -> float:
+        """The best moment for what is due next, which is never much later.
+
+        A look at a job that is quiet for long, and a stall notice of it, wait for the next whole second. All keepers of
+        a machine have the same clock and so wake together: the first pays for a cold cache, the others do not. What is
+        a promise (a limit, its warning, and the looks that these rest on) is never put off.
+        """
+        due = self.next_due()
+        if not PATIENT <= due - self.spoke < NEVER:
+            return due
+        second = -(-due // 1.0)
+        return second if second <= min(self._promised()) - BASELINE else due
+
+    def _stall_notice(self, now: float) -> list[Action]:
+        stall = self.limits.stall
+        if stall is None:
+            return []
+        if self.moved and not self.noticed and now - self.spoke >= stall:
+            self.noticed = "quiet"
+            return [act.Quiet(now - self.spoke, self.look_reason)]
+        if now >= self._stall_due():
+            self.noticed = "stuck"
+            return [act.Stuck(self.silence(now))]
+        return []
+
+    def _idle_notice(self, now: float) -> list[Action]:
+        idle = self.limits.idle
+        if idle is None or self._idle_warned is not None or now < self._idle_warn_due():
+            return []
+        said: list[Action] = []
+        if self.life + idle > self._announced:
+            said += self._announce(now, self._moved_by)
+            if now < self._idle_warn_due():
+                return said
+        self._idle_warned = now
+        if self._idle_lead() > 0:
+            said.append(act.Warned(act.IDLE, self.silence(now), self._idle_due() - now))
+        return said
+
+    def _announce(self, now: float, reason: str) -> list[Action]:
+        if self.limits.idle is None:
+            return []
+        self._announced = self.life + self.limits.idle
+        return [act.Extended(act.IDLE, self._announced - now, reason)]
+
+    def _dues(self) -> list[float]:
+        """Every moment at which a notice or an end may be due."""
+        return [*self._promised(), NEVER if self.held_since is not None else self._stall_due()]
+
+    def _promised(self) -> list[float]:
+        """Every moment at which an end or the warning before it may be due."""
+        dues = [self._hard_warn_due() if self._hard_warned is None else self._hard_due()]
+        if self.held_since is None:
+            dues.append(self._idle_warn_due() if self._idle_warned is None else self._idle_due())
+        return dues
+
+    def _stall_due(self) -> float:
+        if self.limits.stall is None or self.noticed == "stuck":
+            return NEVER
+        if self.noticed == "quiet" and self.limits.liveness != "progress":
+            return NEVER  # looks do not move this clock, so it would be due again at once
+        return max(self.life + self.limits.stall, self._stall_not_before)
+
+    def _idle_lead(self) -> float:
+        return lead(self.limits.idle, self.limits.warn)
+
+    def _hard_lead(self) -> float:
+        return lead(self.limits.hard, self.limits.warn)
+
+    def _idle_warn_due(self) -> float:
+        if self.limits.idle is None:
+            return NEVER
+        return self.looked if self.hung else self._announced - self._idle_lead()
+
+    def _hard_warn_due(self) -> float:
+        return NEVER if self.limits.hard is None else self.started + self.limits.hard - self._hard_lead()
+
+    def _idle_due(self) -> float:
+        if self.limits.idle is None or self.held_since is not None or self._idle_warned is None:
+            return NEVER
+        warned = self._idle_warned + self._idle_lead()
+        return warned if self.hung else max(self.life + self.limits.idle, warned)
+
+    def _hard_due(self) -> float:
+        if self.limits.hard is None or self._hard_warned is None:
+            return NEVER
+        return max(self.started + self.limits.hard, self._hard_warned + self._hard_lead())
+
+    def _periodic_look(self) -> float:
+        """Soon after the last output, then at growing distances: a thousand quiet jobs must cost nothing."""
+        if self.limits.idle is None and self.limits.stall is None:
+            return NEVER
+        for offset in FIRST_LOOKS:
+            at = self.spoke + offset
+            if self.looked < at:  # compared as it will be, not as a difference: sums of floats do not come apart again
+                return at
+        # the idle clock must not be wrong by more than a quarter of its limit, or by half where nobody has run for long
+        factor = 2 if self._still else 1
+        after = factor * (self.looked - self.spoke)
+        longest = LONGEST_LOOK if self.limits.idle is None else factor * self.limits.idle / 4
+        return self.looked + max(SHORTEST_LOOK, min(after, longest))

@@ -1,0 +1,274 @@
+"""The watchdog: every decision about the life and death of a job is made in this file.
+
+It knows no clock, process or file. It is *told* facts (`tell`) and the time (`wake`), answers with actions, and
+says when it next wants to be woken (`deadline`). So its promise can be checked over virtual years in milliseconds:
+
+* nothing is ended before its deadline, or without its warning (unless the lead is 0);
+* from any state a bounded number of wakes reaches the one and only end;
+* phases only move forward:  running → closing → stopping → killing → ended  (each may be skipped);
+* after `wake(now)` the deadline is None or later than `now` (unless a `Look` is asked for: look, tell, wake again);
+* an illegal call raises `IllegalCall` and changes nothing.
+
+Theory of operation. `tell` only writes down what happened, `wake` judges: the keeper tells all it knows first.
+
+running   Three clocks (clocks.py): *stall* (a notice) and *idle* (an end) count from the last sign of life, *hard*
+          from the start. Before any of them fires a `Look` is asked for, so that a busy tree is `Quiet` and not
+          `Stuck`. Under liveness "progress" a look that saw movement is a sign of life.
+closing   The leader has exited. What it printed last is still read; what it left behind gets `leak_wait` seconds
+          without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
+          job, watched as before, until the last of it ends.
+stopping  SIGTERM was sent; `grace` runs. Output is kept but counts for nothing.
+killing   SIGKILL was sent; `kill_wait` runs, then the end is announced with its survivors.
+
+Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is nobody's silence: the
+stall and idle clocks stand still. The hard clock is a promise about wall-clock time and never does.
+"""
+
+from __future__ import annotations
+
+from unhang.core.limits import Limits
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog.clocks import NEVER, Clocks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.watchdog.actions import Action
+    from unhang.core.watchdog.facts import Fact
+
+RUNNING = "running"
+CLOSING = "closing"
+STOPPING = "stopping"
+KILLING = "killing"
+ENDED = "ended"
+PHASES = (RUNNING, CLOSING, STOPPING, KILLING, ENDED)
+
+
+class IllegalCall(Exception):
+    """A fact that cannot be, or a call after the end: a bug of the caller. Nothing was changed."""
+
+
+class Watchdog:
+    def __init__(self, limits: Limits, now: float, *, keep: bool = False) -> None:
+        self.clocks = Clocks(limits, now)
+        self.keep = keep
+        self.phase = RUNNING
+        self.reason: str | None = None  # why the tree is being ended; fixed once set
+        self._now = now
+        self._leader_gone = self._tree_gone = self._pipes_closed = self._leaked = False
+        self._stop: fact.StopAsked | None = None
+        self._looking = False
+        self._unsaid: list[Action] = []  # notices that follow from a fact; the next wake says them
+        self._closing_since = self._last_byte = now
+        self._due = NEVER  # of the grace or the kill-wait
+
+    @property
+    def limits(self) -> Limits:
+        return self.clocks.limits
+
+    def silence(self, now: float) -> float:
+        return self.clocks.silence(now)
+
+    # --- facts in -------------------------------------------------------------------------------------------
+
+    def tell(self, what: Fact, now: float) -> None:
+        self._refuse_illegal(what, now)
+        self._now = now
+        running = self.phase == RUNNING
+        match what:
+            case fact.AgentMoved():
+                if running:
+                    self._unsaid += self.clocks.spoken(now)
+            case fact.Window(idle):
+                if running:
+                    self.clocks.set_window(idle)
+            case fact.Output():
+                self._last_byte = now
+                if running and self.limits.liveness != "agent":
+                    self._unsaid += self.clocks.spoken(now)
+            case fact.Heartbeat(extend):
+                if running and self.limits.liveness != "output":
+                    self._unsaid += self.clocks.spoken(now, extend)
+            case fact.Looked(alive, reason, still):
+                self._looking = False
+                self._unsaid += self.clocks.looked_at(alive, reason, now, still=still)
+            case fact.LeaderExited():
+                self._leader_gone = True
+                self._closing_since = self._last_byte = now
+            case fact.TreeGone():
+                self._tree_gone = True
+            case fact.PipesClosed():
+                self._pipes_closed = True
+            case fact.StopAsked(_, force):
+                if self._stop is None or force:
+                    self._stop = what
+            case fact.Extend(idle, hard):
+                self._unsaid += self.clocks.extend(idle, hard, now)
+            case fact.Paused(seconds):
+                self.clocks.pause(seconds, now)
+                self._last_byte = min(now, self._last_byte + seconds)
+            case fact.Held(blocked):
+                held_for = 0.0 if self.clocks.held_since is None else now - self.clocks.held_since
+                self.clocks.hold(blocked, now)
+                self._closing_since += min(held_for, now - self._closing_since)
+                self._last_byte = now
+            case fact.HungVerdict():
+                self.clocks.judged(running)
+
+    def _refuse_illegal(self, what: Fact, now: float) -> None:
+        """Every illegal fact is refused here, before anything is written down."""
+        problem = ""
+        if self.phase == ENDED:
+            problem = "nothing can happen after the end"
+        elif now < self._now:
+            problem = f"time went backwards, from {self._now} to {now}"
+        else:
+            match what:
+                case fact.Heartbeat(extend) if not extend >= 0:
+                    problem = "a heartbeat cannot take time away"
+                case fact.Window(idle) if idle is not None and not idle > 0:
+                    problem = "a window has a length"
+                case fact.Looked() if not self._looking:
+                    problem = "nobody asked for a look"
+                case fact.LeaderExited() if self._leader_gone:
+                    problem = "the leader can exit only once"
+                case fact.TreeGone() if not self._leader_gone:
+                    problem = "the tree cannot be gone while its leader lives"
+                case fact.Extend(idle, hard) if not (idle >= 0 and hard >= 0):
+                    problem = "an extension cannot take time away"
+                case fact.Extend() if self.phase != RUNNING:
+                    problem = f"a job that is {self.phase} cannot be extended"
+                case fact.Paused(seconds) if not seconds >= 0:
+                    problem = "a pause cannot be negative"
+                case fact.Held(blocked) if blocked == (self.clocks.held_since is not None):
+                    problem = "the reader is blocked already" if blocked else "the reader was not blocked"
+        if problem:
+            raise IllegalCall(f"{what!r}: {problem}")
+
+    # --- the clock ------------------------------------------------------------------------------------------
+
+    def wake(self, now: float) -> list[Action]:
+        """Judge. If a `Look` is among the actions: do it, tell `Looked`, and wake again."""
+        if self.phase == ENDED or now < self._now:
+            raise IllegalCall("woken after the end" if self.phase == ENDED else "time went backwards")
+        self._now = now
+        actions, self._unsaid = self._unsaid, []
+        # One wake may pass through several phases (grace 0: stop, then kill); each step moves forward.
+        while self.phase != ENDED and self._step(now, actions):
+            pass
+        return actions
+
+    def deadline(self) -> float | None:
+        """When to wake next, at the latest; None: only a fact can change anything."""
+        if self.phase == RUNNING:
+            due = self.clocks.next_due()
+        elif self.phase == CLOSING:
+            due = self._leak_due()
+        else:
+            due = self._due
+        return None if due == NEVER else due
+
+    def limit_due(self) -> tuple[float, str]:
+        """When the next step towards an end is due, at the latest, and for which reason; looks and notices apart.
+
+        For the keeper's guard: a keeper that has not acted by then does not run. NEVER: there is no such time.
+        """
+        if self.phase == RUNNING:
+            return self.clocks.limit_due()
+        if self.phase == CLOSING:
+            held = self.clocks.held_since is not None
+            return NEVER if held else self._closing_since + self.limits.leak_max, act.LEAK
+        return self._due, self.reason or act.CANCELLED
+
+    def wake_at(self) -> float | None:
+        """The same, put off a little where that does no harm and saves work (clocks.py)."""
+        if self.phase != RUNNING:
+            return self.deadline()
+        at = self.clocks.wake_at()
+        return None if at == NEVER else at
+
+    def _step(self, now: float, actions: list[Action]) -> bool:
+        """One transition forward, or none (False)."""
+        if self.phase in (STOPPING, KILLING) and self._tree_gone:
+            return self._settle(actions)
+        if self._stop is not None and self._obey_stop(self._stop.force, now, actions):
+            return True
+        if self.phase == RUNNING:
+            if self._leader_gone and (self._tree_gone or not self.keep):
+                self.phase = CLOSING
+                return True
+            return self._judge_running(now, actions)
+        if self.phase == CLOSING:
+            return self._judge_closing(now, actions)
+        if now < self._due:
+            return False
+        return self._kill(now, actions) if self.phase == STOPPING else self._settle(actions, abandoned=True)
+
+    def _obey_stop(self, force: bool, now: float, actions: list[Action]) -> bool:
+        if self.phase == KILLING or (self.phase == STOPPING and not force):
+            return False
+        if self.phase in (RUNNING, CLOSING):
+            # a leader that has ended by itself keeps its own ending: only its left-overs are stopped
+            own_ending = self.phase == CLOSING or (self._leader_gone and not self.keep)
+            if own_ending and self._tree_gone:
+                return False
+            self._leaked = own_ending
+            self.reason = act.LEAK if own_ending else act.CANCELLED
+        return self._kill(now, actions) if force else self._terminate(now, actions)
+
+    def _judge_running(self, now: float, actions: list[Action]) -> bool:
+        if self._looking:
+            # woken without the answer: whoever cannot look must still be able to end
+            self._looking = False
+            self.clocks.looked_at(False, "", now)
+        elif now >= self.clocks.look_due():
+            self._looking = True
+            full = self.limits.on_hung == "end" or now >= self.clocks.full_look_due()
+            actions.append(act.Look(full))
+            return False
+        actions += self.clocks.notices(now)
+        tier = self.clocks.expired(now)
+        if tier is None:
+            return False
+        self.reason = tier
+        elapsed = self.silence(now) if tier == act.IDLE else now - self.clocks.started
+        actions.append(act.TimedOut(tier, elapsed))
+        return self._terminate(now, actions)
+
+    def _leak_due(self) -> float:
+        if self.clocks.held_since is not None:
+            return NEVER  # what is left over may only be waiting for our own reader
+        limits = self.limits
+        return min(self._last_byte + limits.leak_wait, self._closing_since + limits.leak_max)
+
+    def _judge_closing(self, now: float, actions: list[Action]) -> bool:
+        if self._tree_gone and self._pipes_closed:
+            return self._settle(actions)
+        if now < self._leak_due():
+            return False
+        self._leaked = True
+        if self._tree_gone:  # somebody outside the tree holds the pipe: nothing of ours to end
+            return self._settle(actions)
+        self.reason = act.LEAK
+        return self._terminate(now, actions)
+
+    def _terminate(self, now: float, actions: list[Action]) -> bool:
+        assert self.reason is not None
+        self.phase = STOPPING
+        self._due = now + self.limits.grace
+        actions.append(act.Terminate(self.reason))
+        return True
+
+    def _kill(self, now: float, actions: list[Action]) -> bool:
+        assert self.reason is not None
+        self.phase = KILLING
+        self._due = now + self.limits.kill_wait
+        actions.append(act.Kill(self.reason))
+        return True
+
+    def _settle(self, actions: list[Action], *, abandoned: bool = False) -> bool:
+        self.phase = ENDED
+        self._due = NEVER
+        ending = act.EXITED if self.reason is None or self.reason == act.LEAK else self.reason
+        actions.append(act.Settle(ending, self._leaked, abandoned))
+        return True

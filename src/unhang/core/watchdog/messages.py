@@ -1,0 +1,63 @@
+"""What the watchdog's notices say to people and to event readers. All texts about time are made here."""
+
+from __future__ import annotations
+
+from unhang.core import events as ev
+from unhang.core.durations import human
+from unhang.core.watchdog import actions as act
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.watchdog.actions import Notice
+
+_REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
+
+
+def _because(diagnosis: dict[str, Any] | None) -> str:
+    return f" Why: {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
+
+
+def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:
+    """`since`: the time of the last sign of life, for people."""
+    match notice:
+        case act.Stuck(silent):
+            text = f"No output and no progress for {human(silent)}.{_because(diagnosis)} Nothing is done about it yet."
+            return ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
+        case act.Quiet(silent, reason):
+            text = f"No output for {human(silent)}, but it is working: {reason or 'the tree moves'}."
+            return ev.watchdog("quiet", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
+        case act.Resumed(silent):
+            return ev.watchdog("resumed", f"Output again after {human(silent)}.", idleMs=ev.ms(silent))
+        case act.Warned(tier, elapsed, left):
+            return _warning(tier, elapsed, left, since, diagnosis, job_id)
+        case act.Extended(tier, left, reason):
+            text = f"The {tier} limit is now {human(left)} away: {reason}."
+            return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier)
+        case act.TimedOut(tier, elapsed):
+            what = "No sign of life" if tier == act.IDLE else "Still running"
+            text = f"{what} for {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"
+            key = "idleMs" if tier == act.IDLE else "wallClockMs"
+            fields = {key: ev.ms(elapsed), "reason": _REASON[tier], "since": since}
+            return ev.watchdog("timeout", text, diagnosis=diagnosis, **fields)
+
+
+def _warning(
+    tier: str, elapsed: float, left: float, since: str, diagnosis: dict[str, Any] | None, job_id: str
+) -> ev.Event:
+    more = f"To give it more time: unhang extend {job_id} --{tier} 10m"
+    if tier == act.IDLE:
+        text = f"No output for {human(elapsed)}. Will abort in {human(left)} unless output resumes."
+    else:
+        text = f"Running for {human(elapsed)}. Will abort in {human(left)} at its hard limit."
+    return ev.watchdog(
+        "warning",
+        f"{text}{_because(diagnosis)} {more}",
+        idleMs=ev.ms(elapsed) if tier == act.IDLE else None,
+        wallClockMs=ev.ms(elapsed) if tier == act.HARD else None,
+        willAbortInMs=ev.ms(left),
+        reason=_REASON[tier],
+        since=since,
+        diagnosis=diagnosis,
+    )

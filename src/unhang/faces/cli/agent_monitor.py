@@ -1,0 +1,66 @@
+"""`--wait`: an agent's job in the foreground. What the agent does is told on stderr, its reply is on stdout."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core import outcome
+from unhang.errors import EXIT_FAILED, UnhangError
+from unhang.faces.cli.job_monitor import Signals, Watching
+from unhang.faces.cli.output import print_json
+from unhang.faces.cli.stderr import Talk
+from unhang.jobs import cleanup
+from unhang.jobs.handle import Job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.jobs.launcher import Launched
+
+    Shown = Callable[[Job, dict[str, Any]], dict[str, Any]]  # a result with what is known of the agent beside it
+
+_SAID = frozenset({"running", "editing", "verifying", "compacting", "warning", "needs_approval", "stuck"})
+
+
+class AgentTalk(Talk):
+    """Also says what the agent does: its commands, edits and troubles, not its every word."""
+
+    def event(self, event: dict[str, Any]) -> None:
+        if event.get("type") != "agent":
+            super().event(event)
+        elif event.get("phase") in _SAID and event.get("method") != "thread/status/changed":
+            self.line(str(event.get("message", "")), "36")
+        elif event.get("phase") == "stopping":
+            self.line(str(event.get("message", "")))
+
+
+class Foreground:
+    """Made before the job is started, so that no signal is lost in between."""
+
+    def __init__(self, *, quiet: bool, shown: Shown) -> None:
+        self._shown = shown
+        self._talk = AgentTalk(quiet=quiet)
+        self._signals = Signals(resizes=False)
+
+    def finish(self, launched: Launched, *, as_json: bool) -> int:
+        """To its end; its exit code, with JSON as without."""
+        last = Watching(launched, self._talk, self._signals, None).until_the_end()
+        cleanup.in_a_child(launched.place.home)
+        if launched.guard is not None:
+            try:
+                os.waitpid(launched.guard, 0)  # when it has gone, nothing of the job is left
+            except ChildProcessError:
+                pass
+        if launched.owner.failure:
+            raise UnhangError(launched.owner.failure)
+        job = Job(launched.place)
+        if last is None:
+            last = job.view().outcome
+        if as_json:
+            print_json(self._shown(job, job.result().to_json()))
+        if last is None:
+            return EXIT_FAILED
+        self._talk.ending(job.id, last | {"suggestions": job.result().suggestions})
+        return outcome.exit_code(last)

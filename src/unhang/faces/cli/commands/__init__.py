@@ -1,0 +1,1 @@
+"""One command of `unhang` a file, each with `SUMMARY`, `configure(parser)` and `main(args)`."""

@@ -1,0 +1,65 @@
+"""`unhang acp`: what an editor starts instead of its agent, and putting that into the editor's settings."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.faces.cli.options import DURATIONS
+
+SUMMARY = "stand between an editor and its ACP agent, so that no turn hangs; install zed writes the setting"
+VERBS = ("proxy", "install", "uninstall")
+NOTICES = ("thought", "message", "off")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="acp_verb", required=True, metavar="|".join(VERBS))
+    text = "Start an agent and forward its conversation with the editor untouched, with the clocks kept."
+    proxy = verbs.add_parser("proxy", help=text, description=text, allow_abbrev=False)
+    _add_proxy(proxy)
+    proxy.add_argument("command", nargs="*", metavar="-- AGENT …", help="the agent's command and its words")
+    text = "Write the agent, behind the proxy, into an editor's settings; the change is shown first."
+    install = verbs.add_parser("install", help=text, description=text, allow_abbrev=False)
+    _add_editor(install)
+    _add_proxy(install)
+    install.add_argument("command", nargs="*", metavar="-- AGENT …", help="the agent's command and its words")
+    text = "Take it out of the editor's settings again."
+    _add_editor(verbs.add_parser("uninstall", help=text, description=text, allow_abbrev=False))
+
+
+def _add_proxy(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("clocks of a turn", f"Each is {DURATIONS}. 0 or 'off' switches it off.")
+    group.add_argument("--stall", metavar="D", help="say so in the turn's own stream after this long; default: 1m")
+    group.add_argument("--idle", metavar="D", help="cancel it after this long without progress; default: 10m")
+    group.add_argument("--tool", metavar="D", help="the same while a tool is in flight; default: 30m")
+    group.add_argument("--hard", metavar="D", help="cancel it after this long, whatever it does; default: off")
+    group.add_argument("--start", metavar="D", help="how long it may take to answer initialize; default: 5m")
+    group.add_argument("--grace", metavar="D", help="how long a cancelled turn may take to answer; default: 10s")
+    parser.add_argument(
+        "--notices",
+        choices=NOTICES,
+        help="how the editor is told of a stall: as a thought of the agent's (default), as a message, or not at all",
+    )
+    parser.add_argument(
+        "--terminals",
+        action="store_true",
+        help="offer terminals to the agent and run its commands here: with limits, and ended whole",
+    )
+    parser.add_argument("--policy", metavar="FILE", help="with --terminals: the policy of limits for its commands")
+
+
+def _add_editor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("editor", choices=("zed",), help="the editor")
+    parser.add_argument("--name", metavar="NAME", help="how the agent is called there; default: its program's name")
+    parser.add_argument("--settings", metavar="FILE", help="the settings; default: ~/.config/zed/settings.json")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show the change, write nothing")
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.acp_verb == "proxy":
+        from unhang.faces.cli.commands import acp_proxy
+
+        return acp_proxy.main(args)
+    from unhang.faces.cli.commands import acp_install
+
+    return acp_install.main(args)

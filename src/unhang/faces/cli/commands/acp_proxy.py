@@ -1,0 +1,90 @@
+"""`unhang acp proxy`: the agent as a job of its own, and the loop that forwards between it and the editor."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+
+from unhang.errors import SpawnError, UsageError
+from unhang.jobs.launcher import ForkingLauncher, Streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.acp.proxy.turn_clocks import Clocks
+
+# What is kept of the conversation, for `unhang logs`.
+_BUDGET = 1 << 20
+
+
+def main(args: argparse.Namespace) -> int:
+    if not args.command:
+        raise UsageError("no agent given (unhang acp proxy -- AGENT …)")
+    launcher = ForkingLauncher()  # gets ready while the rest is imported
+    try:
+        return _run(args, launcher)
+    finally:
+        launcher.close()
+
+
+def clocks_of(args: argparse.Namespace) -> Clocks:
+    from unhang.acp.proxy.turn_clocks import Clocks
+    from unhang.jobs.request import seconds
+
+    clocks = Clocks()
+    for name in ("stall", "idle", "tool", "hard", "start", "grace"):
+        value = seconds(f"--{name}", getattr(args, name))
+        if isinstance(value, str):
+            raise UsageError(f"--{name}: cannot be {value}")
+        if value is not None:
+            clocks = clocks.replace(**{name: value if value or name == "grace" else None})
+    return clocks
+
+
+def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
+    from unhang.acp.proxy.messages import Notice
+    from unhang.acp.proxy.proxy import Proxy
+    from unhang.acp.proxy.turn_clocks import Conversation
+    from unhang.core.limits import DEFAULT_GRACE
+    from unhang.core.outcome import exit_code
+    from unhang.core.policy import builtin
+    from unhang.core.policy.model import Asked
+    from unhang.jobs import cleanup
+    from unhang.jobs.request import prepare
+    from unhang.store import home as homes
+
+    conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
+    prepared = prepare(
+        args.command,
+        labels={"acp": "proxy"},
+        policy=builtin.policy(),  # an agent lives as long as its editor; its turns have limits, not it
+        asked=Asked(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
+        budget=_BUDGET,
+    )
+    signals = _signals()
+    reads, agent_in = os.pipe2(os.O_CLOEXEC)
+    agent_out, writes = os.pipe2(os.O_CLOEXEC)
+    home = homes.locate(os.environ)
+    try:
+        launched = launcher.launch(home, prepared, Streams(reads, writes, 2))
+    finally:
+        os.close(reads)
+        os.close(writes)
+    cleanup.in_a_child(home)
+    terminals = {"policy": args.policy} if args.terminals else None
+    last = Proxy(
+        launched, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
+    ).run()
+    if (last.get("error") or {}).get("code") == "ESPAWN":
+        raise SpawnError(str(last["message"]), exit_code(last))
+    return exit_code(last)
+
+
+def _signals() -> int:
+    """Each one that ends us is told to the ladder instead."""
+    reads, writes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    return reads

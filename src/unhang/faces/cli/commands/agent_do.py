@@ -1,0 +1,65 @@
+"""What the verbs of `unhang agent` do: words → a plan → a job, in the background or in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.agents.acp import job
+from unhang.agents.acp.plan import Plan
+from unhang.agents.base.task_input import taken
+from unhang.errors import UsageError
+from unhang.faces.cli import output
+from unhang.faces.cli.agent_start import begin, plain, wanted_of
+from unhang.faces.cli.options import asked_of
+
+
+def main(args: argparse.Namespace) -> int:
+    return {"run": _run, "list": _list}[args.agent_verb](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = job.recipes()
+    if args.json:
+        output.print_json(found)
+        return 0
+    rows = [["AGENT", "STARTED AS", "PROGRAM"]]
+    rows += [[one["agent"], one["command"], one["program"] or f"missing: {one['install']}"] for one in found]
+    output.print_table(rows)
+    return 0
+
+
+def _writable(given: str | None) -> str | None:
+    """Somebody who asks for a recording is told here that there will be none, and not by the driver's end."""
+    if given is None:
+        return None
+    try:
+        with open(given, "w", encoding="utf-8"):
+            return os.path.abspath(given)
+    except OSError as error:
+        raise UsageError(f"--record: cannot write {given!r}: {error.strerror}") from None
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    task = taken(args.task)
+    return Plan(
+        argv=job.find_agent(args.agent, args.command),
+        tasks=(task, *args.then),
+        agent=args.agent,
+        session=args.session,
+        model=args.model,
+        mode=args.mode,
+        permissions=args.permissions,
+        permission_wait=plain("--permission-wait", args.permission_wait) or 300.0,
+        fs=args.fs,
+        mcp=tuple(job.check_mcp(entry) for entry in args.mcp),
+        startup=plain("--startup", args.startup) or job.STARTUP,
+        first=plain("--first", args.first),
+        tool=plain("--tool", args.tool),
+        record=_writable(args.record),
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    prepared, data = job.prepared(_plan(args), asked_of(args), wanted_of(args, args.cwd))
+    return begin(args, prepared, data, job.shown)

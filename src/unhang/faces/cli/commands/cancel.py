@@ -1,0 +1,33 @@
+"""`unhang cancel`: the end of a job, by the ladder."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.faces.cli import output
+from unhang.faces.cli.stderr import Talk
+from unhang.jobs.handle import attach, here
+
+SUMMARY = "end jobs: ask politely, then insist; says what was left"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_job(parser, many=True)
+    parser.add_argument("--force", action="store_true", help="SIGKILL at once")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait for the end")
+    output.add_json(parser, "print the results as JSON, one a line")
+
+
+def main(args: argparse.Namespace) -> int:
+    talk = Talk()
+    for job in [attach(here(), name) for name in args.job]:
+        if job.ended():
+            result = job.result()
+            talk.line(f"job {job.id} has ended already: {result.outcome.get('message', result.status)}")
+        else:
+            result = job.cancel(force=args.force, wait=not args.no_wait, by="unhang cancel")
+            if not args.no_wait:
+                talk.line(f"job {job.id}: {result.outcome.get('message', result.status)}")
+        if args.json:
+            output.print_json(result.to_json())
+    return 0

@@ -1,0 +1,39 @@
+"""`unhang claude status`: which program, which version, what works with it; whether the hooks are in."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.agents.claude import job
+from unhang.errors import SpawnError
+from unhang.faces.cli import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def main(args: argparse.Namespace) -> int:
+    """The exit code says whether a task could be given to it."""
+    from unhang.faces.cli.commands import claude_install
+
+    known: dict[str, Any] = {"program": None, "version": None, "works": None, "error": None}
+    try:
+        known["program"] = job.find_claude(args.claude)
+    except SpawnError as error:
+        known["error"] = str(error)
+    else:
+        known["version"], known["works"] = job.version_of(known["program"])
+        if known["version"] is None:
+            known["error"] = f"{known['program']} does not say its version"
+    known["settings"] = claude_install.states()
+    if args.json:
+        output.print_json(known)
+        return 0 if known["version"] else 1
+    if known["error"]:
+        output.print_line(f"claude    {known['error']}")
+    else:
+        output.print_line(f"claude    {known['program']} {known['version']}: {known['works']}")
+    for path, state in known["settings"].items():
+        output.print_line(f"hooks     {state}: {path}")
+    return 0 if known["version"] else 1

@@ -1,0 +1,141 @@
+"""`unhang diagnose`: why is it quiet? For a job, or for any process tree of yours that unhang did not start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from unhang.core import plain_text, values
+from unhang.errors import UnhangError, UsageError
+
+if TYPE_CHECKING:
+    from unhang.core.diagnosis.verdict import Diagnosis
+    from unhang.procs.deep import Stack
+
+SUMMARY = "say why a job or a process is quiet: hung, alive or unsure, the cause, and what each process waits for"
+
+# Between the two looks. Long enough for a poll loop of a second to show itself twice.
+WINDOW = 2.0
+COLOURS = {"hung": "31", "unsure": "33", "alive": "32"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, or @last")
+    parser.add_argument("--pid", type=int, help="any process of yours; its whole tree is looked at")
+    parser.add_argument("--json", action="store_true", help="one JSON object (one a line with --watch)")
+    parser.add_argument("--watch", action="store_true", help="again and again, until it ends or Ctrl-C")
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="add stacks (py-spy, jstack, eu-stack, gdb, as far as they are there); may pause it for a moment",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    if (args.job is None) == (args.pid is None):
+        raise UsageError("name a job, or a process with --pid (one of the two)")
+    if args.pid is not None and args.pid <= 0:
+        raise UsageError(f"--pid takes the number of a process, not {args.pid}")
+    while True:
+        diagnosis = _of_job(args.job) if args.pid is None else _of_process(args.pid)
+        found = _stacks(diagnosis) if args.deep else []
+        _print(diagnosis, found, args)
+        if not args.watch or (args.pid is not None and not os.path.exists(f"/proc/{args.pid}/stat")):
+            return 0
+
+
+def _of_job(job: str) -> Diagnosis:
+    from unhang.jobs.diagnose import diagnose_job
+
+    return diagnose_job(job)
+
+
+def _of_process(pid: int) -> Diagnosis:
+    from unhang.core.diagnosis.rules import diagnose
+    from unhang.procs.sampler.full import full
+
+    if not os.path.exists(f"/proc/{pid}/stat"):
+        raise UnhangError(f"there is no process {pid}")
+    before = full(pid, include_root=True)
+    _wait_for_end(pid, WINDOW)
+    return diagnose(before, full(pid, include_root=True))
+
+
+def _wait_for_end(pid: int, seconds: float) -> None:
+    """Until it ends, at most so long."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        time.sleep(seconds)
+        return
+    try:
+        select.select([fd], [], [], seconds)
+    finally:
+        os.close(fd)
+
+
+def _stacks(diagnosis: Diagnosis) -> list[Stack]:
+    from unhang.procs.deep import stacks
+
+    return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])
+
+
+def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -> None:
+    if args.json:
+        shown: dict[str, Any] = diagnosis.to_json()
+        if args.deep:
+            shown["stacks"] = [stack._asdict() for stack in found]
+        print(values.dump(shown), flush=True)
+        return
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print("\n".join(render(diagnosis, colour=colour)), flush=True)
+    for stack in found:
+        print(f"\n--- {_harmless(stack.comm)} [{stack.pid}] {stack.tool}".rstrip())
+        print("\n".join(_harmless(line) for line in stack.text.splitlines()), flush=True)
+    if args.watch:
+        print(flush=True)
+
+
+def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
+    """The verdict, the tree, and what to do."""
+    from unhang.core.diagnosis.causes import suggestions
+
+    head = f"{diagnosis.state}, {diagnosis.cause}"
+    if colour:
+        head = f"\x1b[1;{COLOURS.get(diagnosis.state, '0')}m{head}\x1b[0m"
+    lines = [f"{head}: {_harmless(diagnosis.reason)}", ""]
+    lines += _tree(diagnosis)
+    lines += [f"note: {_harmless(note)}" for note in diagnosis.evidence.get("notes", ())]
+    if diagnosis.state != "alive":
+        advice = suggestions(diagnosis, None)
+        lines += ["", *(f"try: {_harmless(line)}" for line in advice)]
+    return lines
+
+
+def _tree(diagnosis: Diagnosis) -> list[str]:
+    from unhang.core.diagnosis.verdict import seconds
+
+    by_parent: dict[int, list[int]] = {}
+    known = {line.pid: line for line in diagnosis.processes}
+    for line in diagnosis.processes:
+        by_parent.setdefault(line.ppid if line.ppid in known else 0, []).append(line.pid)
+    rows: list[tuple[str, str, str, str, str]] = []
+    stack = [(pid, 0) for pid in reversed(by_parent.get(0, []))]
+    while stack:
+        pid, depth = stack.pop()
+        line = known[pid]
+        since = f"for {seconds(line.since)}" if line.since is not None and line.since >= 1 else ""
+        name = "  " * min(depth, 20) + f"{_harmless(line.comm)} [{pid}]"
+        rows.append((name, line.state, f"{line.cpu:.0f} %", _harmless(line.waits), since))
+        stack += [(child, depth + 1) for child in reversed(by_parent.get(pid, []))]
+    width = min(max((len(row[0]) for row in rows), default=0), 48)
+    return [f"{row[0]:<{width}}  {row[1]}  {row[2]:>5}  {row[3]} {row[4]}".rstrip() for row in rows]
+
+
+def _harmless(text: str) -> str:
+    """A command line or a prompt is somebody else's text: nothing in it may move our cursor."""
+    return plain_text.harmless(text).replace("\n", " ")

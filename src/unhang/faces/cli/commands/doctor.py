@@ -1,0 +1,156 @@
+"""`unhang doctor`: does everything work here, and is every record true?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from unhang import __version__
+from unhang.errors import UnhangError
+from unhang.faces.cli import output
+from unhang.jobs.handle import here
+from unhang.jobs.health import check_keepers, disk_answers
+from unhang.jobs.listing import list_jobs
+from unhang.procs import stat
+from unhang.procs.platform import make_tree
+from unhang.procs.wakeup import Wakeup
+from unhang.store import find, home
+
+_MOST_NAMED = 5
+
+SUMMARY = "check this machine and repair the records of jobs whose keeper was killed"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Hung(UnhangError):
+    """The state directory cannot be used at all, and whoever tries waits."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_json(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    checks: list[dict[str, object]] = []
+    for name, check in _CHECKS:
+        try:
+            ok, text = check()
+        except (OSError, UnhangError) as error:
+            ok, text = False, str(error)
+            if isinstance(error, Hung):  # the checks that follow would wait for it, too
+                checks.append({"check": name, "ok": ok, "message": text})
+                break
+        checks.append({"check": name, "ok": ok, "message": text})
+    healthy = all(check["ok"] for check in checks)
+    if args.json:
+        output.print_json({"version": __version__, "ok": healthy, "checks": checks})
+    else:
+        for entry in checks:
+            output.print_line(f"{'ok ' if entry['ok'] else 'BAD'}  {entry['check']:<12} {entry['message']}")
+    return 0 if healthy else 125
+
+
+def _system() -> tuple[bool, str]:
+    return True, f"unhang {__version__}, Python {sys.version.split()[0]}, {sys.platform} {os.uname().release}"
+
+
+def _state() -> tuple[bool, str]:
+    home.ensure(here())
+    try:
+        answers = disk_answers(here())
+    except OSError as error:
+        return False, f"cannot write to {here()}: {error.strerror}; nothing new is recorded"
+    if not answers:
+        raise Hung(f"the disk under {here()} does not answer: jobs are ended at their limits, but nothing is recorded")
+    return True, here()
+
+
+def _tree() -> tuple[bool, str]:
+    tree = make_tree()
+    if tree.proof:
+        return True, "trees are ended whole, proved by the kernel (subreaper, pidfd)"
+    return False, "trees are ended by process group and a walk only: a daemon may escape"
+
+
+def _follow() -> tuple[bool, str]:
+    with Wakeup() as wakeup:
+        if wakeup.fd >= 0:
+            return True, "followers are woken by inotify"
+    return False, "no inotify: followers look 20 times a second"
+
+
+def _proc() -> tuple[bool, str]:
+    if stat.start_time(os.getpid()) is None:
+        return False, "/proc cannot be read: no diagnosis, no recovery"
+    return True, "/proc can be read: hangs can be explained"
+
+
+def _codex() -> tuple[bool, str]:
+    from unhang.agents.codex.job import find_codex, version_of
+
+    return _program(find_codex, version_of, "`unhang codex` and the codex tools need it (npm install -g @openai/codex)")
+
+
+def _claude() -> tuple[bool, str]:
+    from unhang.agents.claude.job import find_claude, version_of
+
+    return _program(find_claude, version_of, "`unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)")
+
+
+def _program(
+    find: Callable[[], str], version_of: Callable[[str], tuple[str | None, str]], without: str
+) -> tuple[bool, str]:
+    """Not having it is no illness."""
+    try:
+        program = find()
+    except UnhangError:
+        return True, f"not found: {without}"
+    version, abilities = version_of(program)
+    if version is None:
+        return False, f"{program} does not say its version"
+    return True, f"{version} ({program}): {abilities}"
+
+
+def _records() -> tuple[bool, str]:
+    before = len(find.all_ids(here()))
+    rows = list_jobs(here())  # looking makes every record true
+    running = sum(not row.final for row in rows)
+    lost = sum(row.phase == "lost" for row in rows)
+    return True, f"{before} jobs: {running} running, {lost} lost; every record is true"
+
+
+def _keepers() -> tuple[bool, str]:
+    answers, silent = check_keepers(here())
+    if not silent:
+        return True, f"{answers} keepers answer"
+    named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
+        " …" if len(silent) > _MOST_NAMED else ""
+    )
+    return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
+
+
+def _watcher() -> tuple[bool, str]:
+    from unhang.sessions import lock
+
+    who = lock.holder(here())
+    if who is None:
+        return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
+    return who["state"] == lock.WATCHING, lock.described(who)
+
+
+_CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
+    ("system", _system),
+    ("state", _state),
+    ("trees", _tree),
+    ("following", _follow),
+    ("diagnosis", _proc),
+    ("codex", _codex),
+    ("claude", _claude),
+    ("records", _records),
+    ("keepers", _keepers),
+    ("watcher", _watcher),
+)

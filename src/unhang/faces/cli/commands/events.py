@@ -1,0 +1,66 @@
+"""`unhang events`: what happened to a job, from a cursor, now or as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unhang.core import mask
+from unhang.errors import UsageError
+from unhang.faces.cli import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.events import Event
+
+SUMMARY = "the events of a job, from a cursor (--after-seq); --follow until it ends"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_job(parser)
+    parser.add_argument("--after-seq", type=int, metavar="N", help="only events after this number; wins over --since")
+    parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until the last event")
+    output.add_json(parser, "print one JSON object a line, as recorded")
+
+
+def main(args: argparse.Namespace) -> int:
+    if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
+        raise UsageError("--after-seq and --limit take numbers from 0 on")
+    job = output.job_of(args)
+    since = _time(args.since) if args.since is not None and args.after_seq is None else None
+    if not args.follow:
+        for event in job.events(args.after_seq, since, args.limit):
+            _show(event, as_json=args.json)
+        return 0
+    left = args.limit
+    if left == 0:
+        return 0
+    output.leave_with_reader()
+    for event in job.watch(args.after_seq or 0):
+        if since is None or str(event.get("ts", "")) > since:
+            _show(event, as_json=args.json)
+            sys.stdout.flush()
+            left = None if left is None else left - 1
+            if left == 0:
+                break
+    return 0
+
+
+def _time(text: str) -> str:
+    """To the form of the log, so that times compare as text."""
+    from unhang.procs import clock
+
+    try:
+        return clock.rfc3339(clock.parse(text))
+    except ValueError:
+        raise UsageError(f"--since: not an RFC 3339 time: {text!r} (as 2026-01-02T03:04:05Z)") from None
+
+
+def _show(event: Event, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(event)
+        return
+    kind = f"{event.get('type')}/{event.get('phase')}" if event.get("type") != "output" else "output"
+    output.print_line(f"{event['seq']:>5}  {event['ts'][11:23]:<12}  {kind:<22} {mask.line(event['message'])}")

@@ -1,0 +1,65 @@
+"""`unhang gc`: lets ended jobs go, the streams of sessions that ended, and old runs in the history."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.core import durations
+from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
+from unhang.errors import UsageError
+from unhang.faces.cli import output
+from unhang.jobs import history, session_cleanup
+from unhang.jobs.handle import here
+from unhang.jobs.listing import collect
+
+SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--age", metavar="D", help=f"keep none older (default {durations.human(DEFAULT_AGE)})")
+    parser.add_argument("--count", type=int, metavar="N", help=f"keep at most so many (default {DEFAULT_COUNT})")
+    parser.add_argument(
+        "--history",
+        metavar="D",
+        help=f"forget runs in the history that are older (default {durations.human(DEFAULT_HISTORY)}; 0: all of them)",
+    )
+    parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most so much (default {DEFAULT_BYTES >> 30}G)")
+    output.add_json(parser, "print the ids as a JSON object")
+
+
+def main(args: argparse.Namespace) -> int:
+    keep = Keep()
+    for name in ("age", "history"):
+        if getattr(args, name) is not None:
+            try:
+                keep = keep.replace(**{name: durations.parse(getattr(args, name))})
+            except ValueError as error:
+                raise UsageError(f"--{name}: {error}") from None
+    if args.count is not None:
+        if args.count < 0:
+            raise UsageError("--count takes a number from 0 on")
+        keep = keep.replace(count=args.count)
+    if args.bytes is not None:
+        keep = keep.replace(bytes=_size(args.bytes))
+    removed = collect(here(), keep)
+    streams = session_cleanup.collect(here(), keep)
+    runs = history.forget(here(), keep)
+    if args.json:
+        more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})
+        output.print_json({"removed": removed} | more)
+    else:
+        more_text = (f", {len(streams)} sessions" if streams else "") + (
+            f", {runs} runs in the history" if runs else ""
+        )
+        print(f"{len(removed)} jobs removed{more_text}")
+    return 0
+
+
+def _size(text: str) -> int:
+    number, unit = text.strip().lower().removesuffix("b"), ""
+    if number and number[-1] in _UNITS:
+        number, unit = number[:-1], number[-1]
+    if not number.isdecimal():
+        raise UsageError(f"--bytes: not a size: {text!r} (try 500M or 2G)")
+    return int(number) * _UNITS[unit]

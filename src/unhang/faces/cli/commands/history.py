@@ -1,0 +1,117 @@
+"""`unhang history`: how long commands took, how long they were silent, how often they timed out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from unhang.core import mask, plain_text
+from unhang.core.durations import human
+from unhang.faces.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unhang.store.history import Summary
+
+SUMMARY = "durations, silences and timeouts of past runs"
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII = "_.-:=+*#"
+_HEAD = ("command", "runs", "ok", "median", "p95", "silence", "idle t/o", "hard t/o")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", nargs="?", help="only commands with this text in them")
+    parser.add_argument("--dir", metavar="PATH", help="only runs in this directory")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many commands (20)")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def main(args: argparse.Namespace) -> int:
+    from unhang.errors import UsageError
+    from unhang.jobs.history import catch_up
+    from unhang.store import home
+    from unhang.store.history import History
+
+    if args.limit < 1:
+        raise UsageError("--limit must be at least 1")
+    directory = None if args.dir is None else os.path.abspath(args.dir)
+    catch_up(home.locate(os.environ))
+    history = History(os.path.join(home.locate(os.environ), home.INDEX))
+    found = history.summary(args.text, directory, args.limit)
+    if args.json:
+        output.print_json({"commands": [shown(item) for item in found]})
+    elif not found:
+        print("no finished runs yet" if not (args.text or args.dir) else "no finished runs match")
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns
+        print("\n".join(table(found, width, _draws_blocks())))
+    return 0
+
+
+def shown(item: Summary) -> dict[str, Any]:
+    return {
+        "command": mask.line(item.command),
+        "cwd": item.directory,
+        "runs": item.runs,
+        "succeeded": item.succeeded,
+        "medianMs": round(item.median * 1000),
+        "p95Ms": round(item.p95 * 1000),
+        "longestMs": round(item.longest * 1000),
+        "longestSilenceMs": round(item.longest_silence * 1000),
+        "timeouts": {"no_output_timeout": item.idle_timeouts, "exec_timeout": item.hard_timeouts},
+        "lastAt": item.last_at,
+        "recentMs": [round(value * 1000) for value in item.recent],
+    }
+
+
+def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str]:
+    """The numbers aligned, the command cut to what is left, the last runs as a small chart beside them."""
+    rows = [
+        (
+            plain_text.one_line(mask.line(item.command), 300),
+            str(item.runs),
+            f"{100 * item.succeeded // item.runs}%",
+            human(item.median),
+            human(item.p95),
+            human(item.longest_silence),
+            str(item.idle_timeouts),
+            str(item.hard_timeouts),
+        )
+        for item in found
+    ]
+    sizes = [max(len(row[column]) for row in (_HEAD, *rows)) for column in range(1, len(_HEAD))]
+    chart = 16
+    room = max(12, width - sum(sizes) - 2 * len(sizes) - chart - 3)
+    room = min(room, max(len(row[0]) for row in (_HEAD, *rows)))
+    lines = [_line(_HEAD, sizes, room) + "  last runs"]
+    for row, item in zip(rows, found, strict=True):
+        lines.append(f"{_line(row, sizes, room)}  {spark(item.recent[-chart:], blocks)}".rstrip())
+    return lines
+
+
+def _line(row: Sequence[str], sizes: Sequence[int], room: int) -> str:
+    name = row[0] if len(row[0]) <= room else row[0][: room - 1] + "…"
+    numbers = (value.rjust(size) for value, size in zip(row[1:], sizes, strict=True))
+    return f"{name:<{room}}  " + "  ".join(numbers)
+
+
+def spark(values: Sequence[float], blocks: bool = True) -> str:
+    """Each run a column, from 0 to the slowest of them."""
+    levels = _BLOCKS if blocks else _ASCII
+    most = max(values, default=0.0)
+    if most <= 0:
+        return levels[0] * len(values)
+    return "".join(levels[min(len(levels) - 1, int(value / most * len(levels)))] for value in values)
+
+
+def _draws_blocks() -> bool:
+    try:
+        _BLOCKS.encode(sys.stdout.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

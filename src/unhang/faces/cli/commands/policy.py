@@ -1,0 +1,205 @@
+"""`unhang policy`: which limits would this command get, and why; is this file sound; a file to begin with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from unhang.core.durations import OFF_WORDS, human, parse
+from unhang.errors import UsageError
+from unhang.faces.cli import output
+
+if TYPE_CHECKING:
+    from unhang.core.policy.model import Asked, Policy, Resolution, Wish
+
+SUMMARY = "explain, check or begin a policy of limits"
+
+STARTER = """\
+# Limits for the commands of this project; see `unhang policy explain 'COMMAND'`.
+version = "1.0"
+extends = "built-in"        # leave this out, and this file is the whole policy
+
+[categories.slow-tests]
+description = "the integration tests: twenty minutes, and quiet for five of them"
+exec_timeout_sec = "30m"    # or seconds, or "off", or "auto" (from the history of past runs)
+no_output_timeout_sec = "8m"
+
+[command_patterns]
+# Regular expressions, matched from the beginning of each simple command; the longest match wins.
+slow-tests = ["make integration", "pytest tests/integration"]
+
+# [bounds.exec_timeout_sec]   # what a caller may ask for
+# min = "1m"
+# max = "1h"
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="policy_verb", required=True, metavar="explain|check|init|schema")
+    explain = verbs.add_parser("explain", help="show the pieces of a command, their category and each limit")
+    explain.add_argument("line", nargs="+", help="one shell line in quotes, or the words of a command")
+    explain.add_argument("--policy", metavar="FILE", help="the policy to use")
+    explain.add_argument("--category", help="as if the caller had named this category")
+    explain.add_argument("--idle", metavar="D", help="as if the caller had asked for this")
+    explain.add_argument("--hard", metavar="D", help="as if the caller had asked for this")
+    explain.add_argument("--timeout-sec", metavar="SECONDS", type=float, help="one number for both, as agents send it")
+    explain.add_argument("--json", action="store_true", help="one JSON object")
+    check = verbs.add_parser("check", help="read a policy file and point at what cannot be meant")
+    check.add_argument("file")
+    check.add_argument("--strict", action="store_true", help="warnings are errors too")
+    check.add_argument("--json", action="store_true", help="one JSON object")
+    init = verbs.add_parser("init", help="write a file to begin with")
+    init.add_argument("file", nargs="?", default=".unhang.toml")
+    verbs.add_parser("schema", help="print the JSON Schema of the file, for editors")
+
+
+def main(args: argparse.Namespace) -> int:
+    verb = {"explain": _explain, "check": _check, "init": _init, "schema": _schema}[args.policy_verb]
+    return verb(args)
+
+
+# -- explain
+
+
+def wish(text: str | None, name: str) -> Wish:
+    if text is None:
+        return None
+    if text.strip().lower() in OFF_WORDS:
+        return "off"
+    if text == "auto":
+        return "auto"
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}") from None
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from unhang.core.policy.model import Asked
+    from unhang.core.policy.resolve import resolve
+    from unhang.store import policy_file
+
+    policy = policy_file.find(args.policy, os.getcwd(), os.environ)
+    command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
+    if args.timeout_sec is not None and not args.timeout_sec > 0:
+        raise UsageError("--timeout-sec must be more than 0")
+    asked = Asked(
+        idle=wish(args.idle, "idle"),
+        hard=wish(args.hard, "hard"),
+        category=args.category,
+        timeout_sec=args.timeout_sec,
+    )
+    resolution = resolve(command, policy, asked)
+    if resolution.wants_history:
+        resolution = _with_history(command, policy, asked)
+    if args.json:
+        _print_json(resolution.to_json())
+    else:
+        for line in _explained_text(resolution).split("\n"):
+            output.print_line(line)
+    return 0
+
+
+def _with_history(command: str | list[str], policy: Policy, asked: Asked) -> Resolution:
+    from unhang.core.policy.command_key import command_key
+    from unhang.core.policy.learn import Learn
+    from unhang.core.policy.resolve import resolve
+    from unhang.store import home
+    from unhang.store.history import History
+
+    learn = policy.learn or Learn()
+    history = History(os.path.join(home.locate(os.environ), home.INDEX))
+    profile = history.profile(command_key(command), os.getcwd(), learn.quantile)
+    return resolve(command, policy, asked, profile)
+
+
+def _explained_text(resolution: Resolution) -> str:
+    lines = [f"category  {resolution.category}" + ("   never ends by itself" if resolution.never_ending else "")]
+    lines.append(f"pattern   {safe(resolution.pattern or '(none)')}")
+    lines.append(f"policy    {safe(resolution.policy)}")
+    lines.append("pieces")
+    for piece in resolution.pieces[:50]:
+        more = f"   through {', '.join(piece.through)}" if piece.through else ""
+        more += f"   {piece.note}" if piece.note else ""
+        shown = f"{safe(piece.text, 60):<40} {piece.category:<10} {safe(piece.pattern or '-', 40)}"
+        lines.append(f"  {shown}{safe(more)}")
+    if len(resolution.pieces) > 50:
+        lines.append(f"  … and {len(resolution.pieces) - 50} more")
+    lines.append("limits")
+    for name, sourced in resolution.sourced.items():
+        value = "off" if sourced.value is None else human(sourced.value)
+        asked = ""
+        if sourced.asked is not None:
+            asked = f"   (asked: {human(sourced.asked) if sourced.asked else 'off'})"
+        lines.append(f"  {name[:-2]:<6} {value:<9} {sourced.source}{asked}")
+    lines.append(f"liveness  {resolution.liveness}")
+    if resolution.env:
+        lines.append("env       " + " ".join(f"{name}={safe(value)}" for name, value in resolution.env.items()))
+    return "\n".join(lines)
+
+
+def safe(text: str, longest: int = 200) -> str:
+    """Control characters shown, not obeyed."""
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: longest + 1])
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+# -- check, init, schema
+
+
+def _check(args: argparse.Namespace) -> int:
+    from unhang.core.policy.file import locate
+    from unhang.core.policy.file.lint import lint
+    from unhang.store import policy_file
+
+    policy = policy_file.read(args.file)
+    with open(args.file, encoding="utf-8-sig") as file:
+        text = file.read()
+    find = locate.in_toml if args.file.endswith(".toml") else locate.in_json
+    shown = []
+    for finding in lint(policy):
+        line, column = find(text, finding.path)
+        shown.append({"level": finding.level, "line": line, "column": column, "message": finding.message})
+    failed = any(item["level"] == "error" or args.strict for item in shown)
+    if args.json:
+        _print_json({"file": args.file, "ok": not failed, "findings": shown})
+    else:
+        for item in shown:
+            where = f"{args.file}:{item['line']}:{item['column']}"
+            output.print_line(f"{where}: {item['level']}: {safe(str(item['message']), 500)}")
+        if not shown:
+            counts = f"{len(policy.categories)} categories, {len(policy.patterns)} patterns"
+            output.print_line(f"{args.file}: sound ({counts})")
+    return 1 if failed else 0
+
+
+def _init(args: argparse.Namespace) -> int:
+    if not args.file.endswith(".toml"):
+        raise UsageError(f"the file to begin with is TOML; call it something.toml: {args.file}")
+    try:
+        with open(args.file, "x", encoding="utf-8") as file:
+            file.write(STARTER)
+    except FileExistsError:
+        raise UsageError(f"{args.file} is there already; `unhang policy check {args.file}` reads it") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {args.file}: {error.strerror}") from None
+    print(f"wrote {args.file}; try: unhang policy explain 'make integration'")
+    return 0
+
+
+def _schema(_args: argparse.Namespace) -> int:
+    import unhang
+
+    path = os.path.join(os.path.dirname(unhang.__file__), "data", "policy.schema.json")
+    with open(path, encoding="utf-8") as file:
+        sys.stdout.write(file.read())
+    return 0
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    import json
+
+    # ASCII only: a line may hold half of a surrogate pair, which no terminal's encoding takes
+    print(json.dumps(value, ensure_ascii=True, indent=None))

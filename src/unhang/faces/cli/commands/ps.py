@@ -1,0 +1,70 @@
+"""`unhang ps`: which jobs there are."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.core import plain_text, values
+from unhang.core.durations import human
+from unhang.faces.cli import output
+from unhang.jobs.handle import here
+from unhang.jobs.listing import list_jobs, where_is
+from unhang.jobs.request import split_pairs
+from unhang.procs import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.store.index import Row
+
+SUMMARY = "list the jobs that run (--all: those that have ended, too)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", "-a", action="store_true", help="ended jobs too")
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="only those with this label")
+    parser.add_argument("--quiet", "-q", action="store_true", help="ids only")
+    output.add_json(parser, "print a JSON array")
+
+
+def main(args: argparse.Namespace) -> int:
+    labels = split_pairs("--label", args.label)
+    rows = list_jobs(here(), running_only=not args.all, labels=labels)
+    if args.json:
+        output.print_json([_json(row) for row in rows])
+    elif args.quiet:
+        for row in rows:
+            print(row.id)
+    else:
+        output.print_table([["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows])
+    return 0
+
+
+def _json(row: Row) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "jobId": row.id,
+        "status": row.status,
+        "phase": row.phase,
+        "command": row.command,
+        "cwd": row.cwd,
+        "kind": row.kind,
+        "labels": row.labels,
+        "createdAt": row.created,
+        "endedAt": row.ended,
+        "exitCode": row.exit_code,
+    }
+    where = where_is(here(), row)
+    return shown | {"where": where} if where else shown
+
+
+def _cells(row: Row) -> list[str]:
+    now = clock.wall()
+    created = values.moment(row.created)
+    ended = values.moment(row.ended) if row.ended else now
+    code = f" ({row.exit_code})" if row.exit_code else ""
+    where = where_is(here(), row)
+    command = plain_text.one_line(row.command, 80) + (f"  (runs elsewhere: {where})" if where else "")
+    return [row.id, row.status + code, row.phase, _time(created, now), _time(created, ended), command]
+
+
+def _time(begin: float | None, end: float | None) -> str:
+    return "?" if begin is None or end is None else human(max(0.0, end - begin))

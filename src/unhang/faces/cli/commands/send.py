@@ -1,0 +1,28 @@
+"""`unhang send`: an answer for a job that waits for one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unhang.faces.cli import output
+
+SUMMARY = "send text to a job's input (started with --stdin pipe or --pty)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_job(parser)
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="a line; - reads our own input as it is")
+    parser.add_argument("--eof", action="store_true", help="end of file after it")
+    parser.add_argument("--no-newline", "-n", action="store_true", help="exactly this text, without a newline after it")
+
+
+def main(args: argparse.Namespace) -> int:
+    job = output.job_of(args)
+    data = b""
+    if args.text == "-":
+        data = sys.stdin.buffer.read()
+    elif args.text is not None:
+        data = args.text.encode("utf-8", "surrogateescape") + (b"" if args.no_newline else b"\n")
+    job.send(data, eof=args.eof)
+    return 0

@@ -1,0 +1,49 @@
+"""`unhang start`: a job in the background. Prints its id, and nothing else, on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from unhang.core import outcome
+from unhang.errors import SpawnError
+from unhang.faces.cli import options
+from unhang.faces.cli.output import print_json
+from unhang.jobs import cleanup
+from unhang.jobs.handle import Job
+from unhang.jobs.launcher import Streams
+from unhang.store import home as homes
+
+SUMMARY = "start a command in the background and print its job id"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the job's status as one JSON object instead")
+    parser.add_argument(
+        "--stdin", default="null", metavar="SOURCE", help="null (default), pipe (for unhang send) or @FILE"
+    )
+    options.add_limits(parser)
+    options.add_job(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.stdin == "inherit":
+        args.stdin = "null"  # a background job must not take keys from whoever types next
+    stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
+    prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
+    home = homes.locate(os.environ)
+    launched = args.launcher.launch(home, prepared, Streams(descriptor))
+    launched.owner.wait_until_started()
+    cleanup.in_a_child(home)
+    job = Job(launched.place)
+    if launched.owner.ended or launched.owner.seq == 0:
+        view = job.view()
+        if view.pid is None:  # nothing ran: there is no job to print the id of
+            last = view.outcome or {}
+            why = (last.get("error") or {}).get("message") or "the job was not started"
+            raise SpawnError(str(why), outcome.exit_code(last))
+    if args.json:
+        print_json(job.status())
+    else:
+        print(job.id)
+    return 0

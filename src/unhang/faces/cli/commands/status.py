@@ -1,0 +1,64 @@
+"""`unhang status`: where a job stands."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.agents import registry
+from unhang.core import plain_text
+from unhang.core.durations import human, human_ms
+from unhang.core.spec import command_line
+from unhang.faces.cli import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SUMMARY = "where a job stands: phase, limits, last words, what it waits for"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_job(parser)
+    output.add_json(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    job = output.job_of(args)
+    status = job.status()
+    if args.json:
+        output.print_json(registry.shown(job, status))
+        return 0
+    spec = job.spec
+    lines = [
+        ("job", job.id),
+        ("command", plain_text.one_line(command_line(spec), 100)),
+        ("directory", spec.get("cwd") or ""),
+        ("status", f"{status['status']} ({status['phase']})"),
+        ("took", human_ms(status["durationMs"])),
+        ("limits", _limits(status["limits"])),
+    ]
+    if status.get("where"):
+        lines.append(("where", status["where"]))
+    if status["needsInput"]:
+        lines.append(("waits for", f"input: {plain_text.quoted(status['needsInput']['prompt'])}"))
+    if status["diagnosis"] and status["status"] != "success":
+        lines.append(("why", str(status["diagnosis"].get("reason"))))
+    if status["heartbeat"]:
+        lines.append(("says", str(status["heartbeat"])))
+    if status["error"]:
+        lines.append(("error", str(status["error"].get("message"))))
+    words = (status["stdout"] + status["stderr"]).strip().splitlines()
+    if words:
+        lines.append(("last line", plain_text.one_line(words[-1], 100)))
+    for name, text in lines:
+        output.print_line(f"{name:<10} {text[:1000]}")
+    return 0
+
+
+def _limits(limits: dict[str, Any]) -> str:
+    shown = []
+    for name, label in (("idleMs", "idle"), ("hardMs", "hard")):
+        entry = limits.get(name) or {}
+        value = entry.get("value")
+        shown.append(f"{label} {'off' if value is None else human(value / 1000)} ({entry.get('source', '?')})")
+    return ", ".join(shown)

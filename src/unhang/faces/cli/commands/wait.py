@@ -1,0 +1,39 @@
+"""`unhang wait`: until jobs have ended."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.core import durations
+from unhang.errors import EXIT_TIMEOUT, UsageError
+from unhang.faces.cli import output
+from unhang.jobs.follow import wait_for_all, wait_for_any
+from unhang.jobs.handle import Job, attach, here
+
+SUMMARY = "wait until jobs have ended; exits as the (last named) job did, 124 if the time is over"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    output.add_job(parser, many=True)
+    parser.add_argument("--any", action="store_true", help="until one of them has ended; prints which")
+    parser.add_argument("--timeout", metavar="D", help="wait no longer than this (the jobs go on)")
+    output.add_json(parser, "print the results as JSON, one a line")
+
+
+def main(args: argparse.Namespace) -> int:
+    jobs = [attach(here(), name) for name in args.job]
+    try:
+        timeout = None if args.timeout is None else durations.parse(args.timeout)
+    except ValueError as error:
+        raise UsageError(f"--timeout: {error}") from None
+    places = [job.place for job in jobs]
+    done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
+    ended = [Job(place) for place in done]
+    for job in ended:
+        if args.json:
+            output.print_json(job.result().to_json())
+        elif args.any:
+            print(job.id)
+    if not ended or (not args.any and len(ended) < len({job.id for job in jobs})):
+        return EXIT_TIMEOUT
+    return ended[-1].result().shell_code

@@ -1,0 +1,173 @@
+"""One call that waits for the job it has started: listens to its keeper, tells the client, hands over or lets end.
+
+The job is a background one from the start. As long as this call waits it is on the lease, so it ends with this server
+however that dies; when the call's time is over it is taken off, and lives on by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from typing import Any
+
+import anyio
+
+from unhang.core import events as ev
+from unhang.core.view import View
+from unhang.errors import UnhangError
+from unhang.faces.mcp.explain import Explanation
+from unhang.faces.mcp.notices import Notices, progress_line
+from unhang.faces.mcp.service import Service
+from unhang.jobs import control_client, reconcile
+from unhang.jobs.handle import Job
+from unhang.jobs.launcher import Launched
+from unhang.store.reader import EventReader
+
+# How often to see whether the client of an HTTP request is still there.
+_CHECK = 1.0
+
+
+class ClientGone(Exception):
+    """Nobody is there any more to hear the answer."""
+
+
+class Attended:
+    def __init__(self, service: Service, launched: Launched, notices: Notices) -> None:
+        self.service = service
+        self.job = Job(launched.place)
+        self.view = View()
+        self.diagnosis: dict[str, Any] | None = None
+        self._owner = launched.owner
+        self._line: socket.socket | None = socket.socket(fileno=os.dup(launched.owner.fileno()))
+        self._line.setblocking(False)
+        self._notices = notices
+        self._reader: EventReader | None = None
+        self._over = launched.owner.ended
+        self.has_ended = False
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
+        """True: it has ended. False: the time is over, and it goes on. Raises ClientGone."""
+        settings = self.service.settings
+        deadline = time.monotonic() + seconds
+        report = time.monotonic() + settings.first_progress
+        why = Explanation(self.job, seconds)
+        try:
+            while not self._over:
+                await self._news()
+                now = time.monotonic()
+                if gone is not None and gone.is_set():
+                    raise ClientGone
+                if now >= deadline:
+                    break
+                if now >= report:
+                    report = now + settings.progress_every
+                    await self._report()
+                why.poll(now)
+                await self._listen(min(deadline, report, why.wake_at(deadline), now + _CHECK) - now)
+        finally:
+            why.close()
+        self.diagnosis = why.found
+        await self._settle()
+        return self.has_ended
+
+    async def _settle(self) -> None:
+        await self._news()
+        if self._over:
+            self.has_ended = await self.service.in_thread(reconcile.settle, self.job.place)
+
+    async def first_output(self, seconds: float) -> bool:
+        """Of a job that never ends: until it has printed something and then paused, or ended. True: it has ended."""
+        deadline = time.monotonic() + seconds
+        quiet_at: float | None = None
+        size = -1
+        while not self._over and (now := time.monotonic()) < deadline:
+            printed = self._printed_bytes()
+            if printed != size:
+                size, quiet_at = printed, (now + 0.2 if printed else None)
+            if quiet_at is not None and now >= quiet_at:
+                break
+            await self._listen(min(0.05, deadline - now))
+        await self._settle()
+        return self.has_ended
+
+    def _printed_bytes(self) -> int:
+        total = 0
+        for name in ("stdout", "stderr"):
+            try:
+                total += os.stat(self.job.place.stream(name)).st_size
+            except OSError:
+                continue
+        return total
+
+    async def _listen(self, seconds: float) -> None:
+        """Until its keeper says something, but not longer."""
+        assert self._line is not None
+        if seconds <= 0:
+            await anyio.sleep(0)
+            return
+        with anyio.move_on_after(seconds):
+            try:
+                chunk = await asyncio.get_running_loop().sock_recv(self._line, 1 << 16)
+            except OSError:
+                chunk = b""
+            if not self._owner.heard(chunk) or self._owner.ended:
+                self._over = True
+
+    async def _news(self) -> None:
+        try:
+            if self._reader is None:
+                self._reader = EventReader(self.job.place.events)
+        except FileNotFoundError:
+            return
+        for event in self._reader.read_new():
+            self.view.apply(event)
+            await self._notices.tell(self.job, event)
+            if event["type"] == ev.WATCHDOG and event["phase"] in ("warning", "needs_input", "stuck", "timeout"):
+                await self._report()
+
+    async def _report(self) -> None:
+        line = await self.service.in_thread(progress_line, self.job, self.view)
+        hard = self.view.limits.get("hardMs", {}).get("value")
+        await self._notices.progress(line, None if hard is None else hard / 1000)
+
+    # --- the end of the call --------------------------------------------------------------------------------
+
+    def hand_over_later(self) -> None:
+        """A background job: off the lease already, still listened to."""
+        self.service.lease.release(self.job.place)
+
+    def hand_over(self) -> None:
+        """From here on it lives by itself."""
+        self.service.lease.release(self.job.place)
+        self._close()
+
+    def finish(self) -> None:
+        self.service.lease.release(self.job.place)
+        self.service.ended(self.job.place)
+        self._close()
+
+    async def end(self, by: str) -> None:
+        """The call is cancelled, or its client is gone: so is the job. Its keeper climbs the ladder by itself."""
+        with anyio.CancelScope(shield=True):
+            await self.service.in_thread(_cancel, self.job, by)
+        self.finish()
+
+    def _close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+            self._owner.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def _cancel(job: Job, by: str) -> None:
+    try:
+        control_client.ask(job.place, do="cancel", by=by)
+    except (UnhangError, OSError):
+        pass  # ended by itself

@@ -1,0 +1,1 @@
+"""Allow and deny lists for commands and directories."""

@@ -1,0 +1,177 @@
+"""`codex_run`, `codex_resume`, `codex_compact`: a task for Codex as a job, where Codex is installed."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from unhang.agents.base.job import Wanted
+from unhang.agents.codex import job as codexing
+from unhang.agents.codex.plan import COMPACT, RUN, Plan
+from unhang.core.policy.model import Asked
+from unhang.errors import SpawnError, UsageError
+from unhang.faces.mcp.answers import job_answer, readable
+from unhang.faces.mcp.attend import Attended
+from unhang.faces.mcp.durations import limit_of, patience_of
+from unhang.faces.mcp.gate import lists
+from unhang.faces.mcp.model import JobResult
+from unhang.faces.mcp.notices import Notices
+from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.tools import run
+from unhang.jobs.handle import Job
+from unhang.jobs.launcher import Launched
+
+CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
+
+It answers within wait_sec (45 s unless said otherwise); a longer turn comes back with status "running" and a jobId:
+call `wait`, or follow it with `events`. `codex` in the result has threadId, reply, tokens and what was refused.
+After a timeout it is tried once more with longer limits where that may help. A full context: `codex_compact`."""
+
+CODEX_RESUME = """Go on with a Codex thread: a new task with everything that was said before. Otherwise as codex_run."""
+
+CODEX_COMPACT = """Compact a Codex thread and wait for its real end; tokensBefore and tokensAfter say what it brought.
+
+An error means that nothing was compacted, in Codex's own words."""
+
+Task = Annotated[str, Field(description="What Codex shall do.", min_length=1)]
+Thread = Annotated[str, Field(description="The threadId of an earlier result.", min_length=1)]
+Mode = Annotated[
+    Literal["", "read-only", "workspace-write", "danger-full-access"],
+    Field(description="What Codex may do; as it is configured unless given. Limits follow from it."),
+]
+Model = Annotated[str, Field(description="The model; as configured unless given.")]
+Effort = Annotated[str, Field(description="The reasoning effort: low, medium, high.")]
+Cwd = Annotated[str, Field(description="Directory to work in; the server's own unless given.")]
+IdleMs = Annotated[
+    int | None,
+    Field(description="End it after this long without a sign of life, in ms: 60000 to 1800000, default 300000.", gt=0),
+]
+HardMs = Annotated[
+    int | None,
+    Field(description="End it after this long whatever it does, in ms: 300000 to 3600000, default 1200000.", gt=0),
+]
+Approvals = Annotated[
+    Literal["deny", "accept"], Field(description="The answer when Codex asks for more than its mode allows.")
+]
+WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
+
+
+def register(server: MCPServer[Any], service: Service) -> None:
+    """Nothing is offered where there is no Codex."""
+    try:
+        program = codexing.find_codex()
+    except SpawnError:
+        return
+    annotations = ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+    )
+
+    @readable
+    async def codex_run(
+        ctx: Context,
+        task: Task,
+        mode: Mode = "",
+        model: Model = "",
+        effort: Effort = "",
+        cwd: Cwd = "",
+        approvals: Approvals = "deny",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803 - the names that delegating servers have always used
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        plan = Plan(
+            RUN, task, program, model=model or None, effort=effort or None, sandbox=mode or None, approvals=approvals
+        )
+        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+
+    @readable
+    async def codex_resume(
+        ctx: Context,
+        threadId: Thread,  # noqa: N803
+        task: Task,
+        mode: Mode = "",
+        model: Model = "",
+        effort: Effort = "",
+        cwd: Cwd = "",
+        approvals: Approvals = "deny",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        plan = Plan(
+            RUN, task, program, threadId, model or None, effort or None, sandbox=mode or None, approvals=approvals
+        )
+        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+
+    @readable
+    async def codex_compact(
+        ctx: Context,
+        threadId: Thread,  # noqa: N803
+        cwd: Cwd = "",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        plan = Plan(COMPACT, codex=program, thread=threadId)
+        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+
+    server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
+    server.add_tool(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=annotations)
+    server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
+
+
+def _asked(idle: int | None, hard: int | None) -> Asked:
+    return Asked(idle=limit_of("idleTimeoutMs", idle), hard=limit_of("hardTimeoutMs", hard))
+
+
+async def _turn(
+    service: Service, ctx: Context, plan: Plan, cwd: str, asked: Asked, wait_sec: float | None
+) -> CallToolResult:
+    seconds = patience_of(service.settings, wait_sec)
+    with service.call():
+        launched = await service.in_thread(_launch, service, plan, cwd, asked, run._labels(ctx))
+        attended = Attended(service, launched, Notices(ctx))
+        shown = await run._attend(attended, ctx, seconds, background=False)
+        return job_answer(await service.in_thread(_with_codex, attended.job, shown))
+
+
+def _launch(service: Service, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Launched:
+    if plan.verb == RUN and not plan.task.strip():
+        raise UsageError("the task is empty")
+    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    lists.check(service.settings, [plan.codex], folder)
+    prepared, data = codexing.prepared(
+        plan,
+        asked,
+        Wanted(
+            cwd=folder,
+            policy=service.settings.policy,
+            bounded=True,
+            retry=1 if plan.verb == RUN else 0,
+            labels={"via": "mcp"} | labels,
+        ),
+    )
+    return service.launch(prepared, data, hold=True)
+
+
+def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:
+    """What the driver knows of the end comes before the general advice."""
+    shown = codexing.shown(job, shown)
+    hints = shown["codex"].get("suggestions") or []
+    recovery = shown.get("recovery")
+    if recovery is not None:
+        rest = [hint for hint in recovery["suggestions"] if hint not in hints]
+        shown["recovery"] = recovery | {"suggestions": [_in_our_words(hint) for hint in [*hints, *rest]]}
+    return shown
+
+
+def _in_our_words(text: str) -> str:
+    before, found, after = text.partition("unhang codex recover ")
+    if found:
+        return f"{before}codex_compact(threadId=…), then codex_resume with an amended task"
+    before, found, after = text.partition("unhang codex resume ")
+    return f'{before}codex_resume(threadId="{after.split()[0]}", task="…")' if found and after else text

@@ -1,0 +1,154 @@
+"""The tools about jobs that are there already: waiting, reading, answering, ending."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from unhang.core import plain_text
+from unhang.errors import UsageError
+from unhang.faces.mcp import result as shape
+from unhang.faces.mcp import text as texts
+from unhang.faces.mcp.answers import answer, job_answer, readable
+from unhang.faces.mcp.durations import patience_of
+from unhang.faces.mcp.explain import Explanation
+from unhang.faces.mcp.model import Diagnosed, Done, JobResult, Waited
+from unhang.faces.mcp.notices import Notices
+from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.wait import until
+from unhang.jobs import control_client
+from unhang.jobs.diagnose import diagnose_job
+from unhang.jobs.handle import Job
+
+JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
+WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+
+WAIT = """Wait until a job has ended and return its result; of several, until the first (with all=true: every one) has.
+
+It answers within wait_sec; status "running" means: not yet, call it again. Neither it nor cancelling it ends a job."""
+SEND = (
+    """Answer a job that waits for input (started with interactive or pty). A newline is added unless newline=false."""
+)
+EXTEND = "Give a running job more time: seconds added to its idle limit, its hard limit, or both."
+CANCEL = "End a job: asked politely, then killed, with everything it started. Returns its result. Safe to repeat."
+DIAGNOSE = "Why is this job quiet? Looks at its processes for two seconds; changes nothing."
+
+
+def register(server: MCPServer[Any], service: Service) -> None:
+    @readable
+    async def wait(
+        ctx: Context,
+        job_id: Annotated[str | list[str], Field(description="A jobId, or a list of them.")],
+        all: Annotated[bool, Field(description="Of several: wait for every one, not for the first.")] = False,
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, Waited]:
+        names = [job_id] if isinstance(job_id, str) else job_id
+        if not names:
+            raise UsageError("no job named")
+        jobs = list({job.id: job for job in [service.job(name) for name in names]}.values())
+        seconds = patience_of(service.settings, wait_sec)
+        with service.call():
+            enough = len(jobs) if all else 1
+            why = Explanation(jobs[0], seconds) if len(jobs) == 1 else None
+            ended = await until(service, jobs, lambda found: len(found) >= enough, seconds, Notices(ctx), why)
+        shown = [await service.in_thread(shape.result_of, job, service.settings) for job in jobs]
+        if why is not None and shown[0]["status"] == "running":
+            shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
+        for result in shown:
+            if result["status"] != "running":
+                service.ended(service.job(result["jobId"]).place)
+        return _waited(shown, ended, enough)
+
+    @readable
+    async def send(
+        job_id: JobId,
+        text: Annotated[str, Field(description="What to type.")] = "",
+        newline: bool = True,
+        eof: Annotated[bool, Field(description="End of file after it.")] = False,
+    ) -> Annotated[CallToolResult, Done]:
+        job = service.job(job_id)
+        data = text.encode("utf-8", "surrogatepass") + (b"\n" if newline and text else b"")
+        await service.in_thread(job.send, data, eof=eof)
+        return _done(job, f"{len(data)} bytes sent" + (" and end of file" if eof else ""))
+
+    @readable
+    async def extend(
+        job_id: JobId,
+        idle_sec: Annotated[float, Field(description="Seconds added to the idle limit.", ge=0)] = 0,
+        hard_sec: Annotated[float, Field(description="Seconds added to the hard limit.", ge=0)] = 0,
+    ) -> Annotated[CallToolResult, Done]:
+        if not (idle_sec or hard_sec):
+            raise UsageError("say how much: idle_sec, hard_sec or both")
+        job = service.job(job_id)
+        await service.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
+        return _done(job, f"extended: idle +{idle_sec:g} s, hard +{hard_sec:g} s")
+
+    @readable
+    async def cancel(
+        job_id: JobId,
+        force: Annotated[bool, Field(description="Kill at once, without asking first.")] = False,
+    ) -> Annotated[CallToolResult, JobResult]:
+        job = service.job(job_id)
+        await service.in_thread(_cancel, job, force)
+        # the ladder is finite (grace, then SIGKILL); whoever is still there after it is named in the result
+        await until(service, [job], bool, service.settings.wait, _Silent())
+        service.ended(job.place)
+        shown = await service.in_thread(shape.result_of, job, service.settings)
+        return answer(shown, texts.of_result(shown))
+
+    @readable
+    async def diagnose(job_id: JobId) -> Annotated[CallToolResult, Diagnosed]:
+        job = service.job(job_id)
+        found = (await service.in_thread(diagnose_job, job.id)).to_json()
+        lines = [f"{found['state']} ({found['cause']}): {texts.quoted(found['reason'])}"]
+        for line in found["processes"][:8]:
+            command = plain_text.quoted(line["cmd"] or line["comm"], 100)
+            lines.append(f"- {line['pid']} {command}: {plain_text.quoted(line['waits'], 150)}")
+        return answer({"jobId": job.id} | found, "\n".join(lines))
+
+    server.add_tool(wait, title="Wait for jobs", description=WAIT, annotations=READS)
+    server.add_tool(send, title="Send input to a job", description=SEND, annotations=CHANGES)
+    server.add_tool(extend, title="Give a job more time", description=EXTEND, annotations=CHANGES)
+    server.add_tool(cancel, title="End a job", description=CANCEL, annotations=ENDS)
+    server.add_tool(diagnose, title="Diagnose a job", description=DIAGNOSE, annotations=READS)
+
+
+class _Silent(Notices):
+    """For a wait that is over in seconds."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def progress(self, message: str, total: float | None = None) -> None:
+        pass
+
+    async def tell(self, job: Job, event: dict[str, Any]) -> None:
+        pass
+
+
+def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallToolResult:
+    """Of one job its own result, failure included; of several the tool has done what it was asked to."""
+    status: Literal["ended", "running"] = "ended" if len(ended) >= enough else "running"
+    structured: dict[str, Any] = {"status": status, "ended": sorted(ended), "jobs": shown}
+    if len(shown) == 1:
+        alone = job_answer(shown[0])
+        return alone.model_copy(update={"structured_content": {**structured, "jobs": [alone.structured_content]}})
+    return answer(structured, "\n\n".join(texts.of_result(result) for result in shown))
+
+
+def _done(job: Job, message: str) -> CallToolResult:
+    return answer({"jobId": job.id, "ok": True, "message": message}, f"{message} (job {job.id})")
+
+
+def _cancel(job: Job, force: bool) -> None:
+    try:
+        control_client.ask(job.place, do="cancel", force=force, by="an agent")
+    except control_client.JobHasEnded:
+        pass

@@ -1,0 +1,1 @@
+"""Adding unhang to the settings of other programs, and removing it again."""

@@ -1,0 +1,80 @@
+"""Now and then, and never in anybody's way: old jobs are let go when a new one is started."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.errors import StateError
+from unhang.procs import clock
+from unhang.store import files
+
+EVERY = 3600.0
+_STAMP = "maintained"
+
+
+def due(home: str) -> bool:
+    """One stat. A new home is not due: there is nothing in it."""
+    stamp = os.path.join(home, _STAMP)
+    try:
+        age = clock.wall() - os.stat(stamp).st_mtime
+    except OSError:
+        _touch(stamp)
+        return False
+    if 0 <= age < EVERY:
+        return False
+    _touch(stamp)  # also one from the future: the clock was set back
+    return True
+
+
+def _touch(stamp: str) -> None:
+    try:
+        os.close(files.open_plain(stamp, os.O_WRONLY | os.O_CREAT))
+        os.utime(stamp)
+    except (OSError, StateError):
+        pass
+
+
+def in_a_child(home: str) -> None:
+    """For a command line: a process of its own does it, and nobody waits for that."""
+    if not due(home) or os.fork():
+        return
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in range(3):
+            os.dup2(null, fd)
+        os.closerange(3, 1 << 16)
+        _collect(home)
+    finally:
+        os._exit(0)
+
+
+def in_a_thread(home: str) -> None:
+    """For a library: forking is not ours to do there."""
+    if due(home):
+        import threading
+
+        threading.Thread(target=_collect, args=(home,), daemon=True, name="unhang-maintenance").start()
+
+
+def _collect(home: str) -> None:
+    """One round. A clock that was set forward makes nothing old: within a boot, time is what passes since the boot.
+    After a new boot nothing can be told yet, so the first round lets nothing go by its age."""
+    from unhang.core import retention
+    from unhang.jobs import history as learning
+    from unhang.jobs import listing, session_cleanup
+    from unhang.procs import stat
+
+    try:
+        path = os.path.join(home, _STAMP)
+        clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+        stamp, keep = retention.from_json(files.read_json(path)), retention.Keep()
+        if stamp is None or stamp.boot != clocks.boot:
+            stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)
+            files.write_json(path, retention.to_json(stamp))
+        now = retention.steady(clocks, stamp)
+        listing.collect(home, keep, now)
+        session_cleanup.collect(home, keep, now)
+        learning.forget(home, keep, now)
+    except Exception:  # housekeeping may fail; the next hour comes
+        pass

@@ -1,0 +1,103 @@
+"""Finished runs → history → what is known of a command before it starts.
+
+Readers bring the history up to date (as they do the index), so that no keeper ever waits for a database. Each run is
+counted once, by its job id. Only runs that may teach do: core/policy/learn.py says what that takes, docs/policy.md why
+an agent cannot teach its own limits.
+"""
+
+from __future__ import annotations
+
+from unhang.core import values
+from unhang.core.events import EXITED
+from unhang.core.policy import learn
+from unhang.core.policy.command_key import command_key
+from unhang.core.policy.retry import BREAKER, breaker
+from unhang.jobs import listing
+from unhang.procs import clock
+from unhang.store import find, profiles, records
+from unhang.store.history import History, Run
+from unhang.store.index import listed
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unhang.core.policy.learn import Profile
+    from unhang.core.policy.model import Policy
+    from unhang.core.retention import Keep
+    from unhang.store.index import Row
+
+
+def catch_up(home: str) -> None:
+    """Add to the history what has ended since the last time."""
+    ids = find.all_ids(home)
+    if not ids:
+        return
+    _, ended = listed(listing.index_path(home), ids, lambda job: listing.row_of(JobDir(home, job)), running_only=True)
+    remember(home, ended)
+
+
+def remember(home: str, ended: list[Row]) -> None:
+    runs = [run for run in (run_of(JobDir(home, row.id)) for row in ended) if run is not None]
+    if not runs:
+        return
+    history = History(listing.index_path(home))
+    history.add_many(sorted(runs, key=lambda run: run.started_at))
+    for command, directory in {(run.command, run.directory) for run in runs if run.teaches}:
+        profile = history.profile(command, directory)
+        if profile is not None:
+            profiles.write(home, command, directory, profile)
+
+
+def forget(home: str, keep: Keep, now: float | None = None) -> int:
+    """Let old runs go; how many. `now`: see listing.collect."""
+    if keep.history is None:
+        return 0
+    before = (clock.wall() if now is None else now) - keep.history
+    profiles.forget(home, before)
+    return History(listing.index_path(home)).forget(before)
+
+
+def run_of(place: JobDir) -> Run | None:
+    """None: it never ran, or nothing is known of how it went."""
+    job, last = records.job(place), last_event(place.events)
+    if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
+        return None
+    command, created = job.get("shown") or job.get("shell") or job.get("argv"), values.moment(job.get("createdAt"))
+    if command is None or created is None:
+        return None
+    if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):
+        return None
+    status = last.get("status") or "error"
+    keeper = job.get("keeper") or {}
+    why_not = learn.teaches(
+        status,
+        stalled=bool(last.get("stalled")),
+        nested=bool(keeper.get("nested")),
+        argued=bool(job.get("argued")),
+    )
+    return Run(
+        command=command_key(command),
+        directory=job.get("cwd") or "",
+        started_at=created,
+        duration=last["durationMs"] / 1000,
+        silence=(last.get("longestSilenceMs") or 0) / 1000,
+        status=status,
+        timeout_reason=last.get("timeoutReason"),
+        teaches=why_not is None,
+        job=place.id,
+    )
+
+
+def profile_of(home: str, command: Sequence[str] | str, cwd: str, policy: Policy) -> Profile | None:
+    catch_up(home)
+    quantile = (policy.learn or learn.Learn()).quantile
+    return History(listing.index_path(home)).profile(command_key(command), cwd, quantile)
+
+
+def open_breaker(home: str, command: Sequence[str] | str, cwd: str) -> str | None:
+    """A line for people when this command has timed out too often in a row to be tried again and again."""
+    catch_up(home)
+    return breaker(History(listing.index_path(home)).last_statuses(command_key(command), cwd, BREAKER))

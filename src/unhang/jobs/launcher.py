@@ -1,0 +1,166 @@
+"""Two ways to a keeper: fork it here (a command line: one thread, about to do nothing else), or have it forked."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core.record import Record
+from unhang.errors import UnhangError
+from unhang.jobs import connection as owners
+from unhang.jobs import executable
+from unhang.keeper.prefork import spare
+from unhang.store import layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+    from typing import Protocol
+
+    from unhang.jobs.request import Prepared
+    from unhang.store.layout import JobDir
+
+    class Launcher(Protocol):
+        def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
+
+
+# The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
+FEWEST_DESCRIPTORS = 20
+# What is needed to hand a job to its keeper, two descriptors each.
+_FREE_PIPES = 3
+# On top of the shortest limit of a job.
+_TO_START = 10.0
+
+
+class Streams(Record):
+    """Descriptors of ours that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+
+class Launched(Record):
+    place: JobDir
+    owner: owners.Owner
+    guard: int | None  # our child, if we forked it ourselves
+
+
+def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) -> tuple[bytes, list[int]]:
+    given = {"owner": owner} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
+    request = {"home": place.home, "id": place.id, "spec": prepared.spec.to_json(), "env": prepared.env}
+    return spare.pack(request | {"fds": list(given)}), list(given.values())
+
+
+def check_descriptors() -> None:
+    """Before anything is made: with less a keeper would fail on its way, and could not even say so."""
+    limit = os.sysconf("SC_OPEN_MAX")
+    if 0 <= limit < FEWEST_DESCRIPTORS:
+        raise UnhangError(f"too few file descriptors: {limit}; at least {FEWEST_DESCRIPTORS} are needed (ulimit -n)")
+    opened: list[int] = []
+    try:
+        for _ in range(_FREE_PIPES):
+            opened += os.pipe()
+    except OSError as error:
+        raise UnhangError(f"too few file descriptors are left of {limit} (ulimit -n): {error.strerror}") from None
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
+def _patience(prepared: Prepared) -> float:
+    """How long the start may take: who gives a job five seconds does not wait a minute for it to begin."""
+    limits = [limit for limit in (prepared.spec.limits.idle, prepared.spec.limits.hard) if limit is not None]
+    return min([owners.START_PATIENCE, *(limit + _TO_START for limit in limits)])
+
+
+class ForkingLauncher:
+    """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
+
+    def __init__(self) -> None:
+        check_descriptors()
+        try:
+            self._spare = spare.make()
+        except OSError as error:
+            raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
+
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        place = layout.create(home)
+        ours, theirs = owners.pair()
+        try:
+            self._spare.give(*_message(place, prepared, streams, theirs.fileno()))
+        except OSError as error:
+            raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
+        finally:
+            theirs.close()
+        return Launched(place, owners.Owner(ours, place, _patience(prepared)), self._spare.guard)
+
+    def close(self) -> None:
+        """Let the keeper go, if it never got a job."""
+        self._spare.let_go()
+
+
+class ServedLauncher:
+    """For everybody else: through a fork server that is started with the first job and ends with this process."""
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """Also in a fork of this process: it needs a server of its own, and a lock that no thread of ours holds."""
+        import threading  # only here: a command line has no threads and no time for the import
+
+        self._lock = threading.Lock()
+        self._line: socket | None = None
+        self._server = 0
+
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+        check_descriptors()
+        place = layout.create(home)
+        ours, theirs = owners.pair()
+        try:
+            with self._lock:
+                self._send(*_message(place, prepared, streams, theirs.fileno()))
+        except OSError as error:
+            ours.close()
+            raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
+        finally:
+            theirs.close()
+        return Launched(place, owners.Owner(ours, place, _patience(prepared), self._server), None)
+
+    def _send(self, message: bytes, fds: list[int]) -> None:
+        for attempt in (1, 2):
+            line = self._connected()
+            try:
+                spare.send(line, message, fds)
+                return
+            except OSError:  # somebody ended the server: start another, once
+                line.close()
+                self._line = None
+                if attempt == 2:
+                    raise
+
+    def _connected(self) -> socket:
+        if self._line is None:
+            self._line, self._server = start_server()
+        return self._line
+
+
+def start_server() -> tuple[socket, int]:
+    """The line to it, and its pid. Its own session (a Ctrl-C is not for it), no descriptor of ours but the line,
+    stdlib only: no site needed."""
+    ours, theirs = owners.pair()
+    command = executable.isolated("from unhang.keeper.prefork.server import main; main(3)", site=False)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    line = theirs.fileno()
+    actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
+    if line == 3:
+        os.set_inheritable(line, True)
+    else:
+        actions.append((os.POSIX_SPAWN_DUP2, line, 3))
+    try:
+        pid = os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
+    finally:
+        os.close(null)
+        theirs.close()
+    return ours, pid

@@ -1,0 +1,158 @@
+"""Looks at the quiet tree for the watchdog, and says why it is quiet.
+
+Explaining is worth nothing if it can hurt: whatever goes wrong in here is an answer of "I could not tell", never an
+end of the keeper. The explainer is imported when it is first needed: most jobs never go quiet.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from unhang.core.record import Record
+from unhang.core.watchdog.facts import Looked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.diagnosis.counters import CheapSample
+    from unhang.core.diagnosis.prompt import NeedsInput
+    from unhang.core.diagnosis.samples import FullSample
+    from unhang.core.diagnosis.verdict import Diagnosis
+    from unhang.procs.sampler.cheap import Eye
+
+
+# A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
+STILL_FOR = 5.0
+
+
+class Screen(Record):
+    """What a person would see: the end of the output, and the terminal if there is one. And whose it is."""
+
+    text: bytes
+    master: int | None
+    leader: int
+
+
+class Looks:
+    def __init__(self) -> None:
+        self._eye: Eye | None = None
+        self._cheap: CheapSample | None = None
+        self._full: FullSample | None = None
+        self._asked: FullSample | None = None  # the one in which a prompt was last looked for
+        self._verdict: Diagnosis | None = None
+        self._no_sockets: float | None = None  # asked for the stillness that began then
+
+    def cheap(self) -> Looked:
+        try:
+            from unhang.core.diagnosis.progress import progressed
+            from unhang.procs.sampler.cheap import Eye
+
+            self._eye = self._eye or Eye(os.getpid())
+            before, after = self._cheap, self._eye.look()
+            if before is None:
+                self._cheap = after
+                return Looked(False, "")
+            if after.at - before.at >= 0.2:  # else too close to tell; keep the older one to compare with
+                self._cheap = after
+            still = self._still() is not None
+            return Looked(*progressed(before, after), still)
+        except Exception:  # see the top of this file
+            self._cheap = self._eye = None
+            return Looked(False, "")
+
+    def _still(self) -> float | None:
+        """Since when nobody in the tree has run, if that is long and nothing else can have moved there."""
+        eye, now = self._eye, self._cheap
+        if eye is None or now is None or eye.still_since is None or now.at - eye.still_since < STILL_FOR:
+            return None
+        if self._no_sockets != eye.still_since:  # who does not run opens nothing: one look at that is enough
+            if _has_sockets(now):
+                return None
+            self._no_sockets = eye.still_since
+        return eye.still_since
+
+    @property
+    def moving(self) -> bool:
+        """Did the last full look see what counters do not show: bytes that arrive over the network?"""
+        return self._verdict is not None and self._verdict.state == "alive" and self._verdict.cause == "progress"
+
+    @property
+    def retryable(self) -> bool | None:
+        """May more time help? None: there was no diagnosis."""
+        try:
+            from unhang.core.diagnosis.causes import retryable
+
+            return None if self._verdict is None else retryable(self._verdict)
+        except Exception:  # see the top of this file
+            return None
+
+    @property
+    def hung(self) -> bool:
+        """Did the last full look say so?"""
+        return self._verdict is not None and self._verdict.state == "hung"
+
+    def full(self, screen: Screen) -> tuple[Looked, dict[str, Any] | None]:
+        """Did it move, and the diagnosis so far as JSON; None while there is only one sample to go by."""
+        looked = self.cheap()
+        try:
+            from unhang.core.diagnosis.rules import diagnose
+            from unhang.core.diagnosis.still import as_it_was
+
+            since, before = self._still(), self._full
+            after = self._unchanged(since) or _full(screen, since)
+            if before is None and since is not None:
+                before = as_it_was(after, since)
+            self._full = after
+            if before is None or not after.processes:  # the tree is not empty (we would know): it cannot be seen
+                return looked, None
+            self._verdict = diagnose(before, after)
+            return looked, self._verdict.to_json()
+        except Exception:  # see the top of this file
+            return looked, None
+
+    def _unchanged(self, since: float | None) -> FullSample | None:
+        """The sample in which a prompt was looked for, if nobody has run since."""
+        from unhang.core.diagnosis.still import as_it_is
+
+        asked = self._asked
+        return None if since is None or asked is None or asked.at < since else as_it_is(asked, time.monotonic())
+
+    def suggestions(self, timeout_reason: str | None) -> list[str]:
+        try:
+            from unhang.core.diagnosis.causes import suggestions
+
+            return [] if self._verdict is None else suggestions(self._verdict, timeout_reason)
+        except Exception:  # see the top of this file
+            return []
+
+    def prompt(self, screen: Screen) -> NeedsInput | None:
+        """Does somebody in there wait for input?"""
+        try:
+            from unhang.core.diagnosis.prompt import waits_for_input
+
+            self._asked = _full(screen, network=False)
+            return waits_for_input(self._asked)
+        except Exception:  # see the top of this file
+            return None
+
+
+def _full(screen: Screen, still_since: float | None = None, *, network: bool = True) -> FullSample:
+    from unhang.procs.sampler.full import full
+
+    still = None if still_since is None else time.monotonic() - still_since
+    return full(
+        os.getpid(), screen=screen.text, pty_master=screen.master, leader=screen.leader, network=network, still=still
+    )
+
+
+def _has_sockets(sample: CheapSample) -> bool:
+    """Bytes may arrive at a socket while nobody runs."""
+    from unhang.procs.sampler.files import fds_of
+
+    for pid in sample.processes:
+        seen = fds_of(pid)
+        if seen is None or any(target.startswith("socket:") for target in seen[0].values()):
+            return True
+    return False

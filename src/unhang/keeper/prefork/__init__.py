@@ -1,0 +1,1 @@
+"""The processes around a keeper: its guard, spares that are forked ahead, and the server that forks them."""

@@ -1,0 +1,248 @@
+"""A guard and a keeper that exist already and wait for their job.
+
+    maker ── guard (subreaper, own session, only waits) ── keeper (subreaper) ── the job (own session)
+
+Forking and importing take longer than everything else a short job needs, so it is done ahead, while the maker has
+other things to do (parse a command line, resolve a policy, wait for the next request). The maker must have one thread.
+A spare that is let go without a job ends without a trace.
+
+The job arrives over a socket: 4 bytes length, JSON (home, id, spec, env, names of the descriptors), the descriptors
+attached. The keeper passes the job's place and limits on to the guard together with the owner's line: the guard keeps
+that line open until it ends, so the caller sees it close only when the end of the job, even its loss, has been
+recorded.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from _socket import AF_UNIX, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket, socketpair
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+MAX_REQUEST = 32 << 20
+_HEAD = 4
+_FD_SIZE = 4
+_MOST_FDS = 4
+
+
+class Spare:
+    """The maker's end. `guard` is the maker's child."""
+
+    def __init__(self, line: socket, guard: int) -> None:
+        self.guard = guard
+        self._line = line
+
+    def give(self, request: bytes, fds: list[int]) -> None:
+        """The job. Raises OSError if the spare is gone (somebody killed it)."""
+        send(self._line, request, fds)
+        self._line.close()
+
+    def let_go(self) -> None:
+        self._line.close()
+
+
+def make(in_child: Callable[[], None] | None = None) -> Spare:
+    """`in_child` runs first in there."""
+    ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
+    gc.freeze()  # what exists now is shared with the children for good; the collector must not touch it there
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return Spare(ours, pid)
+    # Nothing below may return or raise into the maker's code: this is another process now.
+    status = 70
+    try:
+        import signal
+
+        ours.close()
+        os.setsid()
+        # meant for the keeper, if for anybody: it ends the job properly
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if in_child is not None:
+            in_child()
+        _be_guard(theirs)
+        status = 0
+    except BaseException as error:
+        _tell_why()
+        _refuse(theirs, error)
+    finally:
+        os._exit(status)
+
+
+def _tell_why() -> None:
+    """For whoever looks for a bug of ours: with UNHANG_DEBUG=1 the traceback goes to standard error."""
+    if os.environ.get("UNHANG_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+
+
+def _refuse(line: socket, error: BaseException) -> None:
+    """No keeper came of this spare (no process, no descriptor left): the job that it was made for is told why."""
+    if line.fileno() < 0:
+        return  # the job was taken: its guard says what became of it
+    try:
+        close_all_but({line.fileno()})  # makes room for the job's
+        received = receive(line)
+        if received is not None:
+            _turn_down(*received, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    except Exception:  # then the line closes without a word, which its reader understands too
+        pass
+
+
+def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
+    """The owner's line is the first of the descriptors; without it the closing of it must say enough.
+
+    Nothing was recorded yet, so nothing is left behind.
+    """
+    if not fds:
+        return
+    os.write(fds[0], pack({"failed": f"cannot start the keeper: {why}"})[_HEAD:] + b"\n")
+
+    from unhang.store.layout import JobDir
+
+    os.rmdir(JobDir(request["home"], request["id"]).path)
+
+
+def _be_guard(line: socket) -> None:
+    # here and not at the top: the maker does not need them, and may be importing its own share meanwhile
+    import signal
+
+    from unhang.keeper import main as keepers
+    from unhang.keeper.prefork import guard as guards
+    from unhang.keeper.prefork.deadline_board import Board
+
+    tree = guards.make_guarded_tree()
+    me = os.getpid()
+    theirs, ours = socketpair(AF_UNIX, SOCK_STREAM)
+    board = Board()
+    # before there is a keeper: the guard waits for these, and a request must not end it
+    signal.pthread_sigmask(signal.SIG_BLOCK, guards.SIGNALS)
+    gc.freeze()
+    keeper = os.fork()
+    if keeper == 0:
+        status = 70
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, guards.SIGNALS)
+            theirs.close()
+            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line, board))
+            status = 0
+        except BaseException as error:
+            _tell_why()
+            _refuse(line, error)
+        finally:
+            os._exit(status)
+    close_all_but({theirs.fileno()})
+    to_null(range(3))
+    guards.guard(theirs, tree, keeper, board)
+
+
+def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any) -> None:
+    received = receive(line)
+    if received is None:
+        return  # let go
+    line.close()
+    request, fds = received
+    if len(fds) < len(request["fds"]):  # the kernel hands over as many as there is room for
+        _turn_down(request, fds, "too few file descriptors are left")
+        return
+    job = keepers.unpack(request, fds)
+    owner = [] if job.owner is None else [job.owner.fileno()]
+    keepers.promise_to_start(job, ready)
+    told = {"home": job.place.home, "id": job.place.id, "limits": job.spec.limits.to_dict(), "retry": job.spec.retry}
+    send(guard_line, pack(told), owner)
+    guard_line.close()
+    if not job.spec.foreground:
+        # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait
+        close_all_but(set(fds) | set(owner) | ready.signals.fds)
+        to_null(range(3))
+    gc.enable()
+    keepers.keep(job, ready)
+
+
+# --- messages with descriptors ------------------------------------------------------------------------------
+
+
+def pack(request: dict[str, Any]) -> bytes:
+    import json  # not at the top: maker and keeper load it side by side
+
+    data = json.dumps(request).encode()
+    return len(data).to_bytes(_HEAD, "big") + data
+
+
+def send(line: socket, message: bytes, fds: list[int]) -> None:
+    rights = b"".join(fd.to_bytes(_FD_SIZE, "little") for fd in fds)
+    ancillary = [(SOL_SOCKET, SCM_RIGHTS, rights)] if fds else []
+    sent = line.sendmsg([message], ancillary)
+    if sent < len(message):  # an empty send would fail if the other side has read all and closed
+        line.sendall(message[sent:])
+
+
+def receive(line: socket) -> tuple[dict[str, Any], list[int]] | None:
+    """None: the other side is gone."""
+    received = receive_raw(line)
+    if received is None:
+        return None
+    import json
+
+    message, fds = received
+    return json.loads(message[_HEAD:]), fds
+
+
+def receive_raw(line: socket) -> tuple[bytes, list[int]] | None:
+    """The message as it came, for whoever only passes it on."""
+    try:
+        head, ancillary, _, _ = line.recvmsg(_HEAD, CMSG_SPACE(_MOST_FDS * _FD_SIZE))
+    except OSError:
+        return None
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == SOL_SOCKET and kind == SCM_RIGHTS:
+            fds += [int.from_bytes(data[i : i + _FD_SIZE], "little") for i in range(0, len(data), _FD_SIZE)]
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    rest = _exactly(line, _HEAD - len(head)) if head else None
+    if rest is None:
+        return None
+    size = int.from_bytes(head + rest, "big")
+    body = _exactly(line, size) if size <= MAX_REQUEST else None
+    return None if body is None else (head + rest + body, fds)
+
+
+def _exactly(line: socket, size: int) -> bytes | None:
+    parts: list[bytes] = []
+    while size:
+        chunk = line.recv(min(size, 1 << 20))
+        if not chunk:
+            return None
+        parts.append(chunk)
+        size -= len(chunk)
+    return b"".join(parts)
+
+
+# --- descriptors --------------------------------------------------------------------------------------------
+
+
+def close_all_but(keep: set[int]) -> None:
+    """Of those above the standard three."""
+    low = 3
+    for fd in sorted(fd for fd in keep if fd > 2):
+        os.closerange(low, fd)
+        low = fd + 1
+    highest = os.sysconf("SC_OPEN_MAX")
+    os.closerange(low, highest if highest > 0 else 1 << 16)
+
+
+def to_null(fds: range) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in fds:
+        os.dup2(null, fd, inheritable=True)
+    if null not in fds:
+        os.close(null)

@@ -1,0 +1,237 @@
+"""Where callers come with requests: the owner of a foreground job, and any process of the same user by the socket.
+
+The job itself is such a process, so no client is trusted to behave. Seats are few (fewer where descriptors are scarce:
+walking /proc and pidfds need theirs), one process may take a quarter of them, and when all are taken the client that
+came first makes room: a client that asks at once is answered at once, however many others only sit there. A stream of
+new connections is let in by a bounded number at a time, with a rest in between: requests wait in the kernel's queue
+meanwhile, and the keeper's clock does not.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+import select
+
+from unhang.core import durations, plain_text
+from unhang.keeper import control_socket
+from unhang.procs import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+    from typing import Any, Protocol
+
+    from unhang.keeper.streams import InputStream
+
+    class Served(Protocol):
+        """What the loop lets callers do."""
+
+        into: InputStream | None
+        master: int | None
+
+        def stop(self, by: str, *, force: bool) -> None: ...
+        def extend(self, idle: float, hard: float) -> None: ...
+        def silence(self) -> float: ...
+        @property
+        def phase(self) -> str: ...
+
+
+MAX_SEATS = 64
+# Descriptors that are kept free: a walk of /proc and a pidfd need two or three, a look at the tree a few more.
+SPARE_DESCRIPTORS = 8
+# What all unfinished requests together may take in memory.
+MAX_HELD = 8 << 20
+# So many are let in at once; if there were as many, that is a flood, and the next come after a rest.
+ENTRIES = 32
+FLOOD_REST = 0.01
+# Until it is tried again when there is no descriptor for a single client.
+SHORTAGE_REST = 1.0
+# A keeper's own descriptors, where they cannot be counted.
+_USED_AT_MOST = 24
+
+
+class Desk:
+    """`attached`: the job ends with its owner. Otherwise the owner is only told that it has started."""
+
+    def __init__(self, server: socket | None, owner: socket | None, *, attached: bool) -> None:
+        self._server = server
+        self._attached = attached
+        self._clients: dict[int, control_socket.Connection] = {}  # by descriptor, the one that came first is the first
+        self._owner: control_socket.Connection | None = None
+        self._seats = 0  # not counted yet
+        self._rests_until: float | None = None
+        if owner is not None:
+            self._owner = control_socket.Connection(owner, clock.monotonic(), owner=True)
+            self._clients[owner.fileno()] = self._owner
+
+    def register(self, poll: select.poll) -> None:
+        if self._server is not None and self._rests_until is None:
+            poll.register(self._server.fileno(), select.POLLIN)
+        for fd, client in self._clients.items():
+            reads = select.POLLIN if client.listening else 0
+            poll.register(fd, reads | (select.POLLOUT if client.writing else 0))
+
+    def due(self) -> float | None:
+        """When something is to be done here that no descriptor tells: a client is overdue, a rest is over."""
+        if not self._clients:
+            return self._rests_until
+        dues = [0.0 if client.behind else client.due for client in self._clients.values() if not client.owner]
+        if self._owner is not None and self._owner.behind:
+            dues.append(0.0)
+        if self._rests_until is not None:
+            dues.append(self._rests_until)
+        return min(dues, default=None)
+
+    def serve(self, ready: dict[int, int], served: Served) -> None:
+        """Those who are here first, then those who want to come in."""
+        for fd, client in [(fd, each) for fd, each in self._clients.items() if fd in ready or each.behind]:
+            if not client.open:
+                continue  # it had to make room just now
+            if client.writing:
+                client.write()
+            if client.behind or ready.get(fd, 0) & (select.POLLIN | select.POLLHUP | select.POLLERR):
+                self._hear(client, served)
+        now = clock.monotonic()
+        if self._server is not None and self._server.fileno() in ready:
+            self._let_in(self._server, now, served)
+        elif self._rests_until is not None and now >= self._rests_until:
+            self._rests_until = None
+        for client in [each for each in self._clients.values() if each.overdue(now)]:
+            self._gone(client, served)
+
+    def _hear(self, client: control_socket.Connection, served: Served) -> None:
+        client.read(lambda request: _handle(request, served))
+        if not client.open:
+            self._gone(client, served)
+            return
+        guests = [each for each in self._clients.values() if not each.owner]
+        if sum(each.held for each in guests) > MAX_HELD:
+            self._gone(max(guests, key=lambda each: each.held), served)
+
+    def _let_in(self, server: socket, now: float, served: Served) -> None:
+        for _ in range(ENTRIES):
+            try:
+                connection = control_socket.accept(server)
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError:  # no descriptor is left for it
+                self._seats = 0
+                guest = next((each for each in self._clients.values() if not each.owner), None)
+                if guest is None:
+                    self._rests_until = now + SHORTAGE_REST
+                    return
+                self._gone(guest, served)
+                continue
+            if connection is not None:
+                self._seat(connection, now, served)
+        self._rests_until = now + FLOOD_REST
+
+    def _seat(self, connection: socket, now: float, served: Served) -> None:
+        """Its request has most likely come with it, and is answered at once."""
+        client = control_socket.Connection(connection, now)
+        guests = [each for each in self._clients.values() if not each.owner]
+        self._seats = self._seats or _count_seats(len(guests) + 1)
+        same = [each for each in guests if each.pid == client.pid]
+        if len(same) >= max(1, self._seats // 4):
+            self._gone(same[0], served)
+        elif len(guests) >= self._seats:
+            self._gone(guests[0], served)
+        self._clients[connection.fileno()] = client
+        self._hear(client, served)
+
+    def _gone(self, client: control_socket.Connection, served: Served) -> None:
+        del self._clients[client.sock.fileno()]
+        client.close()
+        if client is self._owner:
+            self._owner = None
+            if self._attached:
+                served.stop("the death of its caller", force=False)
+
+    def poke(self, seq: int) -> None:
+        """Tell the owner that there is something new to read."""
+        if self._owner is not None:
+            self._owner.say({"seq": seq})
+
+    def register_owner(self, poll: select.poll) -> None:
+        if self._owner is not None:
+            poll.register(self._owner.sock.fileno(), select.POLLIN)
+
+    def owner_left(self, ready: dict[int, int]) -> bool:
+        """After the end of the job: nobody is there any more, or somebody wants no more of it."""
+        return self._owner is None or self._owner.sock.fileno() in ready
+
+    def finish(self, path: str) -> None:
+        if self._owner is not None:
+            self._owner.say({"ended": True})
+        if self._server is not None:
+            self._server.close()
+            try:
+                os.unlink(path)
+            except OSError:
+                pass
+
+
+def _count_seats(guests: int) -> int:
+    """How many clients may be here at once; `guests` are here now. Two, however scarce descriptors are."""
+    try:
+        used = len(os.listdir("/proc/self/fd")) - guests
+    except OSError:
+        used = _USED_AT_MOST
+    return max(2, min(MAX_SEATS, os.sysconf("SC_OPEN_MAX") - used - SPARE_DESCRIPTORS))
+
+
+def _handle(request: dict[str, Any], served: Served) -> dict[str, Any]:
+    match request["do"]:
+        case "cancel":
+            by = request.get("by")
+            who = " ".join(plain_text.harmless(by[:80]).split()) if isinstance(by, str) else ""
+            served.stop(who or "request", force=bool(request.get("force", False)))
+            return {}
+        case "extend":
+            idle, hard = _seconds(request.get("idle", 0)), _seconds(request.get("hard", 0))
+            served.extend(idle, hard)
+            return {}
+        case "send":
+            return _send(request, served)
+        case "resize":
+            if served.master is None:
+                raise ValueError("the job has no terminal")
+            from unhang.procs.spawn import set_size
+
+            set_size(served.master, (_cells(request.get("rows")), _cells(request.get("columns"))))
+            return {}
+        case "terminal":
+            if served.master is None:
+                raise ValueError("the job has no terminal")
+            from unhang.procs.spawn import terminal_state
+
+            return dict(terminal_state(served.master))
+        case "ping":
+            return {"pid": os.getpid(), "phase": served.phase, "idleMs": round(served.silence() * 1000)}
+        case other:
+            raise ValueError(f"unknown request: {other[:40]!r}")
+
+
+def _cells(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10_000:
+        raise ValueError("a terminal has 1 to 9999 rows and columns")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a duration is a number of seconds")
+    return durations.usable("extend", value)
+
+
+def _send(request: dict[str, Any], served: Served) -> dict[str, Any]:
+    if served.into is None:
+        raise ValueError("the job's input cannot be written to: start it with --stdin pipe or --pty")
+    data = binascii.a2b_base64(str(request.get("data", "")), strict_mode=True)
+    problem = served.into.send(data, eof=bool(request.get("eof", False)))
+    if request.get("offered"):  # by an owner, who can wait until there is room; whose input is closed waits for nothing
+        return {"offered": True, "full": problem is not None and served.into.open}
+    if problem:
+        raise ValueError(problem)
+    return {"bytes": len(data)}

@@ -1,0 +1,51 @@
+"""Is this run slower than the same command usually is? Asked once, late, and told once."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.policy.learn import Profile
+    from unhang.core.spec import JobSpec
+
+# A shorter run is never news, and most jobs are over by then: they do not pay for the question.
+ASK_AFTER = 10.0
+
+
+class Slowness:
+    def __init__(self, home: str, spec: JobSpec, started: float) -> None:
+        self._home, self._spec, self._started = home, spec, started
+        self._asked = False
+        self._profile: Profile | None = None
+        self._due: float | None = started + ASK_AFTER
+
+    def due(self) -> float | None:
+        return self._due
+
+    def notice(self, now: float) -> str | None:
+        """A line for people, when it is time for one."""
+        if self._due is None or now < self._due:
+            return None
+        if not self._asked:
+            self._ask(now)
+            return self.notice(now)
+        self._due = None
+        from unhang.core.policy.learn import slow_text
+
+        return None if self._profile is None else slow_text(self._profile, now - self._started)
+
+    def _ask(self, now: float) -> None:
+        self._asked = True
+        self._due = None
+        try:
+            from unhang.core.policy.command_key import command_key
+            from unhang.core.policy.learn import slow_after
+            from unhang.store import profiles
+
+            spec = self._spec
+            key = command_key(spec.shown or spec.shell or spec.argv)
+            self._profile = profiles.read(self._home, key, spec.cwd)
+            after = None if self._profile is None else slow_after(self._profile)
+        except Exception:  # a broken cache must not hurt a job
+            return
+        if after is not None:
+            self._due = max(now, self._started + after)

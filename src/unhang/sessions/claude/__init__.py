@@ -1,0 +1,1 @@
+"""How sessions of Claude Code show themselves: hooks, status files, transcripts."""

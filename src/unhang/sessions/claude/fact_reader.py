@@ -1,0 +1,91 @@
+"""Hooks and status files → facts, with times that a wall clock cannot spoil.
+
+What is seen as it happens has the monotonic time of its arrival. What had happened before the watcher came has only
+wall-clock stamps. They are believed as far as the wall clock can be shown not to have been set since the session
+began: its start is known by both clocks, the wall's (`startedAt`) and the kernel's (start ticks). If these disagree,
+everything counts from now on: a hang is then noticed later, and nothing that is healthy is touched.
+"""
+
+from __future__ import annotations
+
+from unhang.core.fields import id_of, items_of, mapping_of, text_of
+from unhang.procs import clock
+from unhang.sessions import process_identity
+from unhang.sessions.claude.status_file import StatusFile
+from unhang.sessions.state import facts
+from unhang.sessions.state.budget import HOUR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Between the start of the process and the moment it calls its start.
+_DIFFERENCE = 30.0
+
+
+def trusted(status: StatusFile | None) -> bool:
+    if status is None or not status.started:
+        return False
+    return abs((clock.wall() - status.started / 1000) - process_identity.age(status.start)) < _DIFFERENCE
+
+
+def hook(event: dict[str, Any], at: float) -> facts.Hook:
+    tasks = items_of(event, "backgroundTasks")
+    return facts.Hook(
+        method=text_of(event, "method", most=80),
+        at=at,
+        tool=text_of(event, "toolName", most=300),
+        call=id_of(event, "toolUseId"),
+        given=mapping_of(event, "toolInput"),
+        agent=id_of(event, "agentId"),
+        background=_running(tasks) if isinstance(event.get("backgroundTasks"), list) else None,
+        source=text_of(event, "source", most=80) or text_of(event, "reason", most=80),
+    )
+
+
+def _running(tasks: list[Any]) -> int:
+    return sum(not isinstance(task, dict) or task.get("status", "running") == "running" for task in tasks)
+
+
+def wall_of(event: dict[str, Any]) -> float:
+    """Seconds; 0 if it cannot be read."""
+    try:
+        return clock.parse(text_of(event, "ts", most=40))
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
+    """What had happened before we came, in its order, the status at its place among the hooks."""
+    now, wall = clock.monotonic(), clock.wall()
+    believe = trusted(status)
+
+    def when(stamp: float) -> float:
+        return min(now, max(born, now - (wall - stamp))) if believe else now
+
+    told: list[facts.Fact] = []
+    pending = (
+        None
+        if status is None
+        else facts.Status(status.status, status.stamp, when(status.stamp / 1000), status.waiting_for)
+    )
+    for event in events:
+        stamp = wall_of(event)
+        if pending is not None and status is not None and stamp >= status.stamp / 1000:
+            told.append(pending)
+            pending = None
+        told.append(hook(event, when(stamp)))
+    if pending is not None:
+        told.append(pending)
+    return told
+
+
+def steps(events: list[dict[str, Any]]) -> list[float]:
+    """When a watcher before us took a step, within the last hour. A time that cannot be is taken as just now."""
+    now, wall = clock.monotonic(), clock.wall()
+    found: list[float] = []
+    for event in events:
+        age = wall - wall_of(event)
+        if event.get("phase") == "step" and age < HOUR:
+            found.append(now - max(0.0, age))
+    return found

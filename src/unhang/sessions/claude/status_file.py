@@ -1,0 +1,123 @@
+"""Where sessions show themselves: the status files of Claude Code (`sessions/<pid>.json`)."""
+
+from __future__ import annotations
+
+import os
+import stat as modes
+
+from unhang.core.fields import id_of, number_of, parsed, text_of
+from unhang.core.record import Record
+from unhang.errors import StateError
+from unhang.store import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_LARGEST = 1 << 16
+_LONGEST_TEXT = 1000
+_LONGEST_PATH = 4096  # of the kernel's
+
+
+class StatusFile(Record):
+    pid: int
+    start: str
+    session_id: str
+    cwd: str
+    status: str
+    stamp: int  # milliseconds of the wall clock
+    started: int
+    waiting_for: str
+    kind: str
+    entrypoint: str
+    name: str
+
+
+def config_dirs(environ: Mapping[str, str], more: list[str]) -> list[str]:
+    found = [os.path.abspath(os.path.expanduser(folder)) for folder in more]
+    if environ.get("CLAUDE_CONFIG_DIR"):
+        found.append(os.path.abspath(environ["CLAUDE_CONFIG_DIR"]))
+    found.append(os.path.join(os.path.expanduser("~"), ".claude"))
+    return list(dict.fromkeys(found))
+
+
+def sessions_dir(config: str) -> str:
+    return os.path.join(config, "sessions")
+
+
+def pids(config: str) -> list[int]:
+    try:
+        names = os.listdir(sessions_dir(config))
+    except OSError:
+        return []
+    return [pid for name in names if (pid := pid_of(name))]
+
+
+def pid_of(name: str) -> int:
+    """0: no status file (beside them lie keys, which are nobody's business)."""
+    stem = name.removesuffix(".json")
+    return int(stem) if stem != name and stem.isascii() and stem.isdecimal() and len(stem) < 11 else 0
+
+
+def read(config: str, pid: int) -> StatusFile | None:
+    """None: not there, no file at all, or just being written."""
+    fd = opened(f"{sessions_dir(config)}/{pid}.json")
+    if fd is None:
+        return None
+    try:
+        value = parsed(os.read(fd, _LARGEST))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return parse(value, pid) if isinstance(value, dict) else None
+
+
+def opened(path: str) -> int | None:
+    """A regular file of this user's, to be read. None: a link, a pipe, a device or a folder stands there, or nothing.
+
+    These names come from agents, so what stands there is looked at first: a device may act upon being opened.
+    """
+    try:
+        found = os.lstat(path)
+        if not modes.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            return None
+        return files.open_plain(path, os.O_RDONLY | os.O_NOCTTY)
+    except (OSError, StateError, ValueError):
+        return None
+
+
+def path_of(value: Any, name: str) -> str:
+    """An absolute path that the kernel can be asked for; "": none."""
+    path = text_of(value, name, most=_LONGEST_PATH + 1)
+    try:
+        usable = os.path.isabs(path) and "\0" not in path and len(os.fsencode(path)) < _LONGEST_PATH
+    except UnicodeEncodeError:
+        return ""
+    return path if usable else ""
+
+
+def parse(value: dict[str, Any], pid: int) -> StatusFile | None:
+    def text(name: str) -> str:
+        return text_of(value, name, most=_LONGEST_TEXT)
+
+    def number(name: str) -> int:
+        return int(number_of(value, name) or 0)
+
+    start = id_of(value, "procStart")
+    if number("pid") != pid or not start.isascii() or not start.isdecimal() or not text("sessionId"):
+        return None
+    return StatusFile(
+        pid,
+        start,
+        text("sessionId"),
+        text("cwd"),
+        text("status"),
+        number("statusUpdatedAt"),
+        number("startedAt"),
+        text("waitingFor"),
+        text("kind"),
+        text("entrypoint"),
+        text("name"),
+    )

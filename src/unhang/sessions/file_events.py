@@ -1,0 +1,83 @@
+"""What is listened to: the folders with status files, the streams of hooks, the folder that new streams appear in."""
+
+from __future__ import annotations
+
+from unhang.core.record import Record
+from unhang.procs import inotify as ino
+from unhang.procs.inotify import Inotify
+from unhang.sessions.claude import status_file
+from unhang.store.session_log import is_session_id
+
+_FOLDER = ino.IN_CLOSE_WRITE | ino.IN_MOVED_TO | ino.IN_CREATE | ino.IN_DELETE
+_APPEARS = ino.IN_CREATE | ino.IN_MOVED_TO
+
+
+class Heard(Record):
+    files: set[tuple[str, int]]  # config dir and pid: a status file was written or removed
+    streams: set[int]  # pids: hooks came
+    sessions: set[str]  # session ids: a stream has appeared
+    lost: bool  # too much at once: everything must be looked at
+
+
+class Ears:
+    """Several sessions may write to one stream: a session that is resumed while its first process still runs."""
+
+    def __init__(self, streams: str) -> None:
+        self._inotify = Inotify()
+        self._home = streams
+        self._home_wd: int | None = None
+        self._folders: dict[int, str] = {}  # watch → config dir
+        self._streams: dict[int, set[int]] = {}  # watch → pids
+        self.deaf: set[int] = set()  # pids whose stream cannot be listened to
+
+    @property
+    def fd(self) -> int:
+        return self._inotify.fd
+
+    def listen(self, configs: list[str]) -> None:
+        """What was not there before may be there now."""
+        known = set(self._folders.values())
+        for config in configs:
+            if config not in known:
+                wd = self._inotify.add(status_file.sessions_dir(config), _FOLDER)
+                if wd is not None:
+                    self._folders[wd] = config
+        if self._home_wd is None:
+            self._home_wd = self._inotify.add(self._home, _APPEARS)
+
+    def listen_to(self, stream: str, pid: int) -> None:
+        wd = self._inotify.add(stream, ino.IN_MODIFY)
+        if wd is None:
+            self.deaf.add(pid)
+            return
+        self.deaf.discard(pid)
+        self._streams.setdefault(wd, set()).add(pid)
+
+    def forget(self, pid: int) -> None:
+        self.deaf.discard(pid)
+        for wd, pids in list(self._streams.items()):
+            pids.discard(pid)
+            if not pids:
+                del self._streams[wd]
+                self._inotify.remove(wd)
+
+    def read(self) -> Heard:
+        heard = Heard(set(), set(), set(), lost=False)
+        for wd, mask, name in self._inotify.read():
+            if mask & ino.IN_IGNORED:  # what was listened to is gone; if it comes back, the next scan finds it
+                self._folders.pop(wd, None)
+                self.deaf |= self._streams.pop(wd, set())
+                self._home_wd = None if wd == self._home_wd else self._home_wd
+            elif mask & ino.IN_Q_OVERFLOW:
+                heard = heard.replace(lost=True)
+            elif wd in self._folders:
+                if pid := status_file.pid_of(name):
+                    heard.files.add((self._folders[wd], pid))
+            elif wd in self._streams:
+                heard.streams.update(self._streams[wd])
+            elif wd == self._home_wd and is_session_id(name):
+                heard.sessions.add(name)
+        return heard
+
+    def close(self) -> None:
+        self._inotify.close()

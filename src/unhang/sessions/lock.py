@@ -1,0 +1,192 @@
+"""One watcher a home: the process that holds the lock on `watch/lock` is it, and signs there now and then.
+
+A watcher that was stopped (SIGSTOP), or that hangs, keeps its lock and watches nothing. So the file says when it last
+moved, and a reader asks the kernel for its state. A new watcher takes the place of such a one: it puts a file of its
+own where the lock was, and the old one leaves when it finds that out, should it ever go on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import time
+
+from unhang.core.durations import human
+from unhang.core.fields import integer_of, number_of, parsed, text_of
+from unhang.errors import StateError
+from unhang.procs import stat
+from unhang.store import files
+from unhang.store import home as homes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER, LOCK = "watch", "lock"
+WATCHING, STOPPED, HUNG = "watching", "stopped", "hung"
+# How often a watcher signs at most, and after how long without that it counts as hung. Its longest work in one go
+# (tmux servers that do not answer, a session that is started again) takes half a minute.
+_BETWEEN = 5.0
+_SILENT = 120.0
+# Who asks whether a watcher runs holds the lock for a moment: that is waited out.
+_TRIES, _PAUSE = 5, 0.02
+_LOOK_AGAIN = 10.0
+_SIZE = 256
+
+
+def folder(home: str) -> str:
+    return f"{home}/{FOLDER}"
+
+
+def _now() -> float:
+    """Of a clock that stands still while the machine is suspended: then no watcher can move."""
+    return time.monotonic()
+
+
+class Lock:
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self.path = f"{folder(home)}/{LOCK}"
+        self._fd = -1
+        self._signed = 0.0
+
+    def take(self, *, wait: bool = False) -> bool:
+        """False: another watcher has it, and moves. With `wait` that is waited out."""
+        homes.make(self._home)
+        homes.make(folder(self._home))
+        while not self._take():
+            who = holder(self._home)
+            if who is not None and who["state"] != WATCHING and self._take_its_place():
+                return True
+            if not wait:
+                return False
+            _wait_for(who)
+        return True
+
+    def _take(self) -> bool:
+        for again in range(_TRIES):
+            fd = files.open_plain(self.path, os.O_RDWR | os.O_CREAT)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                if again < _TRIES - 1:
+                    time.sleep(_PAUSE)
+                continue
+            self._fd = fd
+            if self.is_there():
+                self.sign()
+                return True
+            self.close()  # another file has taken its place in between
+        return False
+
+    def _take_its_place(self) -> bool:
+        """Of one that does not move. Only one process at a time may try."""
+        place = os.open(folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            who = holder(self._home)
+            if who is None or who["state"] == WATCHING:
+                return False
+            mine = f"{self.path}.{os.urandom(4).hex()}"
+            self._fd = files.open_plain(mine, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.sign()
+            os.rename(mine, self.path)
+            return True
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(place)
+
+    def sign(self) -> None:
+        """Whose it is, and that it moves. After a fork the child signs again."""
+        pid = os.getpid()
+        self._signed = _now()
+        data = json.dumps({"pid": pid, "start": stat.start_time(pid), "moved": round(self._signed, 1)})
+        os.pwrite(self._fd, data.encode().ljust(_SIZE - 1) + b"\n", 0)  # of one length: never half of it is read
+        os.ftruncate(self._fd, _SIZE)
+
+    def keep(self) -> bool:
+        """Sign if it is time to. False: it is ours no more, because the home was removed or another took our place."""
+        if self._fd >= 0 and _now() - self._signed >= _BETWEEN:
+            try:
+                self.sign()
+            except OSError:
+                pass  # a full disk: another may take our place, and then we leave
+        return self.is_there()
+
+    def is_there(self) -> bool:
+        """Still the file that others would try."""
+        try:
+            ours, found = os.fstat(self._fd), os.lstat(self.path)
+        except OSError:
+            return False
+        return (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def holder(home: str) -> dict[str, Any] | None:
+    """The watcher: pid, start, state (watching, stopped, hung) and silentMs, each null where it is not known.
+
+    None: there is none.
+    """
+    try:
+        fd = files.open_plain(f"{folder(home)}/{LOCK}", os.O_RDWR)
+    except (OSError, StateError):
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return _judged(parsed(os.pread(fd, 4096, 0)))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _judged(signed: Any) -> dict[str, Any]:
+    pid, start = integer_of(signed, "pid"), text_of(signed, "start", most=40)
+    moved = number_of(signed, "moved")
+    silent = None if moved is None else max(0.0, _now() - moved)
+    found = stat.of(pid) if pid is not None and pid > 0 else None
+    state = WATCHING
+    if found is not None and found[0].start == start and found[0].state in "Tt":
+        state = STOPPED
+    elif silent is not None and silent > _SILENT:
+        state = HUNG
+    silent_ms = None if silent is None else round(silent * 1000)
+    return {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms}
+
+
+def described(who: dict[str, Any]) -> str:
+    """One line for people."""
+    name = f"pid {who['pid'] or '?'}"
+    if who["state"] == WATCHING:
+        return f"a watcher runs ({name})"
+    what = "is stopped" if who["state"] == STOPPED else f"has not moved for {human((who['silentMs'] or 0) / 1000)}"
+    return f"the watcher ({name}) {what}: no session is watched; `unhang watch` takes its place"
+
+
+def _wait_for(who: dict[str, Any] | None) -> None:
+    """Until it ends, or until it is time to look at its state again."""
+    pid = integer_of(who, "pid") or 0
+    try:
+        fd = os.pidfd_open(pid) if pid > 0 else -1
+    except OSError:
+        fd = -1
+    if fd < 0 or stat.start_time(pid) != text_of(who, "start"):  # gone, or not to be seen from here
+        time.sleep(1.0)
+    else:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(_LOOK_AGAIN * 1000)
+    if fd >= 0:
+        os.close(fd)

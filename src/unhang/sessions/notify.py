@@ -1,0 +1,89 @@
+"""Who hears of an event: the session's stream, whoever sits before its pane, and a command of the user's choice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from unhang.core.fields import text_of
+from unhang.procs import clock
+from unhang.sessions.tmux.client import Address, Tmux, TmuxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# A notification that takes longer than this hangs, and a watcher may not.
+_LONGEST = 30.0
+_MOST = 8
+
+
+class Notifier:
+    """Runs `command` (a shell line) with the event on its stdin and the main words in its environment."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        self._running: list[tuple[subprocess.Popen[bytes], float]] = []
+
+    def tell(self, event: dict[str, Any]) -> None:
+        if not self._command:
+            return
+        self.reap()
+        if len(self._running) >= _MOST:
+            return
+        env = os.environ | {
+            "UNHANG_PHASE": _word(event, "phase"),
+            "UNHANG_MESSAGE": _word(event, "message"),
+            "UNHANG_SESSION": _word(event, "sessionId"),
+        }
+        try:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", self._command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=env,
+                start_new_session=True,
+            )
+        except (OSError, ValueError):
+            return
+        assert process.stdin is not None
+        try:
+            os.set_blocking(process.stdin.fileno(), False)
+            process.stdin.write(json.dumps(event, ensure_ascii=True).encode() + b"\n")
+            process.stdin.close()
+        except OSError:
+            pass  # it does not read
+        self._running.append((process, clock.monotonic() + _LONGEST))
+
+    def reap(self, *, last: bool = False) -> None:
+        now = clock.monotonic()
+        left: list[tuple[subprocess.Popen[bytes], float]] = []
+        for process, until in self._running:
+            if process.poll() is not None:
+                continue
+            if last or now > until:
+                try:
+                    os.killpg(process.pid, 9)
+                except OSError:
+                    process.kill()
+                process.wait()
+            else:
+                left.append((process, until))
+        self._running = left
+
+
+def _word(event: dict[str, Any], name: str) -> str:
+    """What an environment can hold: no NUL, no half of a surrogate pair."""
+    return text_of(event, name).replace("\0", " ").encode("utf-8", "replace").decode()
+
+
+def show(tmux: Tmux, address: Address | None, text: str) -> None:
+    """To whoever sits before the pane; nobody may."""
+    if address is None:
+        return
+    try:
+        tmux.show(address, f"unhang: {text}")
+    except TmuxError:
+        pass

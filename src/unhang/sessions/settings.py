@@ -1,0 +1,110 @@
+"""The limits of a watcher: built in, then `watch.toml` or `watch.json`, then the options of the command line.
+
+    $UNHANG_WATCH_CONFIG, else $XDG_CONFIG_HOME/unhang/watch.toml or .json (~/.config)
+
+A watcher serves a machine and not a directory, so no project's file has a say: none that was only downloaded can
+allow a restart or name a command to run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from unhang.core import bounded
+from unhang.core.record import Record
+from unhang.errors import UsageError
+from unhang.sessions.state.limits import Limits, duration
+from unhang.store import home as homes
+from unhang.store import user_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_LARGEST = 1 << 18
+_NAMES = ("watch.toml", "watch.json")
+_DURATIONS = {"turn": True, "total": True, "api": True, "warn": True}
+_PAUSES = ("hands_off", "verify", "cooldown", "retry")
+_COUNTS = ("escapes", "per_session", "per_machine", "clear_after")
+_SWITCHES = ("allow_clear", "allow_restart", "dry_run")
+
+
+class Settings(Record):
+    limits: Limits
+    notify: str = ""
+    config_dirs: tuple[str, ...] = ()
+    source: str = "built-in"
+
+
+def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
+    path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
+    if path is None:
+        return Settings(Limits())
+    text = user_file.read(os.path.expanduser(path))
+    if text is None:
+        raise UsageError(f"cannot read {path}: No such file or directory")
+    text = text.removeprefix("\ufeff")
+    if len(text) > _LARGEST:
+        raise UsageError(f"{path}: more than {_LARGEST >> 10} KiB")
+    try:
+        value = bounded.toml(text) if path.endswith(".toml") else _json(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {str(error)[:300]}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: a table is needed")
+    return parse(value, path)
+
+
+def _json(text: str) -> Any:
+    bounded.measure(text, toml=False)
+    return json.loads(text)
+
+
+def parse(value: dict[str, Any], path: str) -> Settings:
+    """An unknown key is an error: a misspelt limit that is ignored is a limit that does not hold."""
+    changes: dict[str, Any] = {}
+    notify, folders = "", ()
+    for key, given in value.items():
+        where = f"{path}: {key}"
+        if key in _DURATIONS:
+            changes[key] = _seconds(given, where)
+        elif key in _PAUSES:
+            changes[key] = _seconds(given, where) or 0.0
+        elif key in _COUNTS:
+            if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 1_000_000:
+                raise UsageError(f"{where}: a number from 0 on, not {given!r}")
+            changes[key] = given
+        elif key in _SWITCHES:
+            if not isinstance(given, bool):
+                raise UsageError(f"{where}: true or false, not {given!r}")
+            changes[key] = given
+        elif key == "limits":
+            if not isinstance(given, dict):
+                raise UsageError(f"{where}: a table of PATTERN = DURATION")
+            changes["tools"] = tuple((name, _seconds(each, f"{where}.{name}")) for name, each in given.items())
+        elif key == "notify" and isinstance(given, str):
+            notify = given
+        elif key == "config_dirs" and isinstance(given, list) and all(isinstance(each, str) for each in given):
+            folders = tuple(given)
+        elif not key.startswith(("$", "x-")):
+            raise UsageError(f"{where}: no such setting, or not of this form")
+    return Settings(Limits(**changes), notify, folders, path)
+
+
+def _seconds(given: object, where: str) -> float | None:
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        raise UsageError(f'{where}: a duration, as "5m" or 300, or "off"; not {given!r}')
+    return duration(str(given), where)
+
+
+def _of_user(environ: Mapping[str, str]) -> str | None:
+    for path in homes.settings(environ, _NAMES):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+            return path
+    return None

@@ -1,0 +1,89 @@
+"""After Escape: what is in the input box now? And, where it is allowed and the hangs go on, a fresh context.
+
+An API call that hung before its first byte gives the prompt back into the box. It is recorded and left there: whoever
+wrote it can send it again. `/clear` is typed only into an idle prompt, and only after the session's state is saved,
+with what was in the box.
+"""
+
+from __future__ import annotations
+
+from unhang.sessions.state import actions, facts, screen
+from unhang.sessions.state.actions import Action, LookAtPane, Say, Take
+from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.ladder import PATIENCE, REDRAW
+from unhang.sessions.state.limits import Limits
+
+_LOOK, _ASKED, _STEP, _VERIFY = "look", "asked", "step", "verify"
+
+
+class Aftercare:
+    """`over` when there is nothing more to do."""
+
+    def __init__(self, draft: str, *, clear: bool, limits: Limits, budgets: tuple[Budget, Budget], now: float) -> None:
+        self.over = False
+        self._draft = draft
+        self._clear = clear
+        self._limits = limits
+        self._budgets = budgets
+        self._phase, self.until = _LOOK, now + REDRAW
+        self._seen: facts.Pane | None = None
+        self._done: facts.Done | None = None
+        self._renamed = False
+
+    def tell(self, fact: facts.Fact) -> None:
+        if isinstance(fact, facts.Pane) and self._phase == _ASKED:
+            self._seen = fact
+        elif isinstance(fact, facts.Done) and self._phase == _STEP:
+            self._done = fact
+        elif isinstance(fact, facts.Renamed) or (isinstance(fact, facts.Hook) and fact.source == "clear"):
+            self._renamed = True
+
+    def wake(self, now: float, *, idle: bool) -> list[Action]:
+        if self._phase == _ASKED and self._seen is not None:
+            seen, self._seen = self._seen, None
+            return self._on_pane(seen, now, idle=idle)
+        if self._phase == _STEP and self._done is not None:
+            done, self._done = self._done, None
+            if not done.sent:
+                return self._end(_say_held(done.detail))
+            self._phase, self.until = _VERIFY, now + self._limits.verify
+        if self._phase == _VERIFY and self._renamed:
+            return self._end(_say_effect("the context is new", ok=True))
+        if now < self.until:
+            return []
+        if self._phase == _LOOK:
+            self._phase, self.until = _ASKED, now + PATIENCE
+            return [LookAtPane()]
+        if self._phase == _VERIFY:
+            return self._end(_say_effect("no effect", ok=False))
+        self.over = True
+        return []
+
+    def _on_pane(self, seen: facts.Pane, now: float, *, idle: bool) -> list[Action]:
+        shown = seen.screen
+        free = not seen.refused and shown.kind == screen.PROMPT and not seen.in_mode
+        said: list[Action] = []
+        if free and shown.draft and shown.draft != self._draft:
+            text = "the prompt is back in the input box; press Enter there to send it again"
+            said.append(Say("restored", text, {"prompt": shown.draft[:2000]}, aloud=True))
+        if not self._clear or not free or not idle or self._limits.dry_run or shown.insert:
+            return said + self._end()
+        if seen.human or not all(budget.left(now) for budget in self._budgets):
+            return said + self._end(_say_held("somebody is typing" if seen.human else "the budget of steps is spent"))
+        for budget in self._budgets:
+            budget.spend(now)
+        self._phase, self.until = _STEP, now + PATIENCE
+        fields = {"step": actions.CLEAR} | ({"draft": shown.draft[:2000]} if shown.draft else {})
+        return [*said, Say("step", "clear the context with /clear", fields), Take(actions.CLEAR)]
+
+    def _end(self, *last: Action) -> list[Action]:
+        self.over = True
+        return list(last)
+
+
+def _say_held(reason: str) -> Say:
+    return Say("held", f"not cleared: {reason}", {"reason": reason, "step": actions.CLEAR})
+
+
+def _say_effect(message: str, *, ok: bool) -> Say:
+    return Say("effect", f"clear: {message}", {"step": actions.CLEAR, "ok": ok})

@@ -1,0 +1,82 @@
+"""Which limits run at this moment: what is measured, since when, and when it is over."""
+
+from __future__ import annotations
+
+from unhang.core.durations import human
+from unhang.core.record import Record
+from unhang.sessions.state import known as modes
+from unhang.sessions.state.calls import Call
+from unhang.sessions.state.known import Known
+from unhang.sessions.state.limits import BASH, Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOOL, AGENT_TOOL, API, TURN, TOTAL = "tool", "agent_tool", "api", "turn", "total"
+# What is dealt with first when several are over: the one with the gentlest cure.
+_RANK = {AGENT_TOOL: 1, TOOL: 2, API: 3, TURN: 4, TOTAL: 5}
+
+
+class Clock(Record):
+    kind: str
+    key: str  # changes with every new beginning
+    since: float
+    limit: float
+    at: float  # when it is over
+    call: Call | None = None  # the call it is about, or that is best ended
+
+    @property
+    def is_bash(self) -> bool:
+        return self.call is not None and self.call.tool == BASH
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        return (0 if self.is_bash else _RANK[self.kind], self.at)
+
+    def label(self) -> str:
+        if self.kind in (TOOL, AGENT_TOOL):
+            tool = self.call.tool if self.call is not None else "a tool"
+            return f"{tool} of a subagent" if self.kind == AGENT_TOOL else tool
+        return {API: "the silence of the API", TURN: "the turn", TOTAL: "the turn"}[self.kind]
+
+    def said(self, now: float) -> str:
+        age, limit = human(max(0.0, now - self.since)), human(self.limit)
+        if self.kind == API:
+            return f"the API has been silent for {age} (limit {limit})"
+        if self.kind == TURN:
+            return f"the turn has been busy for {age} without a finished step (limit {limit})"
+        return f"{self.label()} has taken {age} (limit {limit})"
+
+
+def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list[Clock]:
+    mode = known.mode()
+    if mode not in (modes.BUSY, modes.BACKGROUND):
+        return []
+    agents = known.calls.of_agents()
+    found = [clock for call in agents if (clock := _of_call(AGENT_TOOL, call, limits, extended)) is not None]
+    if mode == modes.BACKGROUND:
+        return found
+    main = known.calls.main()
+    certain = [call for call in main if not call.doubtful]
+    found += [clock for call in certain if (clock := _of_call(TOOL, call, limits, extended)) is not None]
+    if not certain and limits.api is not None:
+        # what may still be running is given at least its own time
+        limit = max([limits.api, *(limits.of_tool(call.tool, call.given) or limits.api for call in main)])
+        found.append(Clock(API, f"{API}:{known.sign}", known.sign, limit, known.sign + limit))
+    bash = next((call for call in certain if call.tool == BASH), None)
+    if limits.turn is not None:
+        since = max(known.turn_since, known.finished)
+        found.append(Clock(TURN, f"{TURN}:{since}", since, limits.turn, since + limits.turn, bash))
+    if limits.total is not None:
+        since = known.turn_since
+        found.append(Clock(TOTAL, f"{TOTAL}:{since}", since, limits.total, since + limits.total, bash))
+    return found
+
+
+def _of_call(kind: str, call: Call, limits: Limits, extended: Mapping[str, float]) -> Clock | None:
+    limit = limits.of_tool(call.tool, call.given)
+    if limit is None:
+        return None
+    key = f"{kind}:{call.id}:{call.at}"
+    return Clock(kind, key, call.at, limit, max(call.at + limit, extended.get(key, 0.0)), call)

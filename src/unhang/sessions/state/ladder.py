@@ -1,0 +1,233 @@
+"""One hang, ended by the gentlest step that works.
+
+    a command    look at its processes → TERM → look → KILL
+    else         look at the pane → leave copy mode → leave vim's INSERT → Escape → Escape → restart (if allowed)
+
+Every step comes right after a look that was taken after the step before; after every step its effect is waited for.
+What is not certain, or somebody's hand on the keyboard, holds everything back. The session ends the ladder the moment
+the hang is over.
+"""
+
+from __future__ import annotations
+
+from unhang.core.record import Record
+from unhang.sessions.state import actions, clocks, facts, screen
+from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take
+from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.clocks import Clock
+from unhang.sessions.state.limits import BASH, Limits
+
+_LOOK, _ASKED, _STEP, _VERIFY, _HELD = "look", "asked", "step", "verify", "held"
+TREE, PANE = "tree", "pane"
+
+# For the answer to a look or a step, which comes at once unless the watcher itself is in trouble.
+PATIENCE = 30.0
+# Between two looks at a tree that tell whether it moves, and for a pane to be drawn again.
+SAMPLE = 2.0
+REDRAW = 0.5
+MOST_SMALL_STEPS = 3
+MOST_COOLDOWNS = 8
+
+
+class Scene(Record):
+    """What the ladder needs to know of its session."""
+
+    status_known: bool
+    agents: bool  # background agents run: the status cannot tell them from the turn
+
+
+class Ladder:
+    def __init__(
+        self, clock: Clock, limits: Limits, budgets: tuple[Budget, Budget], now: float, *, tokens: str = ""
+    ) -> None:
+        self.clock = clock
+        self._limits = limits
+        self._budgets = budgets
+        self.taken: list[str] = []
+        self.extended = ""  # why the limit should be moved instead
+        self.writes = False  # an answer is being written
+        self.free = False  # the screen says that only background agents run
+        self.draft = ""  # what was in the box before the last Escape
+        self.down = False  # given up, for now
+        self._rung = TREE if clock.call is not None and clock.call.tool == BASH else PANE
+        self._tree_steps: list[str] = []
+        self._escapes = self._small = self._restarts = 0
+        self._phase, self.until = _LOOK, now
+        self._seen: facts.Tree | facts.Pane | None = None
+        self._done: facts.Done | None = None
+        self._step = ""
+        self._small_step = False
+        self._reason = ""
+        self._reasons: set[str] = set()
+        self._wait = limits.cooldown
+        self._stable = ""  # the draft of the last look
+        self._tokens = tokens  # the counter of an earlier look
+
+    @property
+    def phase(self) -> str:
+        return self._phase
+
+    @property
+    def touched_pane(self) -> bool:
+        return actions.ESCAPE in self.taken
+
+    def tell(self, fact: facts.Fact) -> None:
+        if isinstance(fact, facts.Tree | facts.Pane) and self._phase == _ASKED:
+            self._seen = fact
+        elif isinstance(fact, facts.Done) and self._phase == _STEP:
+            self._done = fact
+
+    def wake(self, now: float, scene: Scene) -> list[Action]:
+        if self._phase == _ASKED and self._seen is not None:
+            seen, self._seen = self._seen, None
+            return self._on_tree(seen, now) if isinstance(seen, facts.Tree) else self._on_pane(seen, now, scene)
+        if self._phase == _STEP and self._done is not None:
+            done, self._done = self._done, None
+            return self._on_done(done, now)
+        if now < self.until:
+            return []
+        if self._phase == _LOOK and self._rung == PANE and self.clock.kind == clocks.AGENT_TOOL:
+            return self._give_up("a call of a subagent's cannot be ended without touching its session; see /tasks", now)
+        if self._phase == _LOOK:
+            self._phase, self.until = _ASKED, now + PATIENCE
+            call = self.clock.call
+            return [LookAtTree(call.id) if self._rung == TREE and call is not None else LookAtPane()]
+        if self._phase == _VERIFY:
+            return self._on_no_effect(now)
+        self._phase, self.until = _LOOK, now  # held for long enough, or nobody answered
+        return self.wake(now, scene)
+
+    # --- the two looks ----------------------------------------------------------------------------------------
+
+    def _on_tree(self, seen: facts.Tree, now: float) -> list[Action]:
+        if not seen.count or len(self._tree_steps) == 2:
+            if self.clock.kind == clocks.AGENT_TOOL:
+                why = "it outlived SIGKILL" if seen.count else "its processes cannot be told from others"
+                return self._give_up(f"a subagent's command cannot be ended: {why}", now)
+            self._rung = PANE
+            self._phase, self.until = _LOOK, now
+            return []
+        step = actions.KILL_TREE if self._tree_steps else actions.END_TREE
+        if step == actions.END_TREE and self.clock.kind in (clocks.TOOL, clocks.AGENT_TOOL):
+            if seen.moved is None:
+                self._phase, self.until = _LOOK, now + SAMPLE
+                return []
+            if seen.moved:
+                self.extended = seen.reason or "its processes move"
+                return []
+        self._tree_steps.append(step)
+        what = "SIGKILL" if step == actions.KILL_TREE else "SIGTERM"
+        return self._take(step, f"{what} to the {seen.count} processes of {self.clock.label()}", now)
+
+    def _on_pane(self, seen: facts.Pane, now: float, scene: Scene) -> list[Action]:
+        shown = seen.screen
+        if seen.refused:
+            return self._give_up(seen.refused, now) if seen.final else self._hold(seen.refused, now)
+        if seen.human:
+            return self._hold("somebody is typing", now, self._limits.hands_off)
+        if shown.background:
+            self.free = True
+            return []
+        if seen.in_mode:
+            return self._take_small(actions.LEAVE_MODE, "leave the pane's copy mode", now)
+        if shown.kind != screen.PROMPT:
+            what = "a dialog is open" if shown.kind == screen.DIALOG else "the screen shows no prompt"
+            return self._hold(what, now)
+        if shown.shell:
+            return self._hold("a command that a person started with ! is running", now)
+        if not shown.busy and (scene.agents or not scene.status_known):
+            return self._hold("it is not certain that the turn is busy", now)
+        if shown.tokens and shown.tokens != self._tokens and self.clock.kind in (clocks.API, clocks.TURN):
+            if self._tokens:
+                self.writes = True
+                return []
+            self._tokens = shown.tokens
+            self._phase, self.until = _LOOK, now + SAMPLE
+            return []
+        if shown.draft and shown.draft != self._stable:  # does somebody write it just now? Keys sent by a program
+            self._stable = shown.draft  # are no activity of a client, so two looks must agree
+            self._phase, self.until = _LOOK, now + SAMPLE
+            return []
+        self.draft = shown.draft
+        if shown.insert:
+            return self._take_small(actions.ESCAPE, "Escape, to leave vim's INSERT mode", now)
+        if self._escapes < self._limits.escapes:
+            self._escapes += 1
+            return self._take(actions.ESCAPE, "Escape", now)
+        if self._limits.allow_restart and not self._restarts:
+            self._restarts += 1
+            return self._take(actions.RESTART, "end it and resume the session in the same pane", now)
+        more = "" if self._limits.allow_restart else "; --allow-restart would restart it"
+        return self._give_up(f"Escape had no effect {self._escapes} times{more}", now)
+
+    # --- steps ------------------------------------------------------------------------------------------------
+
+    def _take_small(self, step: str, message: str, now: float) -> list[Action]:
+        """One that only clears the way, and whose effect the next look shows."""
+        self._small += 1
+        if self._small > MOST_SMALL_STEPS:
+            return self._hold("the way to the prompt cannot be cleared", now, self._limits.cooldown * 4)
+        return self._take(step, message, now, small=True)
+
+    def _take(self, step: str, message: str, now: float, *, small: bool = False) -> list[Action]:
+        if self._limits.dry_run:
+            self._undo(step, small=small)
+            return self._hold(f"this is a dry run; it would be: {message}", now)
+        for budget, whose in zip(self._budgets, ("this session", "this machine"), strict=True):
+            if not budget.left(now):
+                text = f"{budget.most} steps an hour are the budget of {whose}, and they are spent"
+                self._undo(step, small=small)
+                return self._hold(text, now, budget.again_at(now) - now, aloud=True)
+        for budget in self._budgets:
+            budget.spend(now)
+        self.taken.append(step)
+        self._step, self._small_step = step, small
+        self._phase, self.until = _STEP, now + PATIENCE
+        call = self.clock.call
+        fields = {"step": step, "limit": self.clock.kind}
+        if call is not None:
+            fields |= {"toolName": call.tool, "toolUseId": call.id}
+        return [Say("step", message, fields), Take(step, call.id if call is not None else "")]
+
+    def _undo(self, step: str, *, small: bool) -> None:
+        """A step that was only planned."""
+        if small:
+            self._small -= 1
+        elif step == actions.ESCAPE:
+            self._escapes -= 1
+        elif step == actions.RESTART:
+            self._restarts -= 1
+        elif self._tree_steps:
+            self._tree_steps.pop()
+
+    def _on_done(self, done: facts.Done, now: float) -> list[Action]:
+        if not done.sent:
+            self._undo(self._step, small=self._small_step)
+            self.taken.pop()
+            return self._hold(done.detail or "refused at the last moment", now)
+        wait = REDRAW if self._small_step else self._limits.verify
+        self._phase, self.until = _VERIFY, now + wait
+        return []
+
+    def _on_no_effect(self, now: float) -> list[Action]:
+        if self._small_step:
+            self._phase, self.until = _LOOK, now
+            return []
+        pause = 0.0 if self._rung == TREE else self._limits.cooldown
+        self._phase, self.until = _LOOK, now + pause
+        return [Say("effect", f"{self._step}: no effect", {"step": self._step, "ok": False})]
+
+    def _hold(self, reason: str, now: float, pause: float = 0.0, *, aloud: bool = False) -> list[Action]:
+        """Each reason is said once. What stays so is looked at more and more rarely, unless `pause` says when."""
+        same, self._reason = reason == self._reason, reason
+        self._wait = min(2 * self._wait, MOST_COOLDOWNS * self._limits.cooldown) if same else self._limits.cooldown
+        self._phase, self.until = _HELD, now + (max(pause, self._limits.cooldown) if pause else self._wait)
+        if reason in self._reasons:
+            return []
+        self._reasons.add(reason)
+        return [Say("held", f"nothing is done: {reason}", {"reason": reason, "limit": self.clock.kind}, aloud)]
+
+    def _give_up(self, reason: str, now: float) -> list[Action]:
+        self.down = True
+        fields = {"reason": reason, "limit": self.clock.kind, "retryMs": round(self._limits.retry * 1000)}
+        return [Say("gave_up", f"{self.clock.said(now)}; it needs a person: {reason}", fields, aloud=True)]

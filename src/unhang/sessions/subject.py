@@ -1,0 +1,271 @@
+"""One session under watch: its files, its machine, and carrying out what the machine asks for."""
+
+from __future__ import annotations
+
+from unhang.core.fields import id_of
+from unhang.errors import StateError
+from unhang.procs import clock
+from unhang.sessions import notify, process_identity, process_trees, steps
+from unhang.sessions.claude import fact_reader, status_file, transcript
+from unhang.sessions.settings import Settings
+from unhang.sessions.state import actions, facts
+from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.machine import Session
+from unhang.sessions.tmux import panes
+from unhang.sessions.tmux.client import Address, Tmux
+from unhang.store.session_log import HOOK, WATCH, SessionLog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# A machine that asks again and again for the same would keep all others waiting.
+_MOST_ROUNDS = 20
+# A wall clock is taken as set anew when it and the monotonic one disagree by more than this since the last look.
+_JUMP = 2.0
+# A hook that seems older than this when it arrives has the stamp of another clock.
+_LATE = 10.0
+# Of the stream of a long session so much tells which calls are open and what has been done in the last hour.
+_PAST = 4 << 20
+_MOST_SAMPLES = 200
+
+
+class Subject:
+    """`tell` is called with every event of ours, after it was recorded."""
+
+    def __init__(
+        self,
+        pid: int,
+        start: str,
+        session_id: str,
+        config: str,
+        *,
+        home: str,
+        settings: Settings,
+        machine: Budget,
+        tmux: Tmux,
+        tell: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.pid = pid
+        self.start = start
+        self.config = config
+        self.session_id = session_id
+        self.cwd = ""
+        self.name = ""
+        self.entrypoint = ""
+        self.log = SessionLog(session_id, home)
+        self._home = home
+        self._settings = settings
+        self._tmux = tmux
+        self._tell = tell
+        self._born = clock.monotonic() - max(0.0, process_identity.age(start))
+        self.machine = Session(settings.limits, machine, self._born)
+        self.has_status = False
+        self._transcript = transcript.Transcript()
+        self._offset = clock.wall() - clock.monotonic()
+        self._looked_at = clock.monotonic()
+        self._samples: dict[str, process_trees.Sample] = {}
+        self.address = self._where()
+        self.acts = True  # False: listed, but not judged (headless: its own runner watches it)
+
+    def _where(self) -> Address | None:
+        found = process_identity.environment(self.pid)
+        return Address.of(found.get("TMUX", ""), found.get("TMUX_PANE", ""))
+
+    # --- facts ------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Everything that had happened before we came."""
+        status = status_file.read(self.config, self.pid)
+        if status is not None and status.start == self.start:
+            self._take_over(status)
+        else:
+            status = None
+        events = self._new_events()
+        for fact in fact_reader.past([each for each in events if each["type"] == HOOK], status, self._born):
+            self.machine.tell(fact)
+        for at in fact_reader.steps([each for each in events if each["type"] == WATCH]):
+            self.machine.spent(at)
+        self._transcript.follow(self._transcript.path or transcript.locate(self.config, self.session_id))
+        self._transcript.grew()
+
+    def _take_over(self, status: status_file.StatusFile) -> None:
+        self.has_status = True
+        self.cwd, self.name, self.entrypoint = status.cwd, status.name, status.entrypoint
+        self.acts = status.entrypoint in ("", "cli")
+
+    def read_status(self) -> None:
+        status = status_file.read(self.config, self.pid)
+        if status is None or status.start != self.start:
+            return  # being written; or removed, and then its process is about to end
+        self._take_over(status)
+        if status.session_id != self.session_id:
+            self._rename(status.session_id)
+        self.machine.tell(facts.Status(status.status, status.stamp, clock.monotonic(), status.waiting_for))
+
+    def _rename(self, session_id: str) -> None:
+        try:
+            log = SessionLog(session_id, self._home)
+        except StateError:
+            return
+        self.session_id, self.log = session_id, log
+        self._samples.clear()
+        self._transcript.follow(transcript.locate(self.config, session_id))
+        self.machine.tell(facts.Renamed())
+
+    def read_hooks(self) -> None:
+        now, wall = clock.monotonic(), clock.wall()
+        for event in self._new_events():
+            if event["type"] == HOOK:
+                late = wall - fact_reader.wall_of(event)  # on a busy machine we get to it after the command has begun
+                self.machine.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
+
+    def _new_events(self) -> list[dict[str, Any]]:
+        """The hooks of this process, and whatever a watcher wrote."""
+        found: list[dict[str, Any]] = []
+        for event in self.log.news(_PAST):
+            if event["type"] == WATCH:
+                found.append(event)
+            if event["type"] != HOOK or not self._is_mine(event):
+                continue
+            found.append(event)
+            if not event.get("agentId"):
+                self._transcript.follow(status_file.path_of(event, "transcriptPath"))
+        return found
+
+    def _is_mine(self, event: dict[str, Any]) -> bool:
+        """A resumed session goes on in another process; what the old one left open is not ours."""
+        mine = event.get("procStart") is None or id_of(event, "procStart") == self.start
+        return mine and event.get("pid") in (None, self.pid)
+
+    def read_transcript(self) -> None:
+        """Its growth counts from its own time stamp, unless the wall clock was set since the last look."""
+        now, wall = clock.monotonic(), clock.wall()
+        grew, changed = self._transcript.grew()
+        jumped = abs((wall - now) - self._offset) > _JUMP
+        if grew:
+            at = now if jumped else min(now, max(self._looked_at, now - (wall - changed)))
+            self.machine.tell(facts.Grew(at))
+        for call in self._transcript.answered([each.id for each in self.machine.known.calls.main()]):
+            self.machine.tell(facts.Hook("PostToolUse", now, call=call))
+        self._offset, self._looked_at = wall - now, now
+
+    # --- judgement --------------------------------------------------------------------------------------------
+
+    def turn(self) -> None:
+        """Facts have been read: judge, and do what is asked for, until there is nothing more to do now."""
+        for _ in range(_MOST_ROUNDS):
+            now = clock.monotonic()
+            due = self.machine.deadline()
+            if due is not None and now >= due:
+                self.read_transcript()
+            wanted = self.machine.wake(now)
+            if not wanted:
+                return
+            for action in wanted:
+                self._do(action)
+
+    def deadline(self) -> float | None:
+        return self.machine.deadline()
+
+    def _do(self, action: actions.Action) -> None:
+        if isinstance(action, actions.Say):
+            self._say(action)
+        elif not self.acts:
+            self._decline(action)
+        elif isinstance(action, actions.LookAtPane):
+            self.read_status()
+            self.machine.tell(self._look().fact)
+        elif isinstance(action, actions.LookAtTree):
+            self.machine.tell(self._look_at_tree(action.call))
+        else:
+            root = self._root(action.call)
+            self.machine.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
+
+    def _decline(self, action: actions.Action) -> None:
+        if isinstance(action, actions.LookAtPane):
+            self.machine.tell(facts.Pane(refused="it runs without a terminal", final=True))
+        elif isinstance(action, actions.LookAtTree):
+            self.machine.tell(facts.Tree(action.call, 0))
+
+    @property
+    def _hands_off(self) -> float:
+        return self._settings.limits.hands_off
+
+    def _look(self) -> panes.Look:
+        return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
+
+    def _root(self, call_id: str) -> Any:
+        call = self.machine.known.calls.get(call_id)
+        if call is None:
+            return None
+        found = process_trees.roots(self.pid, list(self.machine.known.calls), call)
+        return found[0] if found else None
+
+    def _look_at_tree(self, call_id: str) -> facts.Tree:
+        root = self._root(call_id)
+        if root is None:
+            return facts.Tree(call_id, 0)
+        after = process_trees.sample(root)
+        before = self._samples.get(call_id)
+        count = len(after.counters.processes)
+        if before is None or after.counters.at - before.counters.at < 0.5:
+            self._samples[call_id] = before or after
+            while len(self._samples) > _MOST_SAMPLES:
+                del self._samples[next(iter(self._samples))]
+            return facts.Tree(call_id, count)
+        moved, reason = process_trees.compare(before, after)
+        if moved:
+            self._samples[call_id] = after
+        return facts.Tree(call_id, count, moved, reason)
+
+    def _target(self) -> steps.Target:
+        known = self.machine.known
+        return steps.Target(
+            self.pid,
+            self.start,
+            self.session_id,
+            self.config,
+            self.address,
+            known.status if self.has_status else None,
+            known.stamp,
+            self._transcript.path,
+            self.log.folder,
+        )
+
+    # --- telling ----------------------------------------------------------------------------------------------
+
+    def _say(self, said: actions.Say) -> None:
+        if not self.acts and said.phase not in ("idle", "busy", "waiting", "gone"):
+            return
+        event = {
+            "type": WATCH,
+            "phase": said.phase,
+            "message": said.message,
+            "sessionId": self.session_id,
+            "pid": self.pid,
+        } | said.fields
+        try:
+            event["seq"] = self.log.append(event)
+        except (OSError, StateError):
+            pass  # a full disk, a writer that was stopped, no stream at all: what is done must not depend on it
+        self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
+        if said.aloud:
+            notify.show(self._tmux, self.address, said.message)
+
+    def say(self, phase: str, message: str, **fields: Any) -> None:
+        self._say(actions.Say(phase, message, fields))
+
+    def view(self) -> dict[str, Any]:
+        place = None if self.address is None else {"socket": self.address.socket, "pane": self.address.pane}
+        return {
+            "sessionId": self.session_id,
+            "pid": self.pid,
+            "name": self.name or None,
+            "cwd": self.cwd or None,
+            "configDir": self.config,
+            "tmux": place,
+            "transcriptPath": self._transcript.path or None,
+            "watched": self.acts,
+        } | self.machine.view(clock.monotonic())

@@ -1,0 +1,1 @@
+"""tmux: bounded calls, and what a pane shows."""

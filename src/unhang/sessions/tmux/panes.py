@@ -1,0 +1,60 @@
+"""A look at a session's pane, as a fact: what it shows, or why nothing may be sent there."""
+
+from __future__ import annotations
+
+import re
+
+from unhang.core.record import Record
+from unhang.procs import clock
+from unhang.sessions import process_identity
+from unhang.sessions.state import facts, screen
+from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
+
+
+class Look(Record):
+    fact: facts.Pane
+    seen: Seen | None = None
+
+
+def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> Look:
+    if address is None:
+        return Look(facts.Pane(refused="it runs in no tmux pane that is known", final=True))
+    try:
+        seen = tmux.look(address)
+    except TmuxError as error:
+        return Look(facts.Pane(refused=str(error)))
+    refused = _doubt(address, seen, pid, start)
+    if refused:
+        return Look(facts.Pane(refused=refused), seen)
+    human = _human(seen, clock.wall(), hands_off)
+    return Look(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
+
+
+def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
+    """Why this pane may not be the session's; empty: it is."""
+    if seen.server != address.server:
+        return "another tmux server has taken its socket"
+    if seen.pane != address.pane or seen.dead:
+        return "its pane is dead"
+    found = process_identity.alive(pid, start)
+    if found is None:
+        return "its process has ended"
+    if not process_identity.is_below(pid, seen.pane_pid):
+        return "its pane belongs to another process now"
+    if not process_identity.is_terminal(found, seen.tty):
+        return "it has another terminal than its pane"
+    if found.state in "Tt":
+        return "it is stopped"
+    if found.foreground != found.group:
+        return "it is not in the foreground of its pane"
+    return ""
+
+
+def _human(seen: Seen, wall: float, hands_off: float) -> bool:
+    """Somebody whose client shows this pane has pressed a key a moment ago. A clock that was set back is no excuse."""
+    return any(pane == seen.pane and wall - at < hands_off for at, pane in seen.clients)
+
+
+def plain(text: str) -> str:
+    """The pane's text without its colours."""
+    return re.sub(r"\x1b\[[0-9;:]*m", "", text)

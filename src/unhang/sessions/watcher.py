@@ -1,0 +1,331 @@
+"""The watcher: one process for all sessions of a machine.
+
+It sleeps until a file of somebody's changes, a process ends, or a limit is near. Then: read everything, judge, act. A
+session that fails in whatever way is left alone for a while and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from functools import partial
+
+from unhang.core.fields import id_of, integer_of
+from unhang.errors import StateError
+from unhang.procs import clock
+from unhang.sessions import process_identity
+from unhang.sessions.claude import status_file
+from unhang.sessions.file_events import Ears
+from unhang.sessions.lock import Lock
+from unhang.sessions.notify import Notifier
+from unhang.sessions.settings import Settings
+from unhang.sessions.state.budget import Budget
+from unhang.sessions.subject import Subject
+from unhang.sessions.tmux.client import Tmux
+from unhang.store import home as homes
+from unhang.store import session_log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# Folders that were not there yet, and a home that was removed, are looked for this often; all else wakes us by itself.
+TICK = 20.0
+# Several changes belong together (a status file is written three times in a row): they are waited for.
+GATHER = 0.08
+TROUBLE = 60.0
+# Hooks may name further places where Claude Code keeps its state; more than these are not looked at.
+_MOST_CONFIGS = 64
+_MOST_UNREADABLE = 100
+
+
+class Watcher:
+    def __init__(
+        self,
+        home: str,
+        settings: Settings,
+        config_dirs: list[str],
+        *,
+        wanted: Callable[[Subject], bool] | None = None,
+        tell: Callable[[dict[str, Any]], None] | None = None,
+        lock: Lock | None = None,
+        linger: float | None = None,
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._configs = config_dirs
+        self._wanted = wanted or (lambda _: True)
+        self._listener = tell
+        self._lock = lock
+        self._linger = linger  # leave when there was no session for this long
+        self._machine = Budget(settings.limits.per_machine)
+        self._tmux = Tmux()
+        self._notifier = Notifier(settings.notify)
+        self._ears = Ears(f"{home}/{session_log.SESSIONS}")
+        self.subjects: dict[int, Subject] = {}  # pid →
+        self._refused: set[tuple[int, str]] = set()
+        self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
+        self._pidfds: dict[int, int] = {}  # descriptor → pid
+        self._trouble: dict[int, float] = {}  # pid → until
+        self._unreadable: set[str] = set()  # what has been said to be so
+        self._poll = select.poll()
+        self._stop = False
+        # what is to be read again, and when each wants to be woken: nobody else is looked at in a round
+        self._status_changed: set[int] = set()
+        self._hooks_came: set[int] = set()
+        self._due: dict[int, float] = {}
+
+    # --- finding ----------------------------------------------------------------------------------------------
+
+    def scan(self) -> None:
+        """Look everywhere. Cheap enough for now and then."""
+        self._ears.listen(self._configs)
+        for config in list(self._configs):
+            for pid in status_file.pids(config):
+                if pid not in self.subjects:
+                    self._found(partial(self._meet, config, pid), f"process {pid}")
+        unfollowed = self._unfollowed()
+        self._looked = {each: at for each, at in self._looked.items() if each in set(unfollowed)}
+        for session_id in unfollowed:
+            self._found(partial(self._follow, session_id), f"session {session_id}")
+
+    def _found(self, work: Callable[[], None], what: str) -> None:
+        """What one session has written may be anything: it does not keep us from the others."""
+        try:
+            work()
+        except Exception as error:
+            if what not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
+                self._unreadable.add(what)
+                text = f"cannot be read: {type(error).__name__}: {error}"[:300]
+                self._tell(
+                    {"type": session_log.WATCH, "phase": "warning", "message": f"{what} {text}", "sessionId": ""}
+                )
+            if os.environ.get("UNHANG_DEBUG"):
+                traceback.print_exc()
+
+    def _meet(self, config: str, pid: int) -> None:
+        status = status_file.read(config, pid)
+        if status is not None and process_identity.alive(pid, status.start) is not None:
+            self._add(pid, status.start, status.session_id, config)
+
+    def _unfollowed(self) -> list[str]:
+        """Streams of sessions that no status file has shown us."""
+        followed = {subject.session_id for subject in self.subjects.values()}
+        try:
+            return [each for each in session_log.session_ids(self._home) if each not in followed]
+        except StateError:
+            return []
+
+    def _follow(self, session_id: str) -> None:
+        """A session known from its hooks: perhaps with a config dir that we did not know of."""
+        changed = _changed(self._home, session_id)
+        if self._looked.get(session_id) == changed:
+            return
+        self._looked[session_id] = changed
+        event = session_log.SessionLog(session_id, self._home).last(session_log.HOOK)
+        pid, start = integer_of(event, "pid") or 0, id_of(event, "procStart")
+        if pid <= 0 or process_identity.alive(pid, start) is None:
+            return
+        config = status_file.path_of(event, "configDir") or os.path.join(os.path.expanduser("~"), ".claude")
+        if config not in self._configs and len(self._configs) < _MOST_CONFIGS:
+            self._configs.append(config)
+            self._ears.listen(self._configs)
+        if pid in self.subjects:
+            return
+        self._meet(config, pid)
+        if pid not in self.subjects:
+            self._add(pid, start, session_id, config)
+
+    def _add(self, pid: int, start: str, session_id: str, config: str) -> None:
+        if (pid, start) in self._refused:
+            return
+        try:
+            subject = Subject(
+                pid,
+                start,
+                session_id,
+                config,
+                home=self._home,
+                settings=self._settings,
+                machine=self._machine,
+                tmux=self._tmux,
+                tell=self._tell,
+            )
+            if not self._wanted(subject):
+                self._refused.add((pid, start))
+                return
+            fd = os.pidfd_open(pid)
+        except (OSError, StateError):
+            return
+        self.subjects[pid] = subject
+        self._pidfds[fd] = pid
+        self._poll.register(fd, select.POLLIN)
+        self._guarded(subject, subject.begin)
+        if self._lock is not None:
+            where = f"tmux pane {subject.address.pane}" if subject.address is not None else "no tmux pane"
+            subject.say("found", f"watched from now on: pid {pid}, {where}", cwd=subject.cwd or None)
+        self._ears.listen_to(subject.log.path, pid)
+        self._due[pid] = 0.0  # at once
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        if event.pop("aloud", False):
+            self._notifier.tell(event)
+        if self._listener is not None:
+            self._listener(event)
+
+    # --- the loop ---------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        wake_r, wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_w)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        self._poll.register(wake_r, select.POLLIN)
+        if self._ears.fd >= 0:
+            self._poll.register(self._ears.fd, select.POLLIN)
+        for folder in (self._home, f"{self._home}/{session_log.SESSIONS}"):
+            homes.make(folder)  # there to be listened to
+        self.scan()
+        tick = clock.monotonic() + TICK
+        empty_since = clock.monotonic()
+        while not self._stop and self._holds():
+            self._judge()
+            now = clock.monotonic()
+            if self.subjects:
+                empty_since = now
+            elif self._linger is not None and now - empty_since > self._linger:
+                break
+            if now >= tick:
+                tick = now + TICK
+                self.scan()
+                self._hooks_came |= self._ears.deaf
+                self._notifier.reap()
+                continue
+            until = min(self._due.values(), default=tick)
+            until = min(until, tick)
+            if self._linger is not None and not self.subjects:
+                until = min(until, empty_since + self._linger + 0.01)
+            self._wait(max(0.0, until - now))
+        self._notifier.reap(last=True)
+
+    def _holds(self) -> bool:
+        """Before anything is judged: whoever was stopped for long may have been replaced meanwhile."""
+        return self._lock is None or self._lock.keep()
+
+    def _on_signal(self, *_: object) -> None:
+        self._stop = True
+
+    def _wait(self, timeout: float) -> None:
+        if self._ears.fd < 0:
+            timeout = min(timeout, 0.5)
+            self._status_changed.update(self.subjects)
+        ready = self._poll.poll(timeout * 1000 + 1)
+        if not ready:
+            return
+        gone = [fd for fd, _ in ready if fd in self._pidfds]
+        for fd in gone:
+            self._end(fd)
+        if self._ears.fd in (fd for fd, _ in ready):
+            time.sleep(GATHER)
+            self._listen()
+
+    def _listen(self) -> None:
+        heard = self._ears.read()
+        for config, pid in heard.files:
+            if pid in self.subjects:
+                self._status_changed.add(pid)
+            else:
+                self._found(partial(self._meet, config, pid), f"process {pid}")
+        self._hooks_came |= heard.streams
+        for session_id in heard.sessions:
+            known = [each for each in self.subjects.values() if each.session_id == session_id]
+            for subject in known:
+                self._ears.listen_to(subject.log.path, subject.pid)
+                self._hooks_came.add(subject.pid)
+            if not known:
+                self._found(partial(self._follow, session_id), f"session {session_id}")
+        if heard.lost:
+            self._status_changed.update(self.subjects)
+            self.scan()
+
+    def _judge(self) -> None:
+        now = clock.monotonic()
+        due = {pid for pid, at in self._due.items() if at <= now}
+        status, self._status_changed = self._status_changed | due, set()
+        hooks, self._hooks_came = self._hooks_came | status, set()
+        for pid in hooks:
+            if not self._holds():
+                return
+            subject = self.subjects.get(pid)
+            if subject is not None and self._trouble.get(pid, 0.0) <= now:
+                self._guarded(subject, partial(self._turn, subject, read_status=pid in status))
+            at = None if subject is None else subject.deadline()
+            if at is None:
+                self._due.pop(pid, None)
+            else:
+                self._due[pid] = max(at, self._trouble.get(pid, 0.0))
+
+    def _turn(self, subject: Subject, *, read_status: bool) -> None:
+        """Facts before the clock: whoever is judged because of the time has been read first."""
+        before = subject.session_id
+        if read_status:
+            subject.read_status()
+        subject.read_hooks()
+        if subject.session_id != before:
+            self._ears.listen_to(subject.log.path, subject.pid)
+            subject.read_hooks()
+        subject.turn()
+
+    def _guarded(self, subject: Subject, work: Callable[[], None]) -> None:
+        """One that fails is left alone for a while; the others go on."""
+        try:
+            work()
+        except Exception as error:
+            self._trouble[subject.pid] = clock.monotonic() + TROUBLE
+            if os.environ.get("UNHANG_DEBUG"):
+                traceback.print_exc()
+            self._tell(
+                {
+                    "type": session_log.WATCH,
+                    "phase": "warning",
+                    "message": f"this session cannot be watched for a minute: {type(error).__name__}: {error}"[:300],
+                    "sessionId": subject.session_id,
+                    "pid": subject.pid,
+                }
+            )
+
+    def _end(self, fd: int) -> None:
+        from unhang.sessions.state import facts
+
+        self._poll.unregister(fd)
+        pid = self._pidfds.pop(fd)
+        os.close(fd)
+        subject = self.subjects.pop(pid)
+        self._trouble.pop(pid, None)
+        self._due.pop(pid, None)
+
+        def last() -> None:
+            subject.read_hooks()
+            subject.machine.tell(facts.Died())
+            subject.turn()
+
+        self._guarded(subject, last)
+        self._ears.forget(pid)
+
+    def close(self) -> None:
+        for fd in self._pidfds:
+            os.close(fd)
+        self._ears.close()
+        sys.stdout.flush()
+
+
+def _changed(home: str, session_id: str) -> int:
+    try:
+        return os.stat(session_log.SessionLog(session_id, home).path).st_mtime_ns
+    except (OSError, StateError):
+        return 0

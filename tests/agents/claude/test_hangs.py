@@ -1,0 +1,198 @@
+"""Every way in which a headless Claude hangs or breaks: noticed, explained, ended whole."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.claude.harness import BASH, PATIENT, SHORT, Bench
+from tests.support.engine import wait_until
+from tests.support.turn import steps
+from unhang.procs import linux, stat
+from unhang.testing.liveness import Process
+
+GENTLE = {"interrupt": True, "close": True}
+
+
+@pytest.mark.parametrize("how", ["hang", "hang-headers", "hang-mid", "hang-tool", "ping-forever"])
+def test_a_hanging_model_is_interrupted_and_explained(bench: Bench, how: str) -> None:
+    turn = bench.turn(f"fake: {how}", *SHORT, record=how)
+    assert turn.code == 124, turn.result
+    result = turn.result
+    assert (result["status"], result["timeoutReason"]) == ("timeout", "no_output_timeout")
+    assert result["error"]["code"] == "EIDLE"
+    assert result["terminationMode"] == "soft"
+    assert result["error"]["survivors"] == []
+    assert "nothing from the model" in turn.said("nothing from the model", "stuck")["cause"]
+    assert result["diagnosis"]["reason"].startswith("Claude has had nothing from the model")
+    assert any(turn.about["sessionId"] in hint for hint in result["recovery"]["suggestions"])
+    assert turn.steps() == GENTLE
+    assert turn.about["terminalReason"] == "aborted_streaming"
+    assert turn.about["isError"] is True
+    assert "unknown" not in turn.phases
+    # the service saw its client go; with pings it may notice only at the next one
+    if how != "ping-forever":
+        assert how in bench.fake.gone
+
+
+def test_a_timeout_is_tried_again_where_asked_and_said_in_the_drivers_words(bench: Bench) -> None:
+    """Claude listens on a socket of its own: the kernel alone would show a server that never ends."""
+    done = bench.claude("run", "fake: hang", "--wait", "--idle", "6", "--hard", "100", "--grace", "10", "--retry", "1")
+    assert done.code == 124, done.err
+    told = done.err.decode()
+    assert "trying again with longer limits" in told
+    assert "(idle limit): ending it. Why: Claude has had nothing from the model" in told
+    assert "try: go on with the same session: unhang claude resume" in told
+    assert "it is a server" not in told
+    assert len({seen.text for seen in bench.fake.requests if seen.verb == "hang"}) == 1
+    assert len([seen for seen in bench.fake.requests if seen.verb == "hang"]) == 2
+
+
+def test_retries_are_warnings_and_no_progress(bench: Bench) -> None:
+    bench.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
+    turn = bench.turn("fake: status 529", *PATIENT, record="error-529")
+    assert turn.code == 1, turn.result
+    assert turn.said("tries again", "warning")["httpStatus"] == 529
+    assert (turn.about["isError"], turn.about["terminalReason"]) == (True, "api_error")
+    assert turn.about["error"]["httpStatus"] == 529
+    assert any("overloaded" in hint for hint in turn.result["recovery"]["suggestions"])
+    assert "try: go on with the same session" in turn.result["stderr"]
+
+
+def test_retries_for_ever_end_as_a_stall_with_the_cause_in_words(bench: Bench) -> None:
+    bench.env["ANTHROPIC_BASE_URL"] = "http://127.0.0.1:1"  # nobody listens there
+    turn = bench.turn("hello", *SHORT, record="retries")
+    assert turn.code == 124, turn.result
+    assert turn.said("tries again", "warning")["retries"] == 1
+    assert "keeps trying" in turn.about["cause"]
+    assert "keeps trying" in turn.result["diagnosis"]["reason"]
+    assert turn.steps() == GENTLE
+
+
+def test_a_refused_request_is_a_failure_whatever_the_subtype_says(bench: Bench) -> None:
+    """Claude calls it a success, with is_error."""
+    turn = bench.turn("fake: status 400", *PATIENT, record="error-400")
+    assert turn.code == 1
+    assert turn.result["status"] == "error"
+    assert turn.about["isError"] is True
+    assert turn.about["error"] == {
+        "message": "API Error: 400 fake error 400",
+        "info": "invalid_request_error",
+        "httpStatus": 400,
+    }
+    assert "API Error: 400" in turn.result["stderr"]
+    assert turn.result["stdout"] == ""
+
+
+def test_a_hung_command_is_ended_with_its_children(bench: Bench) -> None:
+    line = "tail -f /dev/null & tail -f /dev/null"
+    turn = bench.turn(f"fake: bash {line}", *BASH, *PATIENT, "--tool-limit", "4", record="tool-hang")
+    assert turn.code == 124, turn.result
+    assert "Bash has been running for" in turn.about["cause"]
+    assert line in turn.result["diagnosis"]["reason"]
+    assert turn.said("Asked to stop", "stopping")["tools"][0]["ageMs"] >= 4000
+    assert turn.steps() == GENTLE
+    assert turn.about["terminalReason"] == "aborted_tools"
+    assert turn.result["leaked"] is False
+
+
+def test_a_hung_mcp_tool_is_interrupted(bench: Bench) -> None:
+    words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow")
+    turn = bench.turn("fake: tool mcp__slow__hang {}", *words, *PATIENT, "--tool-limit", "4", record="mcp-hang")
+    assert turn.code == 124, turn.result
+    assert "slow/hang has been running for" in turn.about["cause"]
+    assert turn.steps() == GENTLE
+    assert turn.about["terminalReason"] == "aborted_tools"
+
+
+def test_a_hung_agent_in_the_background_is_noticed_and_ended(bench: Bench) -> None:
+    """Claude's own turn is over: an interruption would not reach it."""
+    inner = "fake: bash exec tail -f /dev/null"
+    call = {"description": "sub", "prompt": inner, "subagent_type": "general-purpose"}
+    words = ("--allowed-tools", "Bash,Task", *PATIENT, "--tool-limit", "4")
+    turn = bench.turn(f"fake: tool Task {json.dumps(call)}", *words)
+    assert turn.code == 124, turn.result
+    assert "Bash has been running for" in turn.about["cause"]
+    assert "interrupt" not in turn.steps()
+    assert turn.result["error"]["survivors"] == []
+    assert turn.result["terminationMode"] == "soft"
+
+
+def test_a_hung_hook_is_named(bench: Bench) -> None:
+    hook = {"type": "command", "command": "exec tail -f /dev/null", "timeout": 600}
+    settings = bench.config / "settings.json"
+    settings.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}))
+    turn = bench.turn("hello", *SHORT, record="hook-hang")
+    assert turn.code == 124, turn.result
+    assert "a hook of Claude Code's has been running" in turn.about["cause"]
+    assert "UserPromptSubmit" in turn.about["cause"]
+    assert turn.result["error"]["survivors"] == []
+
+
+def test_cancel_interrupts_by_the_protocol_and_no_signal_is_needed(bench: Bench) -> None:
+    job = bench.begun("fake: bash exec tail -f /dev/null", *BASH, *PATIENT)
+    driver = wait_until(lambda: job.view().pid, "the driver")
+
+    def command() -> int | None:
+        for pid in _below(driver):
+            if stat.command_line(pid, 200) == "tail -f /dev/null":
+                return pid
+        return None
+
+    bash = Process(wait_until(command, "the command runs"), "the command")
+    done = bench.call("cancel", job.id)
+    assert job.result().status == "cancelled", done.err
+    assert bash.wait_gone()
+    assert steps(job.events()) == GENTLE
+    aborted = [event["terminalReason"] for event in job.events() if "terminalReason" in event]
+    assert aborted == ["aborted_tools"]
+    assert [event for event in job.events() if event.get("method") == "result/error_during_execution"]
+
+
+def _below(pid: int) -> list[int]:
+    found = linux.children(pid)
+    return [*found, *(deeper for child in found for deeper in _below(child))]
+
+
+def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Bench) -> None:
+    job = bench.begun("fake: bash exec tail -f /dev/null", *BASH, *PATIENT)
+    wait_until(lambda: any("Running: exec tail" in e["message"] for e in job.events()), "the command is told")
+    driver = job.view().pid
+    assert driver is not None
+    wait_until(lambda: any(stat.command_line(p, 200) == "tail -f /dev/null" for p in _below(driver)), "it runs")
+    (claude,) = linux.children(driver)
+    assert Process(claude).send(9)
+    result = job.wait(60)
+    assert (result.status, result.exit_code) == ("error", 1)
+    assert "ended without a result (killed by SIGKILL)" in result.stderr
+    assert result.to_json()["leaked"] is True, "the command outlives its Claude; it is ended and named"
+    session = next(e["sessionId"] for e in job.events() if e.get("sessionId"))
+    again = bench.turn("go on", *PATIENT, "--resume", session, record="resume-after-kill")
+    assert (again.code, again.about["sessionId"]) == (0, session)
+
+
+def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:
+    """A stopped one answers no request and no signal but the last."""
+    job = bench.begun("fake: hang", "--idle", "90", "--hard", "100", "--grace", "3")
+    bench.fake.wait_for(lambda seen: seen.verb == "hang", "the model is asked")
+    driver = job.view().pid
+    assert driver is not None
+    (claude,) = linux.children(driver)
+    stopped = Process(claude)
+    assert stopped.send(19)
+    bench.call("cancel", job.id)
+    assert stopped.wait_gone()
+    assert job.result().status == "cancelled"
+    assert steps(job.events()).get("interrupt") is False
+    assert job.result().to_json()["terminationMode"] == "hard"
+
+
+def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
+    job = bench.begun("fake: bash exec tail -f /dev/null", *BASH, *PATIENT)
+    wait_until(lambda: any("Running: exec tail" in e["message"] for e in job.events()), "the command is told")
+    driver = job.view().pid
+    assert driver is not None
+    assert Process(driver).send(9)
+    result = job.wait(60)
+    assert (result.status, result.signal) == ("error", "SIGKILL")

@@ -1,0 +1,101 @@
+"""Every way in which Codex hangs: noticed, explained, ended whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.codex.harness import PATIENT, Bench
+from tests.support.engine import wait_until
+from unhang.procs import linux, stat
+from unhang.testing.liveness import Process
+
+SHORT = ("--idle", "6", "--hard", "100", "--stall", "2", "--grace", "10")
+
+
+@pytest.mark.parametrize("how", ["hang", "hang_headers", "hang_mid", "trickle", "trickle_ev"])
+def test_a_hanging_model_is_ended_gently_and_explained(bench: Bench, how: str) -> None:
+    turn = bench.turn(f"[[{how}]]", *SHORT, record=how.replace("_", "-"))
+    assert turn.code == 124
+    result = turn.result
+    assert (result["status"], result["timeoutReason"]) == ("timeout", "no_output_timeout")
+    assert result["error"]["code"] == "EIDLE"
+    assert result["terminationMode"] == "soft"
+    assert result["error"]["survivors"] == []
+    assert "nothing from the model" in turn.said("nothing from the model", "stuck")["cause"]
+    assert result["diagnosis"]["reason"].startswith("Codex has had nothing from the model")
+    assert any(turn.about["threadId"] in hint for hint in result["recovery"]["suggestions"])
+    assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
+    assert turn.about["turnStatus"] == "interrupted"
+
+
+def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench) -> None:
+    bench.configure(1)  # nobody listens there
+    turn = bench.turn("hello", "--idle", "8", "--hard", "100", "--grace", "10", record="reconnect")
+    assert turn.code == 124
+    assert turn.said("reconnects", "warning")["willRetry"] is True
+    assert "keeps reconnecting" in turn.about["cause"]
+    assert "Connection failed" in turn.result["diagnosis"]["reason"]
+    assert "keeps reconnecting" in turn.result["stderr"]
+    assert turn.steps()["interrupt"]
+
+
+def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
+    turn = bench.turn(
+        "[[shell:sleep 1000 & sleep 1001]]",
+        "--idle",
+        "90",
+        "--hard",
+        "100",
+        "--tool-limit",
+        "4",
+        "--grace",
+        "10",
+        record="tool-hang",
+    )
+    assert turn.code == 124
+    assert "a tool of Codex's has been silent" in turn.about["cause"]
+    assert "sleep 1000 & sleep 1001" in turn.result["diagnosis"]["reason"]
+    assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
+
+
+def test_a_daemon_that_a_command_leaves_is_ended_and_named(bench: Bench) -> None:
+    turn = bench.turn("[[shell:setsid sleep 1002 >/dev/null 2>&1 & echo started]]", *PATIENT, record="daemon")
+    assert turn.code == 0
+    assert turn.result["leaked"] is True
+    assert any("sleep 1002" in left["command"] for left in turn.events[-1]["leftovers"])
+
+
+def test_cancel_climbs_the_same_ladder(bench: Bench) -> None:
+    job = bench.begun("[[hang]]", *PATIENT, "--grace", "10")
+    wait_until(lambda: len(bench.fake.requests), "the model is asked")
+    done = bench.call("cancel", job.id)
+    result = job.result()
+    assert result.status == "cancelled", done.err
+    steps = {event["step"]: event["done"] for event in job.events() if "step" in event and event["type"] == "agent"}
+    assert steps == {"interrupt": True, "clean": True, "close": True}
+
+
+def test_a_killed_codex_fails_the_job_and_the_thread_can_be_resumed(bench: Bench) -> None:
+    job = bench.begun("[[hang]]", *PATIENT)
+    wait_until(lambda: len(bench.fake.requests), "the model is asked")
+    driver = job.view().pid
+    assert driver is not None
+    (server,) = [pid for pid in linux.children(driver) if "app-server" in stat.command_line(pid, 4000)]
+    assert Process(server).send(9)
+    result = job.wait(60)
+    assert (result.status, result.exit_code) == ("error", 1)
+    assert "ended while in a turn" in result.stderr
+    thread = next(e["threadId"] for e in job.events() if e.get("threadId"))
+    again = bench.turn("go on", *PATIENT, "--thread", thread, record="resume-after-kill")
+    assert again.code == 0
+    assert again.about["threadId"] == thread
+
+
+def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
+    job = bench.begun("[[shell:sleep 1003 & sleep 1004]]", *PATIENT)
+    wait_until(lambda: any("sleep 1004" in str(e.get("command")) for e in job.events()), "the command runs")
+    driver = job.view().pid
+    assert driver is not None
+    assert Process(driver).send(9)
+    result = job.wait(60)
+    assert (result.status, result.signal) == ("error", "SIGKILL")

@@ -1,0 +1,83 @@
+"""The same as tools of the MCP server: the seed's parameters, its bounds, its structured error; one more attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from tests.support.codex.harness import Bench
+from tests.support.mcp.harness import Caller, Servers
+
+POLICY = """\
+version = "1.0"
+extends = "built-in"
+[categories.agent-write]
+no_output_timeout_sec = 6
+exec_timeout_sec = 60
+"""
+
+
+def with_client(bench: Bench, work: Callable[[Caller], Awaitable[None]], *options: str) -> None:
+    bench.env["UNHANG_HOME"] = str(bench.home)
+    Servers(bench).run("auto", work, *options)
+
+
+def test_run_resume_and_compact(bench: Bench) -> None:
+    async def work(caller: Caller) -> None:
+        names = {tool.name for tool in (await caller.client.list_tools()).tools}
+        assert {"codex_run", "codex_resume", "codex_compact"} <= names
+        first = await caller.call("codex_run", task="[[usage:50000]]", idleTimeoutMs=5000, cwd=str(bench.workspace))
+        assert not first.error, first.text
+        assert first.data["stdout"] == "pong\n"
+        assert first.data["limits"]["idleMs"]["value"] == 60_000, "a caller is held to the bounds"
+        assert first.data["limits"]["idleMs"]["asked"] == 5_000
+        thread = first.data["codex"]["threadId"]
+        compacted = await caller.call("codex_compact", threadId=thread)
+        assert not compacted.error, compacted.text
+        assert compacted.data["codex"]["tokensBefore"] == 50000
+        second = await caller.call("codex_resume", threadId=thread, task="again", mode="read-only")
+        assert second.data["codex"]["threadId"] == thread
+        assert second.data["limits"]["hardMs"]["value"] == 600_000
+        refused = await caller.call("codex_compact", threadId="not-a-thread")
+        assert refused.error
+        assert "invalid" in refused.data["codex"]["error"]["message"]
+
+    with_client(bench, work)
+
+
+def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
+    policy = bench.folder / "policy.toml"
+    policy.write_text(POLICY)
+
+    async def work(caller: Caller) -> None:
+        found = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace))
+        assert found.error
+        assert found.data["status"] == "timeout"
+        assert found.data["error"]["code"] == "EIDLE"
+        assert found.data["error"]["kind"] == "inactivity"
+        assert "nothing from the model" in found.data["diagnosis"]["reason"]
+        assert found.data["partial"]["eventsCount"] > 10
+        assert any("codex_resume(threadId=" in hint for hint in found.data["recovery"]["suggestions"])
+
+    with_client(bench, work, "--policy", str(policy))
+    assert len(bench.fake.requests) == 2, "one more attempt, with longer limits"
+
+
+def test_an_overflowing_context_says_what_to_call(bench: Bench) -> None:
+    async def work(caller: Caller) -> None:
+        found = await caller.call("codex_run", task="[[ctx]]", cwd=str(bench.workspace))
+        assert found.error
+        assert found.data["codex"]["error"]["info"] == "contextWindowExceeded"
+        assert any("codex_compact" in hint for hint in found.data["recovery"]["suggestions"])
+
+    with_client(bench, work)
+
+
+def test_nothing_is_offered_where_there_is_no_codex(bench: Bench) -> None:
+    bench.env["UNHANG_CODEX"] = str(bench.folder / "nothing")
+
+    async def work(caller: Caller) -> None:
+        names = {tool.name for tool in (await caller.client.list_tools()).tools}
+        assert "run" in names
+        assert not any(name.startswith("codex") for name in names)
+
+    with_client(bench, work)

@@ -1,0 +1,120 @@
+"""`unhang diagnose --pid`, as a newcomer would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.diagnosis.actors import actor, until_blocked
+from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
+from unhang.faces.cli.commands.diagnose import render
+from unhang.procs.deep import choose, stacks
+
+READS = "import os; print('READY'); os.read(0, 1)"
+
+
+def diagnose(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "unhang", "diagnose", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **env},
+    )
+
+
+def test_a_tree_with_what_each_process_waits_for() -> None:
+    with actor("import subprocess, sys; print('READY'); subprocess.run(['sleep', '300'])") as job:
+        done = diagnose("--pid", str(job.pid))
+        assert done.returncode == 0
+        assert done.stderr == ""
+        assert f"[{job.pid}]" in done.stdout
+        assert "waits for its child sleep" in done.stdout
+        assert "sleeps, wakes by itself in 5 min" in done.stdout
+        assert "\x1b" not in done.stdout, "no colour where stdout is no terminal"
+        [sleeper] = [line for line in done.stdout.splitlines() if line.startswith("  sleep [")]
+        os.kill(int(sleeper.split("[")[1].split("]")[0]), signal.SIGKILL)
+
+
+def test_json_is_the_diagnosis_object() -> None:
+    with actor(READS) as job:
+        until_blocked(job.pid, "read")
+        told = json.loads(diagnose("--pid", str(job.pid), "--json").stdout)
+        assert list(told) == ["state", "cause", "reason", "evidence", "processes"]
+        assert told["cause"] == "input"
+        assert told["state"] == "unsure", "somebody outside holds the other end: it may yet come"
+        assert told["processes"][0]["pid"] == job.pid
+
+
+def test_watch_ends_with_the_process() -> None:
+    with actor("import time; print('READY'); time.sleep(300)") as job:
+        watch = subprocess.Popen(
+            [sys.executable, "-m", "unhang", "diagnose", "--pid", str(job.pid), "--watch", "--json"],
+            stdout=subprocess.PIPE,
+        )
+        assert watch.stdout is not None
+        with watch.stdout:
+            assert json.loads(watch.stdout.readline())["cause"] == "timer"
+            job.kill()
+            job.wait()
+            watch.stdout.read()
+        assert watch.wait() in (0, 125)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        ([], 2, "name a job, or a process with --pid"),
+        (["x", "--pid", "1"], 2, "one of the two"),
+        (["--pid", "0"], 2, "not 0"),
+        (["--pid", "4194304"], 125, "there is no process 4194304"),
+        (["--pid", "zwei"], 2, "--pid"),
+    ],
+)
+def test_errors_are_one_line(args: list[str], code: int, says: str) -> None:
+    done = diagnose(*args)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_nothing_of_somebody_elses_text_moves_our_cursor() -> None:
+    line = ProcessLine(2, 1, "\x1b[2Jevil", "x", "S", 0.0, "waits\x07", 3.0)
+    shown = "\n".join(render(Diagnosis("hung", "input", "asks \x1b]0;x\x07", {"notes": ["\x1b"]}, [line])))
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\x1b[1;31m" in "\n".join(render(Diagnosis("hung", "input", "x", {}, []), colour=True))
+
+
+def test_a_deep_tree_stays_readable() -> None:
+    lines = [ProcessLine(pid, pid - 1, f"p{pid}", "", "S", 0.0, "waits", None) for pid in range(10, 400)]
+    shown = render(Diagnosis("unsure", "unknown", "x", {}, lines))
+    assert len(shown) > 390
+    assert max(len(line) for line in shown) < 200
+
+
+def test_each_tool_only_where_it_cannot_harm() -> None:
+    tools = [tool for tool, _ in choose("java", 1, ["java", "-Xrs", "Main"], [])]
+    assert "jstack" not in tools, "with -Xrs the JVM dies of the signal that jstack sends"
+    assert "jstack" not in [tool for tool, _ in choose("java", 1, ["java"], ["JAVA_TOOL_OPTIONS=-Xrs"])]
+    assert "py-spy" not in [tool for tool, _ in choose("sleep", 1, ["sleep"], [])]
+
+
+def test_a_stopped_process_is_left_alone_and_a_live_one_lives_on() -> None:
+    with actor(READS) as job:
+        until_blocked(job.pid, "read")
+        [found] = stacks([job.pid])
+        assert found.pid == job.pid
+        assert found.text
+        assert job.poll() is None
+        os.kill(job.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
+        [found] = stacks([job.pid])
+        assert (found.tool, found.text) == ("", "is stopped or has ended: not touched")

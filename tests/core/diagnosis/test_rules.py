@@ -1,0 +1,258 @@
+"""Two looks, one verdict: each cause by example, and what must hold for any two looks whatever."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.diagnosis.build import look, looks, process, thread
+from unhang.core.diagnosis.causes import retryable, suggestions
+from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
+from unhang.core.diagnosis.verdict import CAUSES, STATES, Diagnosis
+from unhang.faces.cli.commands.diagnose import render
+
+TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
+
+
+def twice(*processes: Process, **more: Any) -> Diagnosis:
+    """Nothing changed between two looks three seconds apart."""
+    return diagnose(look(0, *processes, **more), look(3, *processes, **more))
+
+
+def at(pid: int, syscall: str, fd: int, target: str, **more: Any) -> Process:
+    return process(pid, thread(pid, syscall, reads=(fd,)), fds={fd: target}, **more)
+
+
+def test_a_prompt_on_the_terminal() -> None:
+    found = twice(at(2, "read", 0, "/dev/pts/3", tty=1, pgid=2), terminal=TTY, screen="Overwrite? [y/N] ")
+    assert (found.state, found.cause) == ("hung", "input")
+    assert found.reason == 'waits for input on its terminal: "Overwrite? [y/N]"'
+
+
+def test_a_password_at_a_process_that_hides() -> None:
+    su = process(2, thread(2, "", timeout=None), hidden=True, tty=1, pgid=2, comm="su")
+    found = twice(su, terminal=TTY._replace(echo=False), screen="Password: ")
+    assert (found.state, found.cause) == ("hung", "input")
+    assert found.reason == 'waits for a password on its terminal: "Password:"'
+    assert found.evidence["hidden"] == [2]
+
+
+@pytest.mark.parametrize("odd", ["a\x1b", "a\x1b]0;", "a\x1b[", "a\x9b", "a\u202e", "a\nb", "a\x07", "a\udc80"])
+def test_a_name_that_would_act_on_a_terminal_takes_nothing_of_the_sentence_along(odd: str) -> None:
+    seen = odd.translate({ord(char): 0xFFFD for char in "\x1b\x9b\u202e\n\x07\udc80"})
+    pipes = {"pipe:[1]": Pipe(readers=((2, 0),), outside=((99, odd),))}
+    found = twice(
+        at(2, "read", 0, "pipe:[1]", comm=odd), pipes=pipes, notes=(f"looked at 1 of 2 threads of {odd} [2]",)
+    )
+    assert f"{seen} [99]" in found.reason
+    assert found.evidence["notes"] == [f"looked at 1 of 2 threads of {seen} [2]"]
+    assert f"{seen} [99]" in found.processes[0].waits
+    shown = render(found)
+    assert all(line.isprintable() for line in shown)
+    assert f"{seen} [99]" in shown[0]
+    mutexes = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2), comm=odd))
+    assert mutexes.reason == f"two threads wait for each other's lock: {seen} [2], threads 2, 3"
+
+
+def test_a_prompt_beside_a_working_process_is_no_hang() -> None:
+    asks = at(2, "read", 0, "/dev/pts/3", tty=1, pgid=2)
+    before, after = process(3, cpu=0), process(3, cpu=250)
+    found = diagnose(look(0, asks, before, terminal=TTY), look(3, asks, after, terminal=TTY))
+    assert found.state != "hung"
+
+
+def test_a_stdin_that_nobody_writes_to() -> None:
+    pipes = {"pipe:[1]": Pipe(readers=((2, 0),))}
+    found = twice(at(2, "read", 0, "pipe:[1]"), pipes=pipes)
+    assert (found.state, found.cause) == ("hung", "input")
+    assert "stdin" in found.reason
+
+
+def test_a_stdin_whose_writer_is_known_to_live_outside() -> None:
+    pipes = {"pipe:[1]": Pipe(readers=((2, 0),), outside=((99, "node"),))}
+    found = twice(at(2, "read", 0, "pipe:[1]"), pipes=pipes)
+    assert (found.state, found.cause) == ("unsure", "input")
+    assert "node [99]" in found.reason
+
+
+def test_two_mutexes_in_the_wrong_order() -> None:
+    found = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2)))
+    assert (found.state, found.cause) == ("hung", "deadlock")
+    assert found.reason == "two threads wait for each other's lock: p2 [2], threads 2, 3"
+
+
+def test_a_thread_with_a_timer_spoils_the_proof_of_a_deadlock() -> None:
+    found = twice(process(2, thread(2), thread(3, "nanosleep", timeout=30.0)))
+    assert found.state != "hung"
+
+
+@pytest.mark.parametrize("change", [{"switches": 8}, {"futex": 99}])
+def test_a_thread_that_ran_in_between_spoils_it_too(change: dict[str, Any]) -> None:
+    before, after = process(2, thread(2, futex=1)), process(2, thread(2, **{"futex": 1, **change}))
+    assert diagnose(look(0, before), look(3, after)).state == "unsure"
+
+
+def monitors(woke: int, futile: int, ends: float = 0.5) -> Diagnosis:
+    """A JVM with two threads in waits of less than a second, each of which woke so often."""
+    jvm = thread(9, comm="VM Thread", timeout=0.2, switches=50)
+    before = process(2, thread(2, timeout=0.9), thread(3, timeout=0.9), jvm, futile=10)
+    after = process(2, *(thread(tid, timeout=ends, switches=7 + woke) for tid in (2, 3)), jvm, futile=10 + futile)
+    return diagnose(look(0, before), look(3, after))
+
+
+def test_a_jvm_counts_the_wakeups_that_found_a_monitor_taken() -> None:
+    assert monitors(woke=3, futile=6)[:2] == ("hung", "deadlock")
+    assert monitors(woke=3, futile=5).state == "unsure", "one wake-up was something else: a thread that steps on"
+    assert monitors(woke=0, futile=6).state != "hung", "it may be in the last second of a long sleep"
+    assert monitors(woke=3, futile=6, ends=30.0).state != "hung"
+
+
+def test_an_alarm_spoils_it_too() -> None:
+    assert twice(process(2, catches_alarm=True)).state == "unsure"
+
+
+def test_what_was_not_looked_at_spoils_it_too() -> None:
+    assert twice(process(2)).state == "hung"
+    assert twice(process(2), notes=("looked at 1 of 5000 threads",)).state == "unsure"
+    assert twice(process(2), process(3, thread(3, "", timeout=None), hidden=True)).state == "unsure"
+
+
+def test_two_looks_too_close_together_prove_nothing() -> None:
+    assert diagnose(look(0, process(2)), look(0.2, process(2))).state == "unsure"
+
+
+def test_a_full_pipe_between_parent_and_child() -> None:
+    parent = process(2, thread(2, "wait4", child=3))
+    child = process(3, thread(3, "write", writes=(1,)), ppid=2, fds={1: "pipe:[1]"})
+    found = twice(parent, child, pipes={"pipe:[1]": Pipe(readers=((2, 5),), writers=((3, 1),))})
+    assert (found.state, found.cause) == ("hung", "pipe_cycle")
+    assert found.evidence["ring"] == [2, 3]
+
+
+def test_a_lock_held_outside_by_one_who_waits_for_ever() -> None:
+    lock = Lock("flock", "/x/y.lock", 99, "apt-get", True)
+    waiter = process(2, thread(2, "flock", reads=(3,)), lock=lock)
+    found = twice(waiter, others={99: process(99, thread(99, "pause"))})
+    assert (found.state, found.cause) == ("hung", "lock")
+    assert "waits for the lock /x/y.lock held by pid 99 (apt-get)" in found.reason
+    assert found.evidence["lock"]["holder"] == 99
+
+
+@pytest.mark.parametrize("syscall", ["running", "nanosleep", "read"])
+def test_a_lock_held_outside_by_one_who_may_go_on(syscall: str) -> None:
+    waiter = process(2, thread(2, "flock"), lock=Lock("flock", "/x", 99, "apt-get", True))
+    holder = process(99, thread(99, syscall, timeout=3.0))
+    assert twice(waiter, others={99: holder}).state == "unsure"
+    assert twice(waiter).state == "unsure", "a holder that could not be looked at"
+
+
+def test_stopped_in_the_background() -> None:
+    stopped = process(2, thread(2, "", state="T"), state="T", tty=1, pgid=5, tpgid=2)
+    found = twice(stopped)
+    assert (found.state, found.cause) == ("hung", "stopped")
+    assert "SIGTTIN" in found.reason
+
+
+def test_a_silent_peer_is_never_called_hung() -> None:
+    peer = Socket("tcp", "127.0.0.1:5", "10.0.0.1:8080", "ESTABLISHED", 12, 3, 41.0)
+    found = twice(at(2, "recvfrom", 3, "socket:[1]"), sockets={"socket:[1]": peer})
+    assert (found.state, found.cause) == ("unsure", "network")
+    assert "waits for 10.0.0.1:8080, connected, no byte for 41 s" in found.reason
+
+
+def test_bytes_from_the_network_are_life() -> None:
+    client = at(2, "recvfrom", 3, "socket:[1]")
+    before = look(0, client, sockets={"socket:[1]": Socket("tcp", "", "h:1", "ESTABLISHED", 0, 0, 0.0)})
+    after = look(3, client, sockets={"socket:[1]": Socket("tcp", "", "h:1", "ESTABLISHED", 9000, 0, 0.0)})
+    assert diagnose(before, after)[:2] == ("alive", "progress")
+
+
+def test_a_server_with_a_raw_terminal_is_a_server() -> None:
+    both = process(2, thread(2, "epoll_wait", reads=(0, 4)), fds={0: "/dev/pts/3", 4: "socket:[1]"}, tty=1, pgid=2)
+    listening = {"socket:[1]": Socket("tcp", "127.0.0.1:3000", "", "LISTEN")}
+    found = twice(both, sockets=listening, terminal=TTY._replace(canonical=False), screen="ready\n")
+    assert (found.state, found.cause) == ("alive", "listening")
+    assert "127.0.0.1:3000" in found.reason
+
+
+def test_busy_names_the_busy_one() -> None:
+    sh = process(2, thread(2, "wait4"), comm="sh")
+    before, after = process(3, ppid=2, comm="spin"), process(3, ppid=2, comm="spin", cpu=294)
+    found = diagnose(look(0, sh, before), look(3, sh, after))
+    assert (found.state, found.cause) == ("unsure", "busy")
+    assert found.reason.startswith("1 of 2 processes, spin, uses 98 % of a core")
+
+
+@pytest.mark.parametrize(
+    ("left", "state", "cause"),
+    [(17.0, "alive", "timer"), (600.0, "unsure", "timer"), (1e12, "hung", "idle"), (FOREVER, "hung", "idle")],
+)
+def test_sleeping(left: float, state: str, cause: str) -> None:
+    found = twice(process(2, thread(2, "clock_nanosleep", timeout=left, remaining=left)))
+    assert (found.state, found.cause) == (state, cause)
+
+
+def test_what_is_left_of_a_command_that_has_ended() -> None:
+    found = twice(process(5, thread(5, "pause"), comm="daemon"), leader=2)
+    assert (found.state, found.cause) == ("hung", "leak")
+    assert "left daemon [5] running" in found.reason
+
+
+def test_nothing_left() -> None:
+    assert twice(process(2, state="Z"))[:2] == ("unsure", "unknown")
+    assert twice()[:2] == ("unsure", "unknown")
+
+
+def test_a_process_whose_first_thread_has_ended_is_not_dead() -> None:
+    half = process(2, thread(2, "", state="Z"), thread(3, "nanosleep", timeout=5.0, remaining=5.0), state="Z")
+    assert twice(half)[:2] == ("alive", "timer")
+
+
+def test_the_json_of_it() -> None:
+    told = twice(process(2)).to_json()
+    assert list(told) == ["state", "cause", "reason", "evidence", "processes"]
+    assert told["processes"][0]["cpuPercent"] == 0.0
+    assert "sinceMs" in told["processes"][0]
+    json.dumps(told)
+
+
+@settings(max_examples=150, deadline=None)
+@given(looks(at=0.0), looks(at=3.0))
+def test_any_two_looks_give_a_verdict(before: FullSample, after: FullSample) -> None:
+    found = diagnose(before, after)
+    assert found.state in STATES
+    assert found.cause in CAUSES
+    assert found.reason
+    assert "\n" not in found.reason
+    json.dumps(found.to_json())
+    for reason in (None, "exec_timeout", "no_output_timeout"):
+        assert all(line for line in suggestions(found, reason))
+    assert isinstance(retryable(found), bool)
+
+
+@settings(max_examples=80, deadline=None)
+@given(looks(at=0.0), looks(at=3.0), st.randoms(use_true_random=False))
+def test_the_order_in_which_processes_are_listed_changes_nothing(
+    before: FullSample, after: FullSample, rng: random.Random
+) -> None:
+    def shuffled(sample: FullSample) -> FullSample:
+        items = list(sample.processes.items())
+        rng.shuffle(items)
+        return sample._replace(processes=dict(items))
+
+    assert diagnose(before, after) == diagnose(shuffled(before), shuffled(after))
+
+
+@settings(max_examples=100, deadline=None)
+@given(looks(), st.sampled_from(["R", "D"]))
+def test_a_tree_in_which_somebody_runs_is_never_hung(sample: FullSample, state: str) -> None:
+    """Whatever the rest does: one thread that runs, or waits for a disk, and no standstill is proven."""
+    runner = process(77, thread(77, "", state=state, timeout=None), start=1, state=state)
+    both = sample._replace(processes={**sample.processes, 77: runner})
+    assert diagnose(both, both._replace(at=3.0)).state != "hung"

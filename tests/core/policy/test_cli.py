@@ -1,0 +1,164 @@
+"""`unhang policy` and `unhang history`, as their own modules are called."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unhang.errors import UsageError
+from unhang.faces.cli.commands import history as history_cli
+from unhang.faces.cli.commands import policy as policy_cli
+from unhang.store.history import History, Run
+
+SEED = str(Path(__file__).parent / "seed_policy.json")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("UNHANG_HOME", str(tmp_path / "state"))
+    for name in ("UNHANG_POLICY", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def call(face: Any, *words: str) -> int:
+    parser = argparse.ArgumentParser()
+    face.configure(parser)
+    code: int = face.main(parser.parse_args(words))
+    return code
+
+
+def test_explain_json_has_what_the_contract_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "explain", "cd x && sudo npm ci | tee log", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {"category", "neverEnding", "limits", "pieces", "pattern"} <= set(shown)
+    assert (shown["category"], shown["neverEnding"], shown["pattern"]) == ("long", False, "npm ci")
+    assert shown["limits"]["hardMs"] == {"value": 1800000, "source": "policy:long"}
+    assert [piece["command"] for piece in shown["pieces"]] == ["cd x", "npm ci", "tee log"]
+    assert shown["pieces"][1]["through"] == ["sudo"]
+
+
+def test_explain_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "explain", "npm run dev") == 0
+    text = capsys.readouterr().out
+    assert "server   never ends by itself" in text
+    assert "idle   off" in text
+    assert call(policy_cli, "explain", "codex exec x", "--idle", "5s", "--hard", "off") == 0
+    text = capsys.readouterr().out
+    assert "idle   1m        argument, bounded by policy:agent-write   (asked: 5s)" in text
+    assert "(asked: off)" in text
+
+
+def test_explain_takes_a_policy_and_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "explain", "--policy", SEED, "--json", "cargo", "build", "--", "--release") == 0
+    assert json.loads(capsys.readouterr().out)["category"] in ("long", "extended")
+    assert call(policy_cli, "explain", "--timeout-sec", "3", "--json", "x") == 0
+    limits = json.loads(capsys.readouterr().out)["limits"]
+    assert (limits["hardMs"]["value"], limits["idleMs"]["value"]) == (3000, 1000)
+
+
+@pytest.mark.parametrize(
+    "words", [["--idle", "soon"], ["--category", "nope"], ["--timeout-sec", "0"], ["--policy", "nope"]]
+)
+def test_explain_refuses_nonsense(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        call(policy_cli, "explain", "x", *words)
+
+
+def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "explain", "echo \x1b[31m\x07 \ud83d") == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "\\x1b[31m" in text
+    assert call(policy_cli, "explain", "echo \x1b \ud83d", "--json") == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_explain_with_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    history = History(str(tmp_path / "state" / "index.db"))
+    for number in range(37):
+        history.add(Run("make slow", str(tmp_path), 0.0, 41.0 if number else 1.0, 8.0, "success"))
+    assert call(policy_cli, "explain", "make slow", "--hard", "auto", "--json") == 0
+    hard = json.loads(capsys.readouterr().out)["limits"]["hardMs"]
+    assert hard == {"value": 123000, "source": "history: p95 41 s of 37 runs ×3"}
+
+
+def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert call(policy_cli, "check", SEED) == 0
+    assert capsys.readouterr().out.startswith(f"{SEED}:29:7: warning: ")
+    assert call(policy_cli, "check", SEED, "--strict", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+    good = tmp_path / "good.toml"
+    good.write_text('default_category = "a"\n[categories.a]\n')
+    assert call(policy_cli, "check", str(good)) == 0
+    assert "sound (1 categories, 0 patterns)" in capsys.readouterr().out
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"categories":{"a":{"exec_timeout_sec":5,\n"no_output_timeout_sec":9}},"default_category":"a"}')
+    assert call(policy_cli, "check", str(bad)) == 1
+    assert f"{bad}:2:1: error: category 'a': idle 9s is longer" in capsys.readouterr().out
+    bad.write_text('{"categories":\n?')
+    with pytest.raises(UsageError, match=r"bad\.json:2:1"):
+        call(policy_cli, "check", str(bad))
+
+
+def test_init_writes_a_sound_file_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "init") == 0
+    capsys.readouterr()
+    assert call(policy_cli, "check", ".unhang.toml", "--strict") == 0
+    with pytest.raises(UsageError, match="is there already"):
+        call(policy_cli, "init")
+    with pytest.raises(UsageError, match="TOML"):
+        call(policy_cli, "init", "x.json")
+
+
+def test_the_schema_names_every_key_that_the_loader_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    from unhang.core.policy.file import load
+
+    assert call(policy_cli, "schema") == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert set(schema["properties"]) - {"$schema"} == load._TOP
+    assert set(schema["$defs"]["category"]["properties"]) == load._IN_CATEGORY
+
+
+# -- history
+
+
+def test_history_is_empty_at_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(history_cli) == 0
+    assert capsys.readouterr().out == "no finished runs yet\n"
+    assert call(history_cli, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"commands": []}
+    with pytest.raises(UsageError):
+        call(history_cli, "--limit", "0")
+
+
+def test_history_shows_numbers_and_a_chart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    history = History(str(tmp_path / "state" / "index.db"))
+    for number in range(8):
+        history.add(Run("npm test", str(tmp_path), 5.0, float(number + 1), 0.5, "success"))
+    history.add(Run("npm test", str(tmp_path), 6.0, 60.0, 30.0, "timeout", "no_output_timeout", False))
+    history.add(Run("evil \x1b[2J", str(tmp_path), 7.0, 1.0, 0.5, "error", None, False))
+    assert call(history_cli) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    row = next(line for line in text.splitlines() if line.startswith("npm test"))
+    assert row.split()[:9] == ["npm", "test", "9", "88%", "4s", "8s", "30s", "1", "0"]
+    assert row.split()[-1] == history_cli.spark([float(n + 1) for n in range(8)], history_cli._draws_blocks())
+    assert call(history_cli, "npm", "--json") == 0
+    (item,) = json.loads(capsys.readouterr().out)["commands"]
+    assert (item["runs"], item["succeeded"], item["medianMs"], item["p95Ms"]) == (9, 8, 4000, 8000)
+    assert item["timeouts"] == {"no_output_timeout": 1, "exec_timeout": 0}
+
+
+def test_the_chart() -> None:
+    assert history_cli.spark([1.0, 4.0, 8.0]) == "▂▅█"
+    assert history_cli.spark([1.0, 8.0], blocks=False) == ".#"
+    assert history_cli.spark([]) == ""
+    assert history_cli.spark([0.0, 0.0]) == "▁▁"

@@ -1,0 +1,173 @@
+"""Limits from history: the arithmetic, the words, and who may teach."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unhang.core.limits import Limits
+from unhang.core.policy import learn, retry
+from unhang.core.policy.command_key import command_key, normal_word
+from unhang.core.policy.learn import Learn, Profile
+from unhang.core.policy.model import Bounds
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=200), st.floats(0, 1))
+def test_a_quantile_is_the_smallest_value_that_covers_its_share(values: list[float], q: float) -> None:
+    found = learn.quantile(values, q)
+    assert found in values
+    share = sum(value <= found for value in values)
+    assert share >= q * len(values) - 1e-6
+    below = sum(value < found for value in values)
+    assert below < q * len(values) + 1e-6 or below == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "q", "place"), [(20, 0.95, 18), (100, 0.95, 94), (1, 0.5, 0), (2, 0.5, 0), (3, 1.0, 2)]
+)
+def test_the_place_of_a_quantile(count: int, q: float, place: int) -> None:
+    assert learn.rank(count, q) == place
+
+
+def test_floor_and_ceiling_are_said() -> None:
+    assert learn.limit(Profile(37, 41.0, 1.0), "duration") == (123.0, "history: p95 41 s of 37 runs ×3")
+    assert learn.limit(Profile(10, 41.0, 0.2), "silence") == (10.0, "history: p95 0.2 s of 10 runs ×3, floor 10 s")
+    value, source = learn.limit(Profile(10, 7200.0, 0.2), "duration") or (0, "")
+    assert (value, source) == (3600.0, "history: p95 2h of 10 runs ×3, ceiling 1h")
+    assert learn.limit(Profile(9, 41.0, 1.0), "duration") is None
+    assert learn.limit(Profile(3, 41.0, 1.0, 0.5), "duration", Learn(0.5, 2.0, 3)) == (
+        82.0,
+        "history: p50 41 s of 3 runs ×2",
+    )
+
+
+def test_slower_than_its_history() -> None:
+    assert learn.slow_after(Profile(10, 40.0, 1.0)) == 60
+    assert learn.slow_after(Profile(10, 0.1, 0.1)) == pytest.approx(5.1)
+    assert learn.slow_after(Profile(5, 40.0, 1.0)) is None
+    assert learn.slow_text(Profile(10, 40.0, 1.0), 65.0) == (
+        "slower than its history: 1m 5s so far, p95 40 s of 10 runs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "stalled", "nested", "argued", "why"),
+    [
+        ("success", False, False, False, None),
+        ("error", False, False, False, "it ended as error"),
+        ("timeout", False, False, False, "it ended as timeout"),
+        ("cancelled", False, False, False, "it ended as cancelled"),
+        ("success", True, False, False, "it stalled on the way"),
+        ("success", False, True, False, "it was started from inside another job"),
+        ("success", False, False, True, "its caller took longer limits than the policy gives"),
+    ],
+)
+def test_who_may_teach(status: str, stalled: bool, nested: bool, argued: bool, why: str | None) -> None:
+    assert learn.teaches(status, stalled, nested, argued) == why
+
+
+@pytest.mark.parametrize(
+    ("applied", "argued"),
+    [
+        (Limits(), False),
+        (Limits(idle=10.0, hard=20.0), False),
+        (Limits(idle=301.0), True),
+        (Limits(hard=None), True),
+        (Limits(liveness="output"), True),
+    ],
+)
+def test_more_time_than_the_policy_gives_is_an_argument(applied: Limits, argued: bool) -> None:
+    assert learn.argued(applied, Limits()) is argued
+    assert not learn.argued(applied.replace(liveness="progress"), Limits(idle=None, hard=None))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("git show a1b2c3d4", "git show 9f8e7d6c"),
+        ("pytest --basetemp=/tmp/pytest-1/x", "pytest --basetemp=/tmp/zz"),
+        (
+            "curl http://h/v1/123e4567-e89b-12d3-a456-426614174000",
+            "curl http://h/v2/00000000-e89b-12d3-a456-426614174000",
+        ),
+        ("head -n 10 x", "head -n 200 x"),
+        ("backup 2026-01-02T03:04:05Z", "backup 2025-11-12"),
+        ("git commit -m 'one thing'", "git commit -m 'another thing entirely'"),
+        ("cd a && npm ci", "cd a;   npm   ci"),
+    ],
+)
+def test_what_varies_from_run_to_run_is_one_command(one: str, two: str) -> None:
+    assert command_key(one) == command_key(two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("pytest tests/test_a.py", "pytest tests/test_b.py"),
+        ("npm test", "npm ci"),
+        ("cargo build", "cargo build --release"),
+        ("python3 x.py", "python2 x.py"),
+        ("npm ci", "npm ci && npm test"),
+    ],
+)
+def test_other_work_is_another_command(one: str, two: str) -> None:
+    assert command_key(one) != command_key(two)
+
+
+@given(st.text(max_size=200))
+def test_every_command_has_a_short_key(line: str) -> None:
+    assert len(command_key(line)) <= 300
+    assert normal_word(normal_word(line)) == normal_word(normal_word(normal_word(line)))
+
+
+# -- retries
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause", "needs_input", "again"),
+    [
+        ("no_output_timeout", "network", False, True),
+        ("exec_timeout", "progress", False, True),
+        ("exec_timeout", None, False, True),
+        ("no_output_timeout", "unknown", False, True),
+        ("no_output_timeout", "input", False, False),
+        ("no_output_timeout", "network", True, False),
+        ("no_output_timeout", "lock", False, False),
+        ("no_output_timeout", "deadlock", False, False),
+        ("no_output_timeout", "pipe_cycle", False, False),
+        (None, None, False, False),
+    ],
+)
+def test_a_retry_only_where_it_may_help(reason: str | None, cause: str | None, needs_input: bool, again: bool) -> None:
+    decision = retry.decide(1, 2, reason, cause, needs_input)
+    assert decision.again is again
+    assert decision.reason
+    assert not retry.decide(3, 2, reason, cause, needs_input).again
+    assert not retry.decide(1, 0, reason, cause, needs_input).again
+
+
+def test_each_attempt_has_twice_the_time_up_to_the_bound() -> None:
+    limits = Limits(idle=60.0, hard=None)
+    one = retry.longer(limits, Bounds(idle_max=150.0))
+    two = retry.longer(one, Bounds(idle_max=150.0))
+    assert (one.idle, two.idle, two.hard) == (120, 150, None)
+    assert retry.longer(Limits(idle=200.0), Bounds(idle_max=150.0)).idle == 200
+    assert retry.longer(limits, Bounds()).warn == limits.warn
+
+
+@pytest.mark.parametrize(
+    ("statuses", "row"),
+    [
+        ([], 0),
+        (["timeout", "timeout"], 0),
+        (["timeout", "timeout", "timeout"], 3),
+        (["timeout", "timeout", "timeout", "timeout", "success"], 4),
+        (["success", "timeout", "timeout", "timeout"], 0),
+        (["timeout", "error", "timeout", "timeout"], 0),
+    ],
+)
+def test_three_timeouts_in_a_row_open_the_breaker(statuses: list[str], row: int) -> None:
+    text = retry.breaker(statuses)
+    assert (text is not None) == bool(row)
+    assert text is None or f"{row} timeouts in a row" in text

@@ -1,0 +1,112 @@
+"""The task-supporting tools that the suite's tasks scenarios call: each one a command, begun as a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolRequestParams
+
+from unhang.core.policy.model import Asked
+from unhang.core.view import View
+from unhang.errors import UnhangError
+from unhang.faces.mcp.attend import Attended
+from unhang.faces.mcp.notices import Notices
+from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.tasks import Starter, Tasks, typed
+from unhang.jobs.handle import Job
+
+QUESTIONS = ("name-1", "name-2")
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+def _ask(message: str) -> dict[str, Any]:
+    return {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": message, "requestedSchema": SCHEMA},
+    }
+
+
+class FixtureTasks(Tasks):
+    """A job of ours asks one question at a time; the suite also wants two at once, and one before the task is made."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(service)
+        self.two_questions: dict[str, dict[str, str]] = {}  # job → the answers so far
+
+    async def intercept_tool_call(
+        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        if params.name == "test_tool_with_task" and not params.input_responses:
+            return {"resultType": "input_required", "inputRequests": {"user_name": _ask("What is your name?")}}
+        if params.name == "test_tool_with_task":
+            content = getattr((params.input_responses or {})["user_name"], "content", None)
+            params = params.model_copy(update={"arguments": {"user_name": typed(content)}})
+        return await super().intercept_tool_call(params, ctx, call_next)
+
+    def pending(self, job: Job, view: View) -> dict[str, Any]:
+        if job.id not in self.two_questions:
+            return super().pending(job, view)
+        return {key: _ask(key) for key in QUESTIONS if key not in self.two_questions[job.id]}
+
+    def deliver(self, job: Job, key: str, response: Any) -> None:
+        if job.id not in self.two_questions:
+            super().deliver(job, key, response)
+            return
+        answers = self.two_questions[job.id]
+        answers[key] = typed(response.get("content"))
+        if len(answers) == len(QUESTIONS):
+            try:
+                job.send("".join(f"{answers[name]}\n" for name in QUESTIONS))
+            except UnhangError:
+                pass
+
+
+def offer(server: MCPServer[Any], service: Service, tasks: FixtureTasks) -> None:
+    async def begin(ctx: Context, line: str, *, stdin: str = "null") -> Attended:
+        prepared = await service.in_thread(
+            service.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=Asked(), labels={}
+        )
+        return Attended(service, await service.in_thread(service.launch, prepared, None, hold=True), Notices(ctx))
+
+    async def slow(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")
+
+    async def failing(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        del arguments
+        return await begin(ctx, "sleep 1; echo it went wrong >&2; exit 1")
+
+    async def protocol_error(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        del arguments
+        return await begin(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
+
+    async def confirm(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        del arguments
+        return await begin(ctx, "printf 'Delete it? [y/n] '; read answer; echo answered $answer", stdin="pipe")
+
+    async def two(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        del arguments
+        attended = await begin(ctx, "read one; read two; echo $one $two", stdin="pipe")
+        tasks.two_questions[attended.job.id] = {}
+        return attended
+
+    async def named(ctx: Context, arguments: dict[str, Any]) -> Attended:
+        return await begin(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
+
+    for name, start, required in (
+        ("slow_compute", slow, False),
+        ("failing_job", failing, True),
+        ("protocol_error_job", protocol_error, False),
+        ("confirm_delete", confirm, False),
+        ("multi_input", two, False),
+        ("test_tool_with_task", named, True),
+    ):
+        tasks.offer(name, Starter(start, required))
+
+        async def for_others(seconds: float = 0, label: str = "", filename: str = "") -> str:
+            """A client without tasks gets its answer in the call."""
+            del label, filename
+            return f"computed in {seconds:g} s"
+
+        server.add_tool(for_others, name=name, description="a fixture", structured_output=False)

@@ -1,0 +1,172 @@
+"""Adding the server to a client: its own file, its own form, nothing of the user's lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import SOURCE
+from unhang.core.jsonc import insert, parse
+from unhang.errors import UsageError
+from unhang.installers import mcp_clients, mcp_entry
+
+NAMES = ["claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "zed"]
+COMMAND = ["/opt/unhang/bin/unhang", "mcp"]
+
+SETTINGS = """\
+// my settings
+{
+    "theme": "One Dark", // a comment with "quotes" and // slashes
+    /* and a long
+       one */
+    "mcpServers": {
+        "other": { "command": "npx", "args": ["-y", "thing"], },
+    },
+    "url": "http://example.invalid/{not:a,brace}",
+}
+"""
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "CODEX_", "CLAUDE_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "unhang", "mcp", *words],
+        env=env | {"HOME": str(home)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fresh_file_is_written_once(tmp_path: Path, name: str) -> None:
+    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    dry = run(tmp_path, "install", name, "--dry-run")
+    assert dry.returncode == 0
+    assert "unhang" in dry.stdout
+    assert not os.path.exists(client.path)
+    assert run(tmp_path, "install", name).returncode == 0
+    text = Path(client.path).read_text()
+    value = tomllib.loads(text) if client.form == "toml" else json.loads(text)
+    for key in client.keys:
+        value = value[key]
+    command = value["unhang"]["command"]
+    words = command if isinstance(command, list) else [command, *value["unhang"]["args"]]
+    assert words[-1] == "mcp"
+    assert os.path.isabs(words[0])
+    again = run(tmp_path, "install", name)
+    assert again.returncode == 0
+    assert "already" in again.stdout
+    assert Path(client.path).read_text() == text
+    assert [entry for entry in os.listdir(os.path.dirname(client.path)) if entry.endswith(".bak")] == []
+    printed = run(tmp_path, "config", name).stdout
+    assert text.strip() in printed
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "codex"])
+def test_comments_order_and_other_servers_stay(tmp_path: Path, name: str) -> None:
+    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    before = SETTINGS.replace("mcpServers", client.keys[0])
+    after = mcp_entry.planned(client, before, COMMAND)
+    assert after is not None
+    for line in before.splitlines():
+        assert line.strip() in after
+    servers = parse(after)[client.keys[0]]
+    assert servers["unhang"] == client.entry(COMMAND)
+    assert servers["other"]["command"] == "npx"
+    assert mcp_entry.planned(client, after, COMMAND) is None
+
+
+def test_toml_keeps_what_is_there(tmp_path: Path) -> None:
+    client = mcp_clients.known({"HOME": str(tmp_path)})["codex"]
+    before = '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "x"  # note\n'
+    after = mcp_entry.planned(client, before, COMMAND)
+    assert after is not None
+    assert after.startswith(before)
+    assert tomllib.loads(after)["mcp_servers"]["unhang"] == {"command": COMMAND[0], "args": ["mcp"]}
+    assert mcp_entry.planned(client, after, COMMAND) is None
+
+
+def test_the_file_is_backed_up_and_keeps_its_mode_and_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text('{"mcpServers": {}}')
+    real.chmod(0o640)
+    (tmp_path / ".cursor").mkdir()
+    link = tmp_path / ".cursor" / "mcp.json"
+    link.symlink_to(real)
+    assert run(tmp_path, "install", "cursor").returncode == 0
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert "unhang" in json.loads(real.read_text())["mcpServers"]
+    (backup,) = [entry for entry in (tmp_path / ".cursor").iterdir() if entry.name.endswith(".bak")]
+    assert backup.read_text() == '{"mcpServers": {}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"mcpServers": {"unhang": {"command": "mine"}}}', "another entry"),
+        ('{"mcpServers": ', "cannot be read"),
+        ('{"mcpServers": []}', "something else"),
+        ("[]", "something else"),
+    ],
+)
+def test_what_cannot_be_done_safely_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / ".cursor").mkdir()
+    path = tmp_path / ".cursor" / "mcp.json"
+    path.write_text(text)
+    done = run(tmp_path, "install", "cursor")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert path.read_text() == text
+
+
+def test_a_project_has_a_file_of_its_own(tmp_path: Path) -> None:
+    assert run(tmp_path, "install", "claude-code", "--project").returncode == 0
+    assert "unhang" in json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]
+    assert not (tmp_path / ".claude.json").exists()
+
+
+def test_an_unknown_client_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there are"):
+        mcp_entry.client_of("emacs", {"HOME": str(tmp_path)})
+    assert mcp_entry.client_of("claude", {"HOME": str(tmp_path)}).name == "claude-code"
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "{ }", '{"a":1}', '{\n\t"a": {"b": 2}\n}\n', '{"a": {}}', '{"a": {"k": 1,},}', "{\n  // c\n}"]
+)
+@pytest.mark.parametrize("keys", [("a",), ("a", "b2"), ("x",)])
+def test_inserting_gives_what_was_there_and_one_more(text: str, keys: tuple[str, ...]) -> None:
+    value = parse(text)
+    inner = value
+    for key in keys:
+        inner = inner.get(key, {}) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict):
+            return
+    done = parse(insert(text, keys, "new", {"n": [1]}))
+    expected = json.loads(json.dumps(value))
+    place = expected
+    for key in keys:
+        place = place.setdefault(key, {})
+    place["new"] = {"n": [1]}
+    assert done == expected
+
+
+def test_a_missing_sdk_is_one_line(tmp_path: Path) -> None:
+    """-S: no site-packages, so no SDK; unhang itself is put on the path by hand."""
+    source = str(SOURCE)
+    code = f"import sys; sys.path.insert(0, {source!r}); from unhang.faces.cli.main import run; sys.exit(run(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 125
+    assert "pip install 'unhang[mcp]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,195 @@
+"""How a job ends and what is said about it: the seed's four cases, soft and hard, and both sides of a deadline."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.engine import Engine, actor, wait_until
+from unhang.jobs import control_client
+from unhang.procs import stat
+from unhang.testing.liveness import Process, RollCall
+
+
+def test_a_quick_command_succeeds(engine: Engine) -> None:
+    result = engine.json("--", "sh", "-c", "echo hello; echo world >&2")
+    assert (result["status"], result["exitCode"], result["timeoutReason"]) == ("success", 0, None)
+    assert (result["stdout"], result["stderr"]) == ("hello\n", "world\n")
+    assert (result["error"], result["partial"], result["leaked"], result["truncated"]) == (None, None, False, False)
+
+
+def test_a_silent_sleep_ends_at_its_idle_limit(engine: Engine) -> None:
+    done = engine.run("--json", "--idle", "0.5", "--", "sleep", "1000")
+    result = done.result
+    assert done.code == 124
+    assert (result["status"], result["timeoutReason"]) == ("timeout", "no_output_timeout")
+    assert (result["error"]["code"], result["error"]["kind"]) == ("EIDLE", "inactivity")
+    assert result["error"]["idleMs"] >= 500
+    assert result["recovery"]["suggestions"]
+
+
+def test_a_chatty_loop_ends_at_its_hard_limit(engine: Engine) -> None:
+    done = engine.run("--json", "--idle", "20", "--hard", "1", "--", *actor("chatty"))
+    result = done.result
+    assert done.code == 124
+    assert (result["status"], result["timeoutReason"]) == ("timeout", "exec_timeout")
+    assert (result["error"]["code"], result["error"]["kind"]) == ("ETIMEDOUT", "deadline")
+    assert result["error"]["wallClockMs"] >= 1000
+    assert result["stdout"].startswith("line 0\nline 1\n")
+    assert result["partial"]["stdoutTail"] == result["stdout"]
+
+
+def test_a_long_command_that_goes_on_talking_is_left_alone(engine: Engine) -> None:
+    result = engine.json("--idle", "2", "--hard", "60", "--", *actor("chatty", 25))
+    assert (result["status"], result["exitCode"]) == ("success", 0)
+    assert result["durationMs"] > 2000
+    assert result["stdout"] == "".join(f"line {i}\n" for i in range(25))
+
+
+def test_sigterm_that_is_honoured_is_a_soft_end(engine: Engine, roll: RollCall) -> None:
+    result = engine.json("--hard", "1", "--grace", "60", "--", *actor("obedient", roll.path))
+    assert (result["status"], result["terminationMode"]) == ("timeout", "soft")
+    assert (result["error"]["killed"], result["error"]["signal"]) == (True, "SIGTERM")
+    assert result["stdout"] == "ready\nlast word\n"
+    assert roll.is_empty()
+
+
+def test_sigterm_that_is_ignored_is_a_hard_end(engine: Engine, roll: RollCall) -> None:
+    result = engine.json("--hard", "1", "--grace", "0.2", "--", *actor("ignore_term", roll.path))
+    assert (result["status"], result["terminationMode"]) == ("timeout", "hard")
+    assert (result["error"]["killed"], result["error"]["signal"]) == (True, "SIGKILL")
+    assert result["error"]["survivors"] == []
+    steps = [event["step"] for event in engine.events() if event["type"] == "signal"]
+    assert steps == ["terminate", "kill"]
+    assert roll.is_empty()
+
+
+def test_every_process_of_the_tree_is_asked_politely_before_any_is_killed(engine: Engine, roll: RollCall) -> None:
+    """Also the child of a thread, which /proc lists under that thread only."""
+    engine.run("--hard", "1", "--grace", "0.2", "--", *actor("threaded", roll.path))
+    polite, final = [event for event in engine.events() if event["type"] == "signal"]
+    everybody = {roll.wait_for("leader").pid, roll.wait_for("member").pid}
+    assert (polite["signal"], set(polite["pids"])) == ("SIGTERM", everybody)
+    assert (final["signal"], set(final["pids"])) == ("SIGKILL", everybody)
+
+
+def test_output_during_grace_is_read_and_kept(engine: Engine, roll: RollCall) -> None:
+    result = engine.json("--hard", "1", "--grace", "1.5", "--", *actor("grace_talker", roll.path))
+    assert result["terminationMode"] == "hard"
+    assert result["stdout"].startswith("ready\nxxxx")
+    assert result["stdout"].endswith("x\nduring grace\n")
+    assert len(result["stdout"]) == len("ready\n") + (1 << 20) + len("during grace\n")
+
+
+def stop(process: Process) -> None:
+    process.send(signal.SIGSTOP)
+    wait_until(lambda: (entry := stat.of(process.pid)) and entry[0].state == "T", "the keeper is stopped")
+
+
+def puppet(engine: Engine, roll: RollCall, *limits: object) -> subprocess.Popen[bytes]:
+    return engine.start("--json", *limits, "--", *actor("puppet", roll.path), stdin=subprocess.PIPE)
+
+
+def say(running: subprocess.Popen[bytes], line: str) -> None:
+    assert running.stdin is not None
+    running.stdin.write(line.encode() + b"\n")
+    running.stdin.flush()
+
+
+def test_a_process_that_exits_at_the_very_deadline_has_not_timed_out(engine: Engine, roll: RollCall) -> None:
+    """The keeper sleeps through the hard deadline; when it wakes, both the exit and the deadline lie behind it."""
+    running = puppet(engine, roll, "--hard", "1.5", "--warn", "0", "--idle", "off")
+    leader, keeper = roll.wait_for("leader"), engine.keeper()
+    stop(keeper)
+    time.sleep(1.6)  # the deadline passes
+    say(running, "exit 7")
+    assert leader.wait_gone()
+    keeper.send(signal.SIGCONT)
+    done = engine.finish(running)
+    assert (done.code, done.result["status"], done.result["exitCode"]) == (7, "error", 7)
+    assert (done.result["timeoutReason"], done.result["error"]) == (None, None)
+
+
+def test_a_process_that_exits_just_after_its_warning_has_not_timed_out(engine: Engine, roll: RollCall) -> None:
+    running = puppet(engine, roll, "--idle", "1.5", "--warn", "1")
+    leader, keeper = roll.wait_for("leader"), engine.keeper()
+    engine.wait_for_event("watchdog", "warning")
+    stop(keeper)
+    time.sleep(1.2)
+    say(running, "exit 0")
+    assert leader.wait_gone()
+    keeper.send(signal.SIGCONT)
+    assert engine.finish(running).result["status"] == "success"
+
+
+def test_a_keeper_that_was_stopped_for_longer_than_the_idle_limit_kills_nothing(engine: Engine, roll: RollCall) -> None:
+    running = puppet(engine, roll, "--idle", "2", "--warn", "0")
+    leader, keeper = roll.wait_for("leader"), engine.keeper()
+    stop(keeper)
+    time.sleep(2.5)
+    keeper.send(signal.SIGCONT)
+    assert control_client.ask(engine.job(), do="ping")["phase"] == "running"
+    assert leader.is_alive()
+    say(running, "print still here")
+    say(running, "exit 0")
+    result = engine.finish(running).result
+    assert (result["status"], result["stdout"]) == ("success", "still here\n")
+    assert "timeout" not in {event["phase"] for event in engine.events()}
+
+
+def test_a_keeper_that_is_stopped_at_any_moment_kills_nothing(engines: list[Engine]) -> None:
+    """Asleep, at work, in the middle of a look: the moments are random, around those at which it looks."""
+
+    def stopped_twice(engine: Engine) -> str:
+        with engine.roll() as roll:
+            running = puppet(engine, roll, "--idle", "1.5", "--warn", "0")
+            roll.wait_for("leader")
+            keeper = engine.keeper()
+            for i in range(2):
+                say(running, f"print {i}")
+                roll.wait_for(f"print {i}")
+                time.sleep(random.choice([0.0, 0.2, 1.125]) + random.uniform(0, 0.03))
+                keeper.send(signal.SIGSTOP)
+                time.sleep(1.6)
+                keeper.send(signal.SIGCONT)
+            return str(engine.finish(running).result["status"])
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(stopped_twice, engines[:6])) == {"success"}
+
+
+def test_a_tree_that_works_without_a_word_is_not_idle(engine: Engine, roll: RollCall) -> None:
+    """Under `liveness: progress` CPU time is a sign of life; the hard limit is what ends such a job."""
+    running = puppet(engine, roll, "--idle", "1", "--hard", "60")
+    roll.wait_for("leader")
+    say(running, "burn 2.5")
+    say(running, "exit 0")
+    assert engine.finish(running).result["status"] == "success"
+
+
+def test_a_tree_that_works_without_a_word_is_idle_where_only_output_counts(engine: Engine, roll: RollCall) -> None:
+    running = puppet(engine, roll, "--idle", "1", "--liveness", "output", "--hard", "60")
+    roll.wait_for("leader")
+    say(running, "burn 50")
+    assert engine.finish(running).result["timeoutReason"] == "no_output_timeout"
+
+
+def test_a_job_is_warned_about_before_it_is_ended(engine: Engine) -> None:
+    done = engine.run("--idle", "1", "--warn", "0.5", "--", "sleep", "1000")
+    phases = [event["phase"] for event in engine.events() if event["type"] == "watchdog"]
+    assert phases[-2:] == ["warning", "timeout"]
+    lines = done.err.decode().splitlines()
+    assert all(line.startswith("unhang: ") for line in lines)
+    assert any("No output for" in line and "Will abort in" in line and "extend" in line for line in lines)
+
+
+def test_a_caller_can_extend_both_limits_of_a_running_job(engine: Engine, roll: RollCall) -> None:
+    running = puppet(engine, roll, "--idle", "1", "--hard", "2", "--warn", "0.5")
+    roll.wait_for("leader")
+    control_client.ask(engine.job(), do="extend", idle=60, hard=60)
+    time.sleep(2.2)  # both old limits pass
+    say(running, "exit 0")
+    assert engine.finish(running).result["status"] == "success"

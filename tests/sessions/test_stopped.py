@@ -1,0 +1,211 @@
+"""A watcher that is stopped or hangs watches nothing: that is noticed, said, and another takes its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine import wait_until
+from tests.support.sessions.harness import QUICK, Place
+from unhang.sessions import lock
+from unhang.sessions.lock import Lock
+from unhang.testing.liveness import Process
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it is stopped")
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def check(place: Place) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    """What `watch status` and `doctor` say."""
+    status = json.loads(place.unhang("watch", "status", "--json").stdout)
+    checks = json.loads(place.unhang("doctor", "--json").stdout)["checks"]
+    (found,) = [each for each in checks if each["check"] == "watcher"]
+    return status, place.unhang("watch", "status").stdout.splitlines()[0], found
+
+
+def test_a_stopped_watcher_is_told_by_status_and_doctor(place: Place) -> None:
+    place.standin()
+    watcher = place.watch()
+    watcher.until("found")
+    status, line, found = check(place)
+    assert (status["running"], status["watcher"]["state"], found["ok"]) == (True, lock.WATCHING, True)
+    assert status["watcher"]["silentMs"] < 60_000
+    pid = watcher.process.pid
+    with stopped(pid):
+        status, line, found = check(place)
+        assert (status["running"], status["watcher"]["pid"], status["watcher"]["state"]) == (False, pid, lock.STOPPED)
+        assert f"pid {pid}" in line
+        assert "stopped" in line
+        assert not found["ok"]
+        assert f"pid {pid}" in found["message"]
+    status, _, found = check(place)
+    assert (status["running"], found["ok"]) == (True, True)
+
+
+def test_another_takes_the_place_of_a_stopped_one_which_leaves_when_it_goes_on(place: Place) -> None:
+    seen = place.standin()
+    first = place.watch()
+    first.until("found")
+    with stopped(first.process.pid):
+        second = place.watch()
+        second.until("found")
+        seen.hangs()
+        second.until("recovered")
+        typed = seen.typed()
+    assert first.process.wait(60) == 0
+    assert "another watcher has taken the place" in first.errors.read_text()
+    assert seen.typed() == typed, "it has sent nothing with what it knew before"
+    assert (lock.holder(str(place.home)) or {})["pid"] == second.process.pid
+
+
+def test_one_that_waits_to_take_over_does_not_wait_for_one_that_hangs(place: Place) -> None:
+    first = Lock(str(place.home))
+    assert first.take()
+    waits = subprocess.Popen(
+        place.command("watch", "--json", "--take-over", *QUICK), env=place.env, stdout=subprocess.PIPE
+    )
+    try:
+        os.pwrite(first._fd, json.dumps({"pid": 0, "start": "", "moved": 1.0}).encode().ljust(255), 0)
+        wait_until(lambda: (lock.holder(str(place.home)) or {}).get("pid") == waits.pid, "it has taken over")
+        assert not first.keep()
+    finally:
+        waits.terminate()
+        waits.communicate()
+        first.close()
+
+
+def hook(place: Place, session: str) -> subprocess.CompletedProcess[bytes]:
+    payload = {"session_id": session, "hook_event_name": "PreToolUse", "tool_name": "Bash"}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "unhang", "hook"],
+        input=json.dumps(payload).encode(),
+        env=place.env | {"TMUX_PANE": "%0"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_next_hook_says_it_once_and_starts_another(place: Place) -> None:
+    seen = place.standin()
+    watcher = place.watch()
+    watcher.until("found")
+    (place.home / "watch" / "asked").touch()  # one was asked for a moment ago: the first hook only says it
+    pid = watcher.process.pid
+    with stopped(pid):
+        for _ in range(3):
+            assert hook(place, seen.session).returncode == 0
+        said = [event for event in place.log(seen.session).read() if event["phase"] == "unwatched"]
+        assert [event["watcher"]["pid"] for event in said] == [pid]
+        assert said[0]["type"] == "watch"
+        os.utime(place.home / "watch" / "asked", (0, 0))
+        assert hook(place, seen.session).returncode == 0
+        found = wait_until(lambda: _other(place, pid), "another watches")
+        place._left.append(Process(found, "watcher"))
+        wait_until(lambda: place.log(seen.session).read()[-1]["phase"] != "unwatched", "it has said something")
+    assert watcher.process.wait(60) == 0
+
+
+def _other(place: Place, pid: int) -> int:
+    who = lock.holder(str(place.home)) or {}
+    return int(who["pid"]) if who.get("state") == lock.WATCHING and who.get("pid") not in (None, pid) else 0
+
+
+# --- the lock by itself -----------------------------------------------------------------------------------------
+
+
+def test_one_that_hangs_is_told_by_its_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = str(tmp_path / "home")
+    held, other = Lock(home), Lock(home)
+    assert held.take()
+    assert (lock.holder(home) or {})["state"] == lock.WATCHING
+    assert not other.take()
+    now = lock._now()
+    monkeypatch.setattr(lock, "_now", lambda: now + 300.0)
+    who = lock.holder(home) or {}
+    assert (who["state"], who["pid"]) == (lock.HUNG, os.getpid())
+    assert who["silentMs"] >= 290_000
+    assert other.take()
+    assert (held.keep(), other.keep()) == (False, True)
+    assert sorted(os.listdir(tmp_path / "home" / "watch")) == ["lock"]
+    assert (lock.holder(home) or {})["state"] == lock.WATCHING
+    for each in (held, other):
+        each.close()
+    assert lock.holder(home) is None
+
+
+def test_one_that_moves_signs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = str(tmp_path / "home")
+    held = Lock(home)
+    assert held.take()
+    now = lock._now()
+    for later in (100.0, 200.0, 300.0):
+        monkeypatch.setattr(lock, "_now", lambda later=later: now + later)
+        assert held.keep()
+        assert (lock.holder(home) or {})["state"] == lock.WATCHING
+    held.close()
+
+
+SIGNED: list[bytes] = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff" * 300,
+    b'{"pid": 1e999, "start": [], "moved": NaN}',
+    b'{"pid": -1, "start": {}, "moved": "x"}',
+    b'{"pid": ' + b"9" * 400 + b', "start": "1", "moved": -1e308}',
+    b"[" * 5000,
+]
+
+
+@pytest.mark.parametrize("data", SIGNED, ids=range(len(SIGNED)))
+def test_any_signature_is_read_without_harm(data: bytes, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    held = Lock(home)
+    assert held.take()
+    os.ftruncate(held._fd, 0)
+    os.pwrite(held._fd, data, 0)
+    who = lock.holder(home)
+    assert who is not None
+    assert json.dumps(who, allow_nan=False)
+    assert lock.described(who)
+    held.close()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_what_stands_in_the_place_of_the_lock_is_refused_and_not_waited_for(place: Place, kind: str) -> None:
+    folder = place.home / "watch"
+    folder.mkdir(parents=True)
+    for made in (place.home, folder):
+        made.chmod(0o700)
+    for name in ("lock", "asked"):
+        if kind == "fifo":
+            os.mkfifo(folder / name)
+        elif kind == "folder":
+            (folder / name).mkdir()
+        else:
+            (folder / name).symlink_to(place.folder / "elsewhere")
+    assert lock.holder(str(place.home)) is None
+    said = place.unhang("watch")
+    assert said.returncode == 125
+    assert len(said.stderr.splitlines()) == 1
+    done = hook(place, "abc-1")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert [event["type"] for event in place.log("abc-1").read()] == ["hook"]
+    assert not (place.folder / "elsewhere").exists()

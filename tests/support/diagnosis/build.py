@@ -1,0 +1,144 @@
+"""Samples written by hand, as short as they can be said; and arbitrary ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from unhang.core.diagnosis.counters import CheapProcess, CheapSample
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal, Thread
+
+HZ = 100
+
+
+def cheap(at: float, **processes: CheapProcess) -> CheapSample:
+    return CheapSample(at, HZ, {int(name[1:]): process for name, process in processes.items()})
+
+
+def counters(comm: str = "work", cpu: int = 0, io: int = 1, start: int = 1, **more: int) -> CheapProcess:
+    return CheapProcess(start, more.get("ppid", 1), comm, cpu, more.get("reaped", 0), io, 0, more.get("faults", 0))
+
+
+def thread(tid: int, syscall: str = "futex", **more: Any) -> Thread:
+    settings: dict[str, Any] = {"state": "S", "timeout": FOREVER, "switches": 7, **more}
+    return Thread(tid, syscall=syscall, **settings)
+
+
+def process(pid: int, *threads: Thread, **more: Any) -> Process:
+    found = threads or (thread(pid),)
+    settings: dict[str, Any] = {"comm": f"p{pid}", "state": "S", "start": pid, "ppid": 1, "io": 1, **more}
+    return Process(pid, threads=found, thread_count=len(found), **settings)
+
+
+def look(at: float, *processes: Process, **more: Any) -> FullSample:
+    return FullSample(at, HZ, 1, {each.pid: each for each in processes}, **more)
+
+
+_pids = st.integers(2, 9)
+_fds = st.integers(0, 5)
+_links = st.sampled_from(
+    ["/dev/pts/3", "/dev/null", "pipe:[1]", "pipe:[2]", "socket:[1]", "socket:[2]", "anon_inode:[eventfd]",
+     "anon_inode:inotify", "anon_inode:[timerfd]", "/tmp/x.lock", ""]
+)  # fmt: skip
+_waits = st.one_of(st.none(), st.just(FOREVER), st.floats(0, 1e6))
+_calls = st.sampled_from(
+    ["read", "write", "poll", "epoll_wait", "select", "futex", "wait4", "pause", "nanosleep", "flock", "connect",
+     "accept", "recvfrom", "openat", "restart_syscall", "running", "", "syscall 999", "rt_sigtimedwait"]
+)  # fmt: skip
+threads = st.builds(
+    Thread,
+    tid=_pids,
+    comm=st.sampled_from(["main", "VM Thread", "GC Thread#0", ") R 1"]),
+    state=st.sampled_from("SRDTtZI"),
+    cpu=st.integers(0, 500),
+    switches=st.integers(0, 3),
+    wchan=st.sampled_from(["", "0", "fifo_open", "wait_for_partner", "flock_lock_inode_wait", "kernel_clone"]),
+    syscall=_calls,
+    reads=st.lists(_fds, max_size=3).map(tuple),
+    writes=st.lists(_fds, max_size=2).map(tuple),
+    timeout=_waits,
+    remaining=_waits,
+    asleep=st.one_of(st.none(), st.floats(0, 1e5)),
+    futex=st.one_of(st.none(), st.integers(0, 3)),
+    owner=st.one_of(st.none(), _pids),
+    shared=st.booleans(),
+    child=st.one_of(st.none(), _pids),
+    path=st.text(max_size=3),
+    unseen=st.booleans(),
+)
+_locks = st.builds(
+    Lock, st.sampled_from(["flock", "posix"]), st.text(max_size=3), st.one_of(st.none(), _pids), st.text(max_size=3),
+    st.booleans(),
+)  # fmt: skip
+processes = st.builds(
+    Process,
+    pid=_pids,
+    ppid=_pids,
+    pgid=_pids,
+    sid=_pids,
+    tty=st.integers(0, 1),
+    tpgid=st.integers(-1, 9),
+    start=st.integers(0, 2),
+    comm=st.sampled_from(["sh", "sleep", "cc1", "\x1b[31m", ") R 1"]),
+    cmd=st.text(max_size=5),
+    state=st.sampled_from("SRDTtZXI"),
+    cpu=st.integers(0, 500),
+    reaped=st.integers(0, 500),
+    io=st.integers(0, 10**6),
+    faults=st.integers(0, 1000),
+    threads=st.lists(threads, max_size=3).map(tuple),
+    thread_count=st.integers(0, 3),
+    fds=st.dictionaries(_fds, _links, max_size=4),
+    lock=st.one_of(st.none(), _locks),
+    catches_alarm=st.booleans(),
+    hidden=st.booleans(),
+)
+_sockets = st.builds(
+    Socket,
+    family=st.sampled_from(["tcp", "udp", "unix"]),
+    local=st.just("127.0.0.1:1"),
+    remote=st.sampled_from(["", "127.0.0.1:2"]),
+    state=st.sampled_from(["ESTABLISHED", "LISTEN", "SYN_SENT", "CLOSE_WAIT"]),
+    received=st.one_of(st.none(), st.integers(0, 10**4)),
+    sent=st.one_of(st.none(), st.integers(0, 10**4)),
+    since_receive=st.one_of(st.none(), st.floats(0, 1e4)),
+    peer=st.sampled_from(["", "socket:[1]", "socket:[2]"]),
+)
+
+
+def _tree(found: list[Process]) -> dict[int, Process]:
+    return {each.pid: each for each in found}
+
+
+@st.composite
+def looks(draw: st.DrawFn, at: float = 0.0) -> FullSample:
+    tree = _tree(draw(st.lists(processes, max_size=4)))
+    inside = st.lists(st.tuples(st.sampled_from(sorted(tree)), _fds), max_size=2).map(tuple) if tree else st.just(())
+    pipes = draw(st.dictionaries(st.sampled_from(["pipe:[1]", "pipe:[2]"]), st.builds(Pipe, inside, inside)))
+    return FullSample(
+        at=at,
+        hz=HZ,
+        root=1,
+        processes=tree,
+        others=_tree(draw(st.lists(processes, max_size=2))),
+        sockets=draw(st.dictionaries(st.sampled_from(["socket:[1]", "socket:[2]"]), _sockets)),
+        pipes=pipes,
+        terminal=draw(
+            st.one_of(st.none(), st.builds(Terminal, st.just("/dev/pts/3"), st.booleans(), st.booleans(), _pids))
+        ),
+        screen=draw(st.one_of(st.text(max_size=20), st.sampled_from(["Password: ", "go on? [y/N] ", "\x1b[?1049h~"]))),
+        leader=draw(st.one_of(st.none(), _pids)),
+        notes=draw(st.sampled_from([(), ("looked at 1 of 2 processes",)])),
+    )
+
+
+cheap_processes = st.builds(
+    CheapProcess, st.integers(0, 2), _pids, st.sampled_from(["sh", "sleep", "cc1"]), st.integers(0, 10**5),
+    st.integers(0, 10**5), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**5),
+)  # fmt: skip
+
+
+@st.composite
+def cheap_looks(draw: st.DrawFn) -> CheapSample:
+    return CheapSample(draw(st.floats(0, 1e6)), HZ, draw(st.dictionaries(_pids, cheap_processes, max_size=5)))
