@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from unhang.core import events as ev
+from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.explain import Explanation
@@ -126,7 +126,7 @@ class Attended:
         for event in self._reader.read_new():
             self.view.apply(event)
             await self._notices.tell(self.job, event)
-            if event["type"] == ev.WATCHDOG and event["phase"] in ("warning", "needs_input", "stuck", "timeout"):
+            if audience(event).client:
                 await self._report()
 
     async def _report(self) -> None:
