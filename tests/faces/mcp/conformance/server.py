@@ -192,7 +192,7 @@ def main() -> None:
     offer(server, backend, tasks)
     sock, host, port = http.listen("127.0.0.1:0")
     hosts = http.hosts_of(host, port)
-    app = WithToken(http.Guard(http.app_of(server, hosts), TOKEN, hosts))
+    app = WithToken(http.RequestCheck(http.app_of(server, hosts), TOKEN, hosts))
     print(f"http://{host}:{port}{http.PATH}", flush=True)
     runner = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))
     anyio.run(lambda: runner.serve(sockets=[sock]))
