@@ -41,7 +41,7 @@ def wanted(session: Any, level: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
-class Notices:
+class Notifications:
     """Of one call. `tell` is given events as they come, `progress` is called now and then."""
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
