@@ -7,13 +7,13 @@ import os
 
 from unhang.agents.base.job import Wanted
 from unhang.core import outcome
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import SpawnError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
-from unhang.jobs.request import seconds, split_pairs
+from unhang.jobs.request import split_pairs
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from unhang.faces.cli.agent_monitor import Shown
     from unhang.jobs.launcher import Launched
     from unhang.jobs.request import Prepared
-
-
-def plain(name: str, given: str | None) -> float | None:
-    """A duration that may not be off."""
-    found = seconds(name, given)
-    if found is None:
-        return None
-    if isinstance(found, str) or found <= 0:
-        raise UsageError(f"{name}: must be a duration")
-    return found
 
 
 def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
