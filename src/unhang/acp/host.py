@@ -198,7 +198,7 @@ class Host:
             env=request.env,
             stdin=NULL,
             labels=self._labels
-            | {recovery.LABEL: recovery.TERMINAL, recovery.CLIENT: recovery.identity()}
+            | {recovery.LABEL: recovery.TERMINAL, recovery.CLIENT: recovery.client_label()}
             | {recovery.SESSION: request.session[:_LONGEST_LABEL] or "-"},
             policy=self._policy,
             asked=_asked(wishes),

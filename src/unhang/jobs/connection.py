@@ -16,7 +16,7 @@ import signal
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
 from unhang.errors import UnhangError
-from unhang.procs import clock, stat
+from unhang.procs import clock, identity
 from unhang.store import files
 from unhang.store.reader import last_event
 
@@ -165,6 +165,6 @@ def _is_recorded(place: JobDir) -> bool:
 
 def _wake(server: int) -> None:
     """A fork server that is stopped makes no keeper; the job waits in its queue."""
-    found = stat.of(server)
-    if found is not None and found[0].ppid == os.getpid() and found[0].state == "T":
+    found = identity.find(server)
+    if found is not None and found.ppid == os.getpid() and found.state == "T":
         os.kill(server, signal.SIGCONT)  # our own child, and not waited for: its number is its own

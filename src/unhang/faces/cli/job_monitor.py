@@ -8,7 +8,7 @@ import select
 import signal
 
 from unhang.core import events as ev
-from unhang.procs import clock, stat
+from unhang.procs import clock, identity
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
@@ -104,8 +104,8 @@ class Watching:
         if self._guard is None or now < self._looked + _LOOK:
             return
         self._looked = now
-        found = stat.of(self._guard)
-        if found is not None and found[0].state == "T":
+        found = identity.find(self._guard)
+        if found is not None and found.state == "T":
             os.kill(self._guard, signal.SIGCONT)  # our own child, not waited for yet
 
     def _timeout(self, refused: bool) -> float:
