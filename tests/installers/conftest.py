@@ -1,4 +1,4 @@
-"""Tests run the command line in a home of their own; one of the watcher's installer has a place as the watcher's have."""
+"""Each test has a home of its own; a test of the watcher's installer has a place for sessions, too."""
 
 from __future__ import annotations
 
