@@ -22,8 +22,8 @@ from unhang.faces.mcp.model import JobResult
 from unhang.faces.mcp.notices import Notices
 from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.tools import run
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import Launched
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
@@ -133,13 +133,13 @@ async def _turn(
 ) -> CallToolResult:
     seconds = patience_of(service.settings, wait_sec)
     with service.call():
-        launched = await service.in_thread(_launch, service, plan, cwd, asked, run._labels(ctx))
-        attended = Attended(service, launched, Notices(ctx))
+        connection = await service.in_thread(_launch, service, plan, cwd, asked, run._labels(ctx))
+        attended = Attended(service, connection, Notices(ctx))
         shown = await run._attend(attended, ctx, seconds, background=False)
         return job_answer(await service.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(service: Service, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Launched:
+def _launch(service: Service, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()

@@ -184,11 +184,11 @@ async def _begin(
         labels=_labels(ctx),
     )
     data = stdin.encode("utf-8", "surrogatepass") if stdin else None
-    launched = await service.in_thread(service.launch, prepared, None if typed else data, hold=hold)
-    attended = Attended(service, launched, Notices(ctx))
+    connection = await service.in_thread(service.launch, prepared, None if typed else data, hold=hold)
+    attended = Attended(service, connection, Notices(ctx))
     if typed and data:
         try:
-            await service.in_thread(Job(launched.place).send, data)
+            await service.in_thread(Job(connection.place).send, data)
         except BaseException:  # cancelled, or refused: nobody waits for it any more
             await attended.end("its caller")
             raise
