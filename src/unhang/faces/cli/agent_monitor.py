@@ -19,19 +19,13 @@ if TYPE_CHECKING:
 
     Shown = Callable[[Job, dict[str, Any]], dict[str, Any]]  # a result with what is known of the agent beside it
 
-_SAID = frozenset({"running", "editing", "verifying", "compacting", "warning", "needs_approval", "stuck"})
-
 
 class AgentTalk(Talk):
-    """Also says what the agent does: its commands, edits and troubles, not its every word."""
+    """What the agent does: its commands, edits and troubles, each said once."""
 
     def event(self, event: dict[str, Any]) -> None:
-        if event.get("type") != "agent":
+        if event.get("method") != "thread/status/changed":  # repeats what another event has said
             super().event(event)
-        elif event.get("phase") in _SAID and event.get("method") != "thread/status/changed":
-            self.line(str(event.get("message", "")), "36")
-        elif event.get("phase") == "stopping":
-            self.line(str(event.get("message", "")))
 
 
 class Foreground:

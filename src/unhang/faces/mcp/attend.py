@@ -13,12 +13,12 @@ from typing import Any
 
 import anyio
 
-from unhang.core import events as ev
+from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.explain import Explanation
-from unhang.faces.mcp.notices import Notices, progress_line
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.notifications import Notifications, progress_line
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
@@ -31,9 +31,9 @@ class ClientGone(Exception):
     """Nobody is there any more to hear the answer."""
 
 
-class Attended:
-    def __init__(self, service: Service, connection: Connection, notices: Notices) -> None:
-        self.service = service
+class AttendedJob:
+    def __init__(self, backend: Backend, connection: Connection, notices: Notifications) -> None:
+        self.backend = backend
         self.job = Job(connection.place)
         self.view = View()
         self.diagnosis: dict[str, Any] | None = None
@@ -46,7 +46,7 @@ class Attended:
 
     async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
         """True: it has ended. False: the time is over, and it goes on. Raises ClientGone."""
-        settings = self.service.settings
+        settings = self.backend.settings
         deadline = time.monotonic() + seconds
         report = time.monotonic() + settings.first_progress
         why = Explanation(self.job, seconds)
@@ -72,7 +72,7 @@ class Attended:
     async def _settle(self) -> None:
         await self._news()
         if self._over:
-            self.has_ended = await self.service.in_thread(reconcile.settle, self.job.place)
+            self.has_ended = await self.backend.in_thread(reconcile.settle, self.job.place)
 
     async def first_output(self, seconds: float) -> bool:
         """Of a job that never ends: until it has printed something and then paused, or ended. True: it has ended."""
@@ -109,11 +109,11 @@ class Attended:
         for event in self._connection.new_events():
             self.view.apply(event)
             await self._notices.tell(self.job, event)
-            if event["type"] == ev.WATCHDOG and event["phase"] in ("warning", "needs_input", "stuck", "timeout"):
+            if audience(event).client:
                 await self._report()
 
     async def _report(self) -> None:
-        line = await self.service.in_thread(progress_line, self.job, self.view)
+        line = await self.backend.in_thread(progress_line, self.job, self.view)
         hard = self.view.limits.get("hardMs", {}).get("value")
         await self._notices.progress(line, None if hard is None else hard / 1000)
 
@@ -121,22 +121,22 @@ class Attended:
 
     def hand_over_later(self) -> None:
         """A background job: off the lease already, still listened to."""
-        self.service.lease.release(self.job.place)
+        self.backend.lease.release(self.job.place)
 
     def hand_over(self) -> None:
         """From here on it lives by itself."""
-        self.service.lease.release(self.job.place)
+        self.backend.lease.release(self.job.place)
         self._close()
 
     def finish(self) -> None:
-        self.service.lease.release(self.job.place)
-        self.service.ended(self.job.place)
+        self.backend.lease.release(self.job.place)
+        self.backend.ended(self.job.place)
         self._close()
 
     async def end(self, by: str) -> None:
         """The call is cancelled, or its client is gone: so is the job. Its keeper climbs the ladder by itself."""
         with anyio.CancelScope(shield=True):
-            await self.service.in_thread(_cancel, self.job, by)
+            await self.backend.in_thread(_cancel, self.job, by)
         self.finish()
 
     def _close(self) -> None:

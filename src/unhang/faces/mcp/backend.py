@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from unhang.core.policy.model import Asked, Policy
 from unhang.errors import UsageError
-from unhang.faces.mcp.gate import lists
+from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.settings import BOUNDS, Settings
 from unhang.jobs import reconcile, start
 from unhang.jobs.connection import Connection
@@ -29,7 +29,7 @@ _Answer = TypeVar("_Answer")
 _THREADS = 64
 
 
-class Service:
+class Backend:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.home = homes.locate(os.environ)
@@ -88,7 +88,7 @@ class Service:
         labels: dict[str, str],
     ) -> Prepared:
         folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-        lists.check(self.settings, command, folder, env)
+        check_access(self.settings, command, folder, env)
         return prepare(
             command,
             shell=isinstance(command, str),
