@@ -22,7 +22,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 from unhang.errors import EXIT_INTERRUPTED
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.backend import Backend
 from unhang.procs import identity
 from unhang.procs.process_handle import open_process
 
@@ -35,20 +35,20 @@ _MOST = 8
 _PATIENCE = 1.0
 
 
-def serve(server: MCPServer[Any], service: Service) -> int:
-    anyio.run(_serve, server, service)
-    service.close()
+def serve(server: MCPServer[Any], backend: Backend) -> int:
+    anyio.run(_serve, server, backend)
+    backend.close()
     return 0
 
 
-async def _serve(server: MCPServer[Any], service: Service) -> None:
+async def _serve(server: MCPServer[Any], backend: Backend) -> None:
     loop = asyncio.get_running_loop()
     watched = _forebears()
     if watched is None:
-        _leave(service)
+        _leave(backend)
     for fd in watched or []:
-        loop.add_reader(fd, _leave, service)
-    loop.add_signal_handler(signal.SIGINT, _leave, service, EXIT_INTERRUPTED)
+        loop.add_reader(fd, _leave, backend)
+    loop.add_signal_handler(signal.SIGINT, _leave, backend, EXIT_INTERRUPTED)
     try:
         async with stdio_server() as (heard, said):
             low = server._lowlevel_server
@@ -57,14 +57,14 @@ async def _serve(server: MCPServer[Any], service: Service) -> None:
         for fd in watched or []:
             loop.remove_reader(fd)
             os.close(fd)
-        late = threading.Timer(_PATIENCE, _leave, [service])
+        late = threading.Timer(_PATIENCE, _leave, [backend])
         late.daemon = True
         late.start()
 
 
-def _leave(service: Service, code: int = 0) -> None:
+def _leave(backend: Backend, code: int = 0) -> None:
     """At once: a thread may be blocked in a read of our stdin that never returns. The lease ends what is left."""
-    service.close()
+    backend.close()
     os._exit(code)
 
 

@@ -15,7 +15,7 @@ from unhang.core.policy.builtin import command_name
 from unhang.core.policy.shell import certain
 from unhang.core.policy.shell.certain_words import HOLE, Uncertain, Word
 from unhang.errors import UsageError
-from unhang.faces.mcp.gate import programs
+from unhang.faces.mcp.access import wrappers
 from unhang.faces.mcp.settings import Settings
 
 # Lines in lines, and wrappers around wrappers.
@@ -31,18 +31,20 @@ _GRAMMAR = (
 _STEERING_PREFIXES = ("LD_", "DYLD_", "BASH_FUNC_")
 
 
-class Refused(UsageError):
+class AccessRefused(UsageError):
     """The server's own lists say no."""
 
 
-def check(settings: Settings, command: str | Sequence[str], cwd: str, environ: Mapping[str, str] | None = None) -> None:
-    """Raises Refused with one line that names the list. `environ`: variables that the caller wants to set."""
+def check_access(
+    settings: Settings, command: str | Sequence[str], cwd: str, environ: Mapping[str, str] | None = None
+) -> None:
+    """Raises AccessRefused with one line that names the list. `environ`: variables that the caller wants to set."""
     _check_directory(settings, cwd)
     if settings.allow_commands or settings.deny_commands:
         try:
             _Lists(settings).check(command, environ or {})
         except Uncertain as why:
-            raise Refused(f"refused: cannot tell what this runs: {why}") from None
+            raise AccessRefused(f"refused: cannot tell what this runs: {why}") from None
 
 
 class _Lists:
@@ -56,7 +58,7 @@ class _Lists:
             self._variable(name)
         if isinstance(command, str):
             if not self._line(command, 0) and self._allow:
-                raise Refused("refused: no command is recognised in this line, and only listed ones are allowed")
+                raise AccessRefused("refused: no command is recognised in this line, and only listed ones are allowed")
         else:
             self._words(tuple(Word(word) for word in command), None, 0)
 
@@ -83,11 +85,13 @@ class _Lists:
             raise Uncertain("commands are nested in commands too deep, or too many")
         name = _name(words[0])
         self._denied(words)
-        inner = programs.inside(name, words, body)
+        inner = wrappers.inside(name, words, body)
         if inner.code and not self._allowed(words):
             raise Uncertain(f"{inner.code}; only an interpreter that is on the allow list may be given code")
         if not inner.transparent and self._allow and not self._allowed(words):
-            raise Refused(f"refused: {_shown(words)!r} is not among the allowed commands: {', '.join(self._allow)}")
+            raise AccessRefused(
+                f"refused: {_shown(words)!r} is not among the allowed commands: {', '.join(self._allow)}"
+            )
         for variable in inner.variables:
             self._variable(variable)
         for line in inner.lines:
@@ -104,7 +108,7 @@ class _Lists:
         texts = _texts(words)
         for pattern in self._deny:
             if fnmatch.fnmatchcase(texts[0], pattern) or fnmatch.fnmatchcase(" ".join(texts), pattern):
-                raise Refused(f"refused: {_shown(words)!r} matches the denied command {pattern!r}")
+                raise AccessRefused(f"refused: {_shown(words)!r} matches the denied command {pattern!r}")
             if not all(word.certain for word in words[1:]) and _could_match(pattern, texts, words):
                 raise Uncertain(f"{_shown(words)!r} may turn out to match the denied command {pattern!r}")
 
@@ -151,9 +155,9 @@ def _check_directory(settings: Settings, cwd: str) -> None:
     real = os.path.realpath(cwd)
     for folder in settings.deny_dirs:
         if _inside(real, folder):
-            raise Refused(f"refused: {cwd} is inside the denied directory {folder}")
+            raise AccessRefused(f"refused: {cwd} is inside the denied directory {folder}")
     if settings.allow_dirs and not any(_inside(real, folder) for folder in settings.allow_dirs):
-        raise Refused(f"refused: {cwd} is not inside an allowed directory: {', '.join(settings.allow_dirs)}")
+        raise AccessRefused(f"refused: {cwd} is not inside an allowed directory: {', '.join(settings.allow_dirs)}")
 
 
 def _inside(real: str, folder: str) -> bool:

@@ -14,6 +14,7 @@ from mcp_types import LoggingLevel
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.durations import human
+from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.jobs import control_client
@@ -40,7 +41,7 @@ def wanted(session: Any, level: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
-class Notices:
+class Notifications:
     """Of one call. `tell` is given events as they come, `progress` is called now and then."""
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
@@ -55,12 +56,8 @@ class Notices:
         await self._ctx.report_progress(value, total if total is not None and total >= value else None, message)
 
     async def tell(self, job: Job, event: ev.Event) -> None:
-        if event["type"] != ev.WATCHDOG:
-            return
-        level = {"warning": "warning", "timeout": "error", "needs_input": "warning", "stuck": "notice"}.get(
-            str(event["phase"])
-        )
-        if level is not None and wanted(self._ctx.session, level):
+        level = audience(event).client
+        if level and wanted(self._ctx.session, level):
             await self._log(level, log_data(job.id, event))
 
     async def _log(self, level: Any, data: dict[str, Any]) -> None:
@@ -95,7 +92,7 @@ def progress_line(job: Job, view: View) -> str:
     if view.needs_input is not None:
         prompt = view.needs_input.get("prompt")
         said.append(f"waits for input: {plain_text.quoted(prompt, 60) if prompt else '(no prompt)'}")
-    elif view.diagnosis is not None and view.phase in ("stuck", "warning", "quiet"):
+    elif view.diagnosis is not None and view.silent:
         said.append(str(view.diagnosis.get("reason") or ""))
     elif view.heartbeat:
         said.append(f"says {plain_text.quoted(view.heartbeat, 60)}")

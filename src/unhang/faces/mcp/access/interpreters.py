@@ -1,4 +1,4 @@
-"""Interpreters that are given code on the command line or by their input: for the lists of `gate.py`.
+"""Interpreters that are given code on the command line or by their input: for the lists of `check.py`.
 
 Code can start any program, and reading it is another language each time. `awk` and `sed` are in daily use, and the few
 ways in which they can start a program are easy to see.

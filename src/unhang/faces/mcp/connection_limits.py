@@ -25,7 +25,7 @@ _OF_ONE_ADDRESS = 48
 _KEY = "unhang.connection"
 
 
-class Door:
+class ConnectionLimits:
     def __init__(self, descriptors: int | None = None) -> None:
         """`descriptors`: how many this process may have open."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if descriptors is None else descriptors
@@ -33,10 +33,10 @@ class Door:
         self.most_strangers = max(4, min(_STRANGERS, most // 8))
         self.most_of_one = max(3, min(_OF_ONE_ADDRESS, most // 10))
         self.most_clients = max(8, most // 2)
-        self._strangers: dict[Connection, None] = {}  # the oldest first
-        self._clients: set[Connection] = set()
+        self._strangers: dict[LimitedConnection, None] = {}  # the oldest first
+        self._clients: set[LimitedConnection] = set()
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: LimitedConnection) -> None:
         self._strangers[connection] = None
         same = [other for other in self._strangers if other.address == connection.address]
         if len(same) > self.most_of_one:
@@ -44,7 +44,7 @@ class Door:
         elif len(self._strangers) > self.most_strangers:
             next(iter(self._strangers)).drop()
 
-    def admitted(self, connection: Connection) -> None:
+    def admitted(self, connection: LimitedConnection) -> None:
         """It has shown the token."""
         if connection in self._clients:
             return
@@ -54,18 +54,18 @@ class Door:
         else:
             self._clients.add(connection)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: LimitedConnection) -> None:
         self._strangers.pop(connection, None)
         self._clients.discard(connection)
 
 
-class Connection(H11Protocol):
-    """Uvicorn's own, with a door."""
+class LimitedConnection(H11Protocol):
+    """Uvicorn's connection, held to the limits above."""
 
-    def __init__(self, door: Door, patience: float, **given: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, patience: float, **given: Any) -> None:
         super().__init__(**given)
         self.address = ""
-        self._door = door
+        self._limits = limits
         self._patience = patience
         self._overdue: asyncio.TimerHandle | None = None
         self.app_state = {**self.app_state, _KEY: self}  # it comes with every request as scope["state"]
@@ -74,21 +74,21 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
         self._overdue = self.loop.call_later(self._patience, self.drop)
-        self._door.opened(self)
+        self._limits.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
-        self._door.closed(self)
+        self._limits.closed(self)
         super().connection_lost(exc)
 
     def admit(self) -> None:
         self._forget()
-        self._door.admitted(self)
+        self._limits.admitted(self)
 
     def drop(self) -> None:
         """At once: whoever does not read would keep it open otherwise."""
         self._forget()
-        self._door.closed(self)
+        self._limits.closed(self)
         self.transport.abort()
 
     def _forget(self) -> None:
@@ -100,5 +100,5 @@ class Connection(H11Protocol):
 def admit(scope: Any) -> None:
     """The request with this scope has shown the token."""
     connection = (scope.get("state") or {}).get(_KEY)
-    if isinstance(connection, Connection):
+    if isinstance(connection, LimitedConnection):
         connection.admit()

@@ -1,4 +1,4 @@
-"""What a command runs in its turn, as far as its words tell: for the lists of `gate.py`.
+"""What a command runs in its turn, as far as its words tell: for the lists of `check.py`.
 
 Shells run a line, `find` and `xargs` a command, `eval` and `trap` what they are given, wrappers such as `sudo` the rest
 of their words. Whatever cannot be found out for certain raises Uncertain, or is told as `code`.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from unhang.core.policy.shell.certain_words import HOLE, Uncertain, Word
 from unhang.core.policy.shell.wrappers import is_assignment, options_of, unwrap
-from unhang.faces.mcp.gate import code as gate_code
+from unhang.faces.mcp.access import interpreters
 
 # Only the grammar of these is read by `core/policy/shell/certain.py`.
 _SHELLS = frozenset({"sh", "bash", "dash", "ash"})
@@ -80,7 +80,7 @@ def inside(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
         return special(words)
     if name in _SHELLS:
         return _shell(name, words, body)
-    code = gate_code.of(name, words)
+    code = interpreters.of(name, words)
     if code:
         return Inside(code=code)
     return _wrapper(name, words)
@@ -108,7 +108,7 @@ def _trap(words: tuple[Word, ...]) -> Inside:
 
 def _source(words: tuple[Word, ...]) -> Inside:
     """A script like any other; but not what stands on the line itself, or comes through a pipe."""
-    if len(words) < 2 or not gate_code.is_file(words[1]):
+    if len(words) < 2 or not interpreters.is_file(words[1]):
         raise Uncertain("the file that is read is not named")
     return Inside(perhaps=words[1:])
 
@@ -286,7 +286,7 @@ def _shell(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
         (line,) = _certain(words[at : at + 1], f"the line that {name} is to run")
         return Inside(lines=(line,), transparent=True)
     if at < len(words) and not reads_input:
-        if not gate_code.is_file(words[at]):
+        if not interpreters.is_file(words[at]):
             return Inside(code=f"which script {name} is to run is not named")
         return Inside(perhaps=words[at:])
     if body is not None:

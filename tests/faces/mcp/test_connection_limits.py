@@ -21,9 +21,9 @@ from tests.support.engine import Engine, read_line
 from tests.support.mcp.harness import Servers
 from tests.support.mcp.raw import INITIALIZE
 from unhang.faces.mcp import http
-from unhang.faces.mcp.connections import Connection, Door, admit
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.connection_limits import ConnectionLimits, LimitedConnection, admit
 from unhang.faces.mcp.server import build
-from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.settings import Settings
 
 # far more than a loaded machine needs
@@ -40,10 +40,10 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class Place:
-    """A server with a door, in this process."""
+    """A server with a limits, in this process."""
 
-    def __init__(self, door: Door, port: int) -> None:
-        self.door = door
+    def __init__(self, limits: ConnectionLimits, port: int) -> None:
+        self.limits = limits
         self.port = port
 
     async def come(
@@ -60,13 +60,13 @@ class Place:
 
 
 @asynccontextmanager
-async def place(door: Door, patience: float) -> AsyncIterator[Place]:
+async def place(limits: ConnectionLimits, patience: float) -> AsyncIterator[Place]:
     config = uvicorn.Config(_app, log_level="critical", access_log=False)
     config.load()
-    made = partial(Connection, door, patience, config=config, server_state=ServerState(), app_state={})
+    made = partial(LimitedConnection, limits, patience, config=config, server_state=ServerState(), app_state={})
     server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
     try:
-        yield Place(door, server.sockets[0].getsockname()[1])
+        yield Place(limits, server.sockets[0].getsockname()[1])
     finally:
         server.close()
 
@@ -86,9 +86,9 @@ async def _is_served(comer: tuple[asyncio.StreamReader, asyncio.StreamWriter], p
         return (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
 
 
-def _play(door: Door, patience: float, work: Any) -> None:
+def _play(limits: ConnectionLimits, patience: float, work: Any) -> None:
     async def main() -> None:
-        async with place(door, patience) as there:
+        async with place(limits, patience) as there:
             comers: list[Any] = []
             await work(there, comers)
             for _, writer in comers:
@@ -109,17 +109,17 @@ def test_a_connection_that_shows_no_token_is_closed_after_a_while_whatever_it_do
             assert await _is_closed(reader)
         assert await _is_served(client), "it is in, and stays"
 
-    _play(Door(), 0.5, work)
+    _play(ConnectionLimits(), 0.5, work)
 
 
 def test_one_stranger_too_many_closes_the_oldest_and_never_a_client() -> None:
-    door = Door(64)
+    limits = ConnectionLimits(64)
 
     async def work(there: Place, comers: list[Any]) -> None:
         client = await there.come("/open")
-        held = [await there.come(address=f"127.0.0.{2 + n % 8}") for n in range(3 * door.most_strangers)]
+        held = [await there.come(address=f"127.0.0.{2 + n % 8}") for n in range(3 * limits.most_strangers)]
         comers += [client, *held]
-        for reader, _ in held[: -door.most_strangers]:
+        for reader, _ in held[: -limits.most_strangers]:
             assert await _is_closed(reader)
         late = await there.come("/open")
         comers.append(late)
@@ -127,27 +127,27 @@ def test_one_stranger_too_many_closes_the_oldest_and_never_a_client() -> None:
         assert await _is_served(late)
         assert await _is_served(held[-1], "/closed")
 
-    _play(door, PATIENCE, work)
+    _play(limits, PATIENCE, work)
 
 
 def test_one_address_holds_fewer_than_all_of_them() -> None:
-    door = Door(64)
-    assert door.most_of_one < door.most_strangers
+    limits = ConnectionLimits(64)
+    assert limits.most_of_one < limits.most_strangers
 
     async def work(there: Place, comers: list[Any]) -> None:
         other = await there.come(address="127.0.0.3")
-        held = [await there.come(address="127.0.0.2") for _ in range(2 * door.most_strangers)]
+        held = [await there.come(address="127.0.0.2") for _ in range(2 * limits.most_strangers)]
         comers += [other, *held]
-        for reader, _ in held[: -door.most_of_one]:
+        for reader, _ in held[: -limits.most_of_one]:
             assert await _is_closed(reader)
         assert await _is_served(other, "/closed"), "the oldest of all, but of another address"
 
-    _play(door, PATIENCE, work)
+    _play(limits, PATIENCE, work)
 
 
 def test_clients_are_bounded_too() -> None:
-    door = Door(64)
-    door.most_clients = 3
+    limits = ConnectionLimits(64)
+    limits.most_clients = 3
 
     async def work(there: Place, comers: list[Any]) -> None:
         clients = [await there.come("/open") for _ in range(3)]
@@ -166,21 +166,21 @@ def test_clients_are_bounded_too() -> None:
                 except (ConnectionResetError, asyncio.IncompleteReadError):
                     continue
 
-    _play(door, PATIENCE, work)
+    _play(limits, PATIENCE, work)
 
 
 @pytest.mark.parametrize("descriptors", [16, 64, 256, 1024, 1 << 20, resource.RLIM_INFINITY])
 def test_strangers_and_clients_together_leave_descriptors_for_the_work(descriptors: int) -> None:
-    door = Door(descriptors)
+    limits = ConnectionLimits(descriptors)
     most = 1 << 16 if descriptors == resource.RLIM_INFINITY else descriptors
-    assert door.most_of_one < door.most_strangers <= 64
-    assert door.most_strangers + door.most_clients <= max(12, 0.7 * most)
+    assert limits.most_of_one < limits.most_strangers <= 64
+    assert limits.most_strangers + limits.most_clients <= max(12, 0.7 * most)
 
 
 def test_the_real_server_serves_its_client_while_a_stranger_holds_hundreds_of_connections(
     servers: Servers, engine: Engine
 ) -> None:
-    """With few descriptors, as a service may have. The stranger opens more than there are."""
+    """With few descriptors, as a backend may have. The stranger opens more than there are."""
 
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
@@ -225,11 +225,11 @@ def test_a_refusal_closes_its_connection(servers: Servers) -> None:
 
 
 def test_sessions_are_bounded_in_number_and_in_idle_time() -> None:
-    service = Service(Settings())
-    server = build(service)
+    backend = Backend(Settings())
+    server = build(backend)
     http.app_of(server, http.hosts_of("127.0.0.1", 1))
     manager = server._lowlevel_server._session_manager
     assert manager is not None
     assert manager.max_sessions == http.MOST_SESSIONS
     assert manager.session_idle_timeout == http.SESSION_IDLE
-    service.close()
+    backend.close()

@@ -14,10 +14,10 @@ from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.policy.model import Asked
 from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.answers import answer, readable
-from unhang.faces.mcp.durations import patience_of
-from unhang.faces.mcp.model import Events, Explained, Listing, Output
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
+from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
 from unhang.faces.mcp.tools.jobs import READS, JobId
 from unhang.faces.mcp.tools.run import command_of
 from unhang.faces.mcp.wait import Changes
@@ -36,8 +36,8 @@ _MOST_EVENTS = 200
 _MOST_BYTES = 100_000
 
 
-def register(server: MCPServer[Any], service: Service) -> None:
-    @readable
+def register(server: MCPServer[Any], backend: Backend) -> None:
+    @with_readable_errors
     async def events(
         ctx: Context,
         job_id: JobId,
@@ -45,11 +45,11 @@ def register(server: MCPServer[Any], service: Service) -> None:
         since: Annotated[str, Field(description="Only events after this time (RFC 3339).")] = "",
         limit: Annotated[int, Field(description="At most this many.", ge=1, le=_MOST_EVENTS)] = 50,
         wait_sec: Annotated[float, Field(description="Wait this long for something new.", ge=0)] = 0,
-    ) -> Annotated[CallToolResult, Events]:
+    ) -> Annotated[CallToolResult, EventsResult]:
         del ctx
-        job = service.job(job_id)
-        with service.call():
-            found = await _events(service, job, afterSeq, since or None, limit, patience_of(service.settings, wait_sec))
+        job = backend.job(job_id)
+        with backend.call():
+            found = await _events(backend, job, afterSeq, since or None, limit, patience_of(backend.settings, wait_sec))
         shown = found[:limit]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
@@ -61,31 +61,31 @@ def register(server: MCPServer[Any], service: Service) -> None:
             "more": len(found) > limit,
         }
         text = "\n".join(texts.of_event(event) for event in shown) or "nothing new"
-        return answer(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
+        return tool_result(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
 
-    @readable
+    @with_readable_errors
     async def output(
         job_id: JobId,
         stream: Literal["stdout", "stderr"] = "stdout",
         offset: Annotated[int, Field(description="First byte to read.", ge=0)] = 0,
         limit: Annotated[int, Field(description="At most this many bytes.", ge=1, le=_MOST_BYTES)] = 20_000,
         tail: Annotated[int | None, Field(description="Instead: the last bytes.", ge=1, le=_MOST_BYTES)] = None,
-    ) -> Annotated[CallToolResult, Output]:
-        job = service.job(job_id)
-        structured = await service.in_thread(_output, job, stream, offset, limit, tail)
+    ) -> Annotated[CallToolResult, OutputResult]:
+        job = backend.job(job_id)
+        structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
         printed = plain_text.harmless(structured["text"])
         text = texts.fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
         if structured["nextOffset"] < structured["totalBytes"]:
             text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
-        return answer(structured, text)
+        return tool_result(structured, text)
 
-    @readable
+    @with_readable_errors
     async def list_jobs(
         all: Annotated[bool, Field(description="Those that have ended, too.")] = False,
         limit: Annotated[int, Field(ge=1, le=500)] = 50,
         labels: Annotated[dict[str, str] | None, Field(description="Only jobs with these labels.")] = None,
-    ) -> Annotated[CallToolResult, Listing]:
-        rows = await service.in_thread(listing.list_jobs, service.home, running_only=not all, labels=labels)
+    ) -> Annotated[CallToolResult, ListResult]:
+        rows = await backend.in_thread(listing.list_jobs, backend.home, running_only=not all, labels=labels)
         jobs = [
             {
                 "jobId": row.id,
@@ -107,25 +107,25 @@ def register(server: MCPServer[Any], service: Service) -> None:
         left = max(0, len(rows) - limit)
         if left:
             lines.append(f"… and {left} more")
-        return answer({"jobs": jobs, "leftOut": left}, "\n".join(lines) or "no jobs")
+        return tool_result({"jobs": jobs, "leftOut": left}, "\n".join(lines) or "no jobs")
 
-    @readable
+    @with_readable_errors
     async def explain_policy(
         command: Annotated[str, Field(description="A shell line. Give this or argv.")] = "",
         argv: Annotated[list[str] | None, Field(description="The words of a command.")] = None,
         cwd: str = "",
         category: str = "",
         timeout_sec: Annotated[float | None, Field(gt=0)] = None,
-    ) -> Annotated[CallToolResult, Explained]:
+    ) -> Annotated[CallToolResult, ExplainResult]:
         asked = Asked(category=category or None, timeout_sec=timeout_sec)
-        structured = await service.in_thread(_explained, service, command_of(command, argv), cwd, asked)
+        structured = await backend.in_thread(_explained, backend, command_of(command, argv), cwd, asked)
         # the names of categories may come from a project's own file
         category = plain_text.quoted(structured["category"], 60)
         lines = [f"category {category}" + (", never ends" if structured["neverEnding"] else "")]
         for name, limit in structured["limits"].items():
             value = "off" if limit["value"] is None else human(limit["value"] / 1000)
             lines.append(f"{name[:-2]}: {value} ({plain_text.quoted(limit['source'], 100)})")
-        return answer(structured, "\n".join(lines))
+        return tool_result(structured, "\n".join(lines))
 
     server.add_tool(events, title="Events of a job", description=EVENTS, annotations=READS)
     server.add_tool(output, title="Output of a job", description=OUTPUT, annotations=READS)
@@ -134,16 +134,16 @@ def register(server: MCPServer[Any], service: Service) -> None:
 
 
 async def _events(
-    service: Service, job: Job, after: int | None, since: str | None, limit: int, seconds: float
+    backend: Backend, job: Job, after: int | None, since: str | None, limit: int, seconds: float
 ) -> list[dict[str, Any]]:
     """One more than asked for, so that the caller knows whether there is more."""
     deadline = time.monotonic() + seconds
     async with Changes([job]) as changes:
         while True:
-            found = await service.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
+            found = await backend.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
             left = deadline - time.monotonic()
             if found or left <= 0 or job.ended():
-                return found or await service.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
+                return found or await backend.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
             await changes.wait(left)
 
 
@@ -174,9 +174,9 @@ def _total(job: Job, stream: str) -> int:
     return found[-1].position + found[-1].length if found else 0
 
 
-def _explained(service: Service, command: str | list[str], cwd: str, asked: Asked) -> dict[str, Any]:
+def _explained(backend: Backend, command: str | list[str], cwd: str, asked: Asked) -> dict[str, Any]:
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
     prepared = prepare(
-        command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=service.policy(folder), asked=asked
+        command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=backend.policy(folder), asked=asked
     )
     return prepared.resolution.to_json()

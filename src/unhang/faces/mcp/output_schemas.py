@@ -40,7 +40,7 @@ class JobResult(Shown):
     next: list[str]
 
 
-class Waited(Shown):
+class WaitResult(Shown):
     """`jobs`: a result for each job that was named; `ended`: the ids of those that have ended."""
 
     status: Literal["ended", "running"]
@@ -48,7 +48,7 @@ class Waited(Shown):
     jobs: list[JobResult]
 
 
-class Events(Shown):
+class EventsResult(Shown):
     """`lastSeq` is the cursor for the next call."""
 
     job_id: str
@@ -58,7 +58,7 @@ class Events(Shown):
     more: bool
 
 
-class Output(Shown):
+class OutputResult(Shown):
     """`nextOffset` is where to read on; `offset` may be later than asked where the middle of a flood is gone."""
 
     job_id: str
@@ -70,7 +70,7 @@ class Output(Shown):
     status: Status
 
 
-class Listed(Shown):
+class ListedJob(Shown):
     job_id: str
     command: str
     cwd: str
@@ -81,12 +81,12 @@ class Listed(Shown):
     exit_code: int | None
 
 
-class Listing(Shown):
-    jobs: list[Listed]
+class ListResult(Shown):
+    jobs: list[ListedJob]
     left_out: int
 
 
-class Done(Shown):
+class RequestResult(Shown):
     """A request to a live job that was carried out."""
 
     job_id: str
@@ -94,7 +94,7 @@ class Done(Shown):
     message: str
 
 
-class Diagnosed(Shown):
+class DiagnoseResult(Shown):
     job_id: str
     state: Literal["hung", "alive", "unsure"]
     cause: str
@@ -103,7 +103,7 @@ class Diagnosed(Shown):
     processes: list[dict[str, Any]]
 
 
-class Explained(Shown):
+class ExplainResult(Shown):
     category: str
     never_ending: bool
     pattern: str | None

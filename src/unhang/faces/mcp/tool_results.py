@@ -17,19 +17,19 @@ from unhang.faces.mcp import text as texts
 _Arguments = ParamSpec("_Arguments")
 
 
-def job_answer(shown: dict[str, Any]) -> CallToolResult:
+def job_tool_result(shown: dict[str, Any]) -> CallToolResult:
     """`isError` for everything that is neither success nor still running."""
     failed = shown["status"] not in ("success", "running")
-    return answer(shown, texts.of_result(shown), is_error=failed)
+    return tool_result(shown, texts.of_result(shown), is_error=failed)
 
 
-def answer(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
+def tool_result(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
     if isinstance(structured, BaseModel):
         structured = structured.model_dump(by_alias=True, mode="json")
     return CallToolResult(content=[_text(text)], structured_content=values.for_json(structured), is_error=is_error)
 
 
-def mistake(text: str) -> CallToolResult:
+def error_result(text: str) -> CallToolResult:
     """A path or a word of the caller's may be in it, and so may a line of a project's file."""
     return CallToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
 
@@ -38,7 +38,7 @@ def _text(text: str) -> TextContent:
     return TextContent(type="text", text=values.visible_bytes(text))
 
 
-def readable(
+def with_readable_errors(
     tool: Callable[_Arguments, Awaitable[CallToolResult]],
 ) -> Callable[_Arguments, Awaitable[CallToolResult]]:
     """Our own errors are one line for people already; the SDK would put its own words before them."""
@@ -48,10 +48,10 @@ def readable(
         try:
             return await tool(*args, **options)
         except PolicyError as error:  # it may quote a project's file
-            return mistake(f"the policy cannot be used: {plain_text.quoted(str(error), 400)}")
+            return error_result(f"the policy cannot be used: {plain_text.quoted(str(error), 400)}")
         except UnhangError as error:
-            return mistake(str(error))
+            return error_result(str(error))
         except OSError as error:
-            return mistake(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            return error_result(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
 
     return call
