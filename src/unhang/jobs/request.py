@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from unhang.core.limit_request import LimitRequest
-from unhang.core.policy.learn import argued
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
 from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
@@ -18,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy, Resolution
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
@@ -62,14 +62,9 @@ def prepare(
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
         policy = policy_file.find(policy, folder, os.environ)
-    asked = asked or LimitRequest()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
-    resolution = resolve(what, policy, asked)
-    if resolution.wants_history:
-        from unhang.jobs.history import profile_of
-
-        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
+    resolution = resolve(what, policy, asked, lambda: _past_runs(shown or what, folder, policy))
     retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
@@ -88,7 +83,7 @@ def prepare(
         kind=kind,
         category=resolution.category,
         shown=shown,
-        argued=asked != LimitRequest() and argued(resolution.limits, resolve(what, policy).limits),
+        argued=resolution.argued,
         retry=retries,
         most_idle=resolution.bounds.idle_max,
         most_hard=resolution.bounds.hard_max,
@@ -97,6 +92,12 @@ def prepare(
     if budget is not None:
         spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
+
+
+def _past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
+    from unhang.jobs.history import profile_of
+
+    return profile_of(locate(os.environ), command, folder, policy)
 
 
 def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:

@@ -107,7 +107,7 @@ class AcpDriver(Driver):
         if not agent.exited:
             agent.close_input()
         if not await agent.wait_exit(_CLOSING):
-            self._voice.tell("warning", f"The agent did not end at the end of its input in {_CLOSING:g} s.")
+            self._voice.tell("warning", f"The agent did not end at the end of its input in {human(_CLOSING)}.")
             agent.signal(signal.SIGTERM)
             await agent.wait_exit(_CLOSING)
         if agent.exited:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from unhang.agents.acp.child import Agent
 from unhang.agents.base.keeper_channel import Voice
 from unhang.agents.base.shutdown import Ladder
+from unhang.core.durations import human
 
 
 class AcpLadder(Ladder):
@@ -26,7 +27,7 @@ class AcpLadder(Ladder):
             began = time.monotonic()
             done = await self._either(turn_over, self.share(0.4))
             how = "was cancelled" if done else "did not answer session/cancel"
-            self.say("cancel", done, f"The turn {how} ({time.monotonic() - began:.1f} s).")
+            self.say("cancel", done, f"The turn {how} ({human(time.monotonic() - began)}).")
         await self.close()
         await self.signal(signal.SIGTERM, "terminate")
         await self.done()

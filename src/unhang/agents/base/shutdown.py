@@ -10,6 +10,7 @@ import time
 
 from unhang.agents.base.child import Child
 from unhang.agents.base.keeper_channel import Voice
+from unhang.core.durations import human
 
 # Left for the keeper's own bookkeeping before its SIGKILL is due.
 _MARGIN = 0.3
@@ -37,7 +38,7 @@ class Ladder:
         began = time.monotonic()
         self._child.close_input()
         done = await self._child.wait_exit(self.share(part))
-        took = f"{time.monotonic() - began:.1f} s"
+        took = human(time.monotonic() - began)
         self.say("close", done, f"{self._name} {'ended' if done else 'did not end'} at the end of its input ({took}).")
 
     async def signal(self, number: signal.Signals, step: str, part: float = 1.0) -> None:

@@ -16,6 +16,7 @@ from unhang.agents.base.keeper_channel import Voice
 from unhang.agents.base.shutdown import Ladder
 from unhang.agents.claude.child import ClaudeChild, Refused
 from unhang.agents.claude.protocol.stream import Claude
+from unhang.core.durations import human
 
 
 class ClaudeLadder(Ladder):
@@ -43,11 +44,11 @@ class ClaudeLadder(Ladder):
                 await self._line.ask(subtype="interrupt")
                 await self._turn_over.wait()
         except TimeoutError:
-            self.say("interrupt", False, f"The interruption had no effect in {time.monotonic() - began:.1f} s.")
+            self.say("interrupt", False, f"The interruption had no effect in {human(time.monotonic() - began)}.")
         except (Refused, Gone) as error:
             self.say("interrupt", False, f"The interruption was not taken: {error}")
         else:
             ended = self._claude.ended
             done = ended is not None and ended.aborted
             how = ended.reason if ended is not None else "no result"
-            self.say("interrupt", done, f"The turn was interrupted in {time.monotonic() - began:.1f} s ({how}).")
+            self.say("interrupt", done, f"The turn was interrupted in {human(time.monotonic() - began)} ({how}).")

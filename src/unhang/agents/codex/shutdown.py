@@ -14,6 +14,7 @@ from unhang.agents.base.keeper_channel import Voice
 from unhang.agents.base.shutdown import Ladder
 from unhang.agents.codex.protocol.thread import Codex
 from unhang.agents.codex.server_process import Server
+from unhang.core.durations import human
 
 _AGAIN = 0.05
 
@@ -41,11 +42,11 @@ class CodexLadder(Ladder):
                 await self._server.peer.request("turn/interrupt", {"threadId": self._codex.thread, "turnId": turn})
                 await self._turn_over.wait()
         except TimeoutError:
-            self.say("interrupt", False, f"turn/interrupt: no answer in {time.monotonic() - began:.1f} s.")
+            self.say("interrupt", False, f"turn/interrupt: no answer in {human(time.monotonic() - began)}.")
         except (RpcError, Gone) as error:
             self.say("interrupt", False, f"turn/interrupt: {error}")
         else:
-            self.say("interrupt", True, f"The turn was interrupted in {time.monotonic() - began:.1f} s.")
+            self.say("interrupt", True, f"The turn was interrupted in {human(time.monotonic() - began)}.")
 
     async def _clean(self) -> None:
         """An interrupted turn leaves its shell commands running as background terminals."""
