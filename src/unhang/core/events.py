@@ -45,14 +45,15 @@ def ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def started(pid: int, command: str, limits: dict[str, Any]) -> Event:
-    return {
+def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any] | None = None) -> Event:
+    event: Event = {
         "type": STARTED,
         "phase": "running",
         "message": f"started: {command[:200]}",
         "pid": pid,
         "limits": limits,
     }
+    return event if agent is None else event | {"agent": agent}
 
 
 def output(stream: str, count: int, offset: int) -> Event:

@@ -9,7 +9,7 @@ from unhang.core.policy.learn import argued
 from unhang.core.policy.model import Asked
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
 from unhang.store import policy_file
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
+    from typing import Any
 
     from unhang.core.policy.model import Policy, Resolution, Wish
 
@@ -33,6 +34,23 @@ class Prepared(Record):
     spec: JobSpec
     env: dict[str, str]
     resolution: Resolution
+
+
+class AgentTask(Record):
+    """What a driver is to do: which protocol it speaks, its agent's name, the mode, the task in words, and its plan."""
+
+    protocol: str
+    name: str
+    mode: str
+    task: str
+    plan: dict[str, Any]
+
+    def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
+        """As job.json holds it; the words for people are without the secrets of this environment."""
+        from unhang.core import mask
+
+        secrets = [value for value in mask.secrets_of(env) if value in self.task]
+        return agent_record(self.protocol, self.name, self.mode, self.task, self.plan, secrets)
 
 
 def seconds(name: str, value: Duration) -> Wish:
@@ -82,9 +100,10 @@ def prepare(
     asked: Asked | None = None,
     retry: int | None = None,
     budget: int | None = None,
-    kind: str = "command",
+    agent: AgentTask | None = None,
 ) -> Prepared:
-    """`policy`: one that is at hand, a file, or None for the one that holds in this directory."""
+    """`policy`: one that is at hand, a file, or None for the one that holds in this directory. `agent`: what the
+    command, a driver, is to do."""
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -100,12 +119,14 @@ def prepare(
     asked = asked or Asked()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
+    record = None if agent is None else agent.to_record(given)
+    known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
     resolution = resolve(what, policy, asked)
     if resolution.wants_history:
         from unhang.jobs.history import profile_of
 
-        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
-    retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
+        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), known_as, folder, policy))
+    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -120,7 +141,8 @@ def prepare(
         keep=keep,
         foreground=foreground,
         labels=_labels(labels or {}),
-        kind=kind,
+        kind=COMMAND if agent is None else AGENT,
+        agent=record,
         category=resolution.category,
         shown=shown,
         argued=asked != Asked() and argued(resolution.limits, resolve(what, policy).limits),
