@@ -1,7 +1,7 @@
 """The agents that unhang drives: the one place that lists them.
 
-Each is a package of this folder by the name that stands here, with the modules that README.md names. The record of a job
-says which one drove it (`agent.protocol`).
+Each is a package of this folder by the name that stands here, with the modules that README.md names. The record of a
+job says which one drove it (`agent.protocol`).
 """
 
 from __future__ import annotations

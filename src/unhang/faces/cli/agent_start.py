@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.agents.base.job import Wanted
+from unhang.agents.base.job import JobOptions
 from unhang.core import outcome
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.cli import output
@@ -33,8 +33,8 @@ def plain(name: str, given: str | None) -> float | None:
     return found
 
 
-def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
-    return Wanted(
+def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
+    return JobOptions(
         cwd=cwd,
         policy=args.policy,
         foreground=args.wait,
@@ -43,31 +43,27 @@ def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
     )
 
 
-def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
-    from unhang.jobs.run import input_descriptor
-
-    stdin = input_descriptor(prepared, data)
-    streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
+def launch(prepared: Prepared, *, relay: bool) -> Launched:
+    streams = Streams(None, 1, 2) if relay else Streams(None)
     return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
 
 
-def begin(args: argparse.Namespace, prepared: Prepared, data: bytes | None, shown: Shown) -> int:
+def begin(args: argparse.Namespace, prepared: Prepared, shown: Shown) -> int:
     """With `--wait` to its end, else in the background."""
     if not args.wait:
-        return in_the_background(prepared, data, as_json=args.json, shown=shown)
+        return in_the_background(prepared, as_json=args.json, shown=shown)
     watched = Foreground(quiet=args.quiet, shown=shown)
-    return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+    return watched.finish(launch(prepared, relay=not args.json), as_json=args.json)
 
 
 def in_the_background(
     prepared: Prepared,
-    data: bytes | None,
     *,
     as_json: bool,
     shown: Shown,
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
-    launched = launch(prepared, data, relay=False)
+    launched = launch(prepared, relay=False)
     launched.owner.wait_until_started()
     cleanup.in_a_child(launched.place.home)
     job = Job(launched.place)
