@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -10,7 +11,18 @@ import pytest
 from hypothesis import given, settings
 
 from unhang.core import events as ev
-from unhang.core.view import KEPT_EVENTS, fold
+from unhang.core import notices
+from unhang.core.view import KEPT_EVENTS, PHASE_AFTER, View
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "events.md"
+
+
+def fold(listed: list[dict[str, Any]]) -> View:
+    view = View()
+    for event in listed:
+        view.apply(event)
+    return view
+
 
 json_values = st.recursive(
     st.none()
@@ -30,7 +42,7 @@ events = st.builds(
     ),
     st.integers(min_value=1, max_value=10**9),
     st.sampled_from(ev.TYPES),
-    st.sampled_from([*ev.ENDINGS, *ev.WATCHDOG_PHASES, "running", "stopping"]),
+    st.sampled_from([*ev.ENDINGS, *ev.PHASES[ev.WATCHDOG], "running", "stopping"]),
     st.text(max_size=200),
     st.dictionaries(names, json_values, max_size=6),
 )
@@ -144,3 +156,67 @@ def test_the_view_of_a_whole_life() -> None:
     assert (view.status, view.pid, view.seq, view.bytes["stdout"]) == ("timeout", 42, 7, 15)
     assert (view.started_at, view.last_activity_at, view.ended_at) == ("t1", "t5", "t7")
     assert view.diagnosis == {"state": "hung"}
+
+
+# --- the closed table of phases: an event phase is written in events, notices, view (watchdog only) and the docs ------
+
+
+def test_every_phase_says_who_is_shown_it() -> None:
+    assert {kind: tuple(phases) for kind, phases in notices.AUDIENCES.items()} == ev.PHASES
+    assert set(ev.PHASES) == set(ev.TYPES) - {ev.ELIDED}
+
+
+def test_every_watchdog_phase_says_where_the_job_stands_after_it() -> None:
+    assert tuple(PHASE_AFTER) == ev.PHASES[ev.WATCHDOG]
+
+
+def test_every_phase_and_every_field_of_a_watchdog_event_is_documented_in_a_row_of_its_type() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    documented = {kind: _names_in_table(text, f"`{kind}` phase") for kind in (ev.WATCHDOG, ev.AGENT)}
+    assert {kind: tuple(rows) for kind, rows in documented.items()} == {
+        kind: ev.PHASES[kind] for kind in (ev.WATCHDOG, ev.AGENT)
+    }
+    for phase, fields in ev.WATCHDOG_FIELDS.items():
+        missing = [name for name in fields if f"`{name}`" not in documented[ev.WATCHDOG][phase]]
+        assert missing in ([], ["diagnosis"])
+    for kind in set(ev.PHASES) - {ev.WATCHDOG, ev.AGENT}:
+        [row] = [line for line in text.splitlines() if line.startswith(f"| `{kind}` |")]
+        assert all(f"`{phase}`" in row.split("|")[2] for phase in ev.PHASES[kind])
+
+
+def _names_in_table(text: str, head: str) -> dict[str, str]:
+    """The rows of the table with this head: the name in the first column → the whole row."""
+    table = text.split(f"| {head} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return {row.split("|")[1].strip().strip("`"): row for row in table}
+
+
+def _make(kind: str, phase: str) -> ev.Event:
+    if kind == ev.WATCHDOG:
+        return ev.watchdog(phase, "m")
+    return ev.agent(phase, "m") if kind == ev.AGENT else ev.exited(phase, "m", {})
+
+
+@pytest.mark.parametrize("kind", [ev.WATCHDOG, ev.AGENT, ev.EXITED])
+def test_an_unknown_phase_is_refused_where_it_is_made_and_read_as_it_is(kind: str) -> None:
+    for phase in ev.PHASES[kind]:
+        assert _make(kind, phase)["phase"] == phase
+    with pytest.raises(ev.InvalidEvent, match="'newer'"):
+        _make(kind, "newer")
+    back = ev.from_line(ev.to_line({"seq": 1, "ts": "t", "type": kind, "phase": "newer", "message": "m"}))
+    assert back is not None
+    assert back["phase"] == "newer"
+    assert notices.audience(back) == notices.Audience()
+    assert fold([back]).phase == "newer"
+
+
+def test_a_field_that_the_phase_does_not_have_is_refused() -> None:
+    with pytest.raises(ev.InvalidEvent, match="prompt"):
+        ev.watchdog("slow", "m", prompt="Name?")
+
+
+def test_signals_are_shown_on_the_terminal_only_when_a_limit_sent_them() -> None:
+    shown = {
+        reason: notices.audience(ev.signal("terminate", "SIGTERM", [1], reason, "m")).terminal
+        for reason in ("idle", "hard", "cancelled", "leak")
+    }
+    assert shown == {"idle": notices.WARNING, "hard": notices.WARNING, "cancelled": "", "leak": ""}

@@ -16,7 +16,7 @@ from unhang.core import outcome, values
 from unhang.core.limits import Limits
 from unhang.core.result import Printed, build
 from unhang.core.spec import JobSpec, command_line, job_record
-from unhang.core.view import fold
+from unhang.core.view import View
 
 SPEC = JobSpec(["make", "-j8"], None, "/src", Limits(), {"idleMs": {"value": 5000, "source": "default"}})
 KEEPER = {
@@ -77,7 +77,10 @@ def test_what_we_write_is_read_as_it_was() -> None:
 @settings(max_examples=300, deadline=None)
 @given(files(LOG))
 def test_whatever_a_log_holds_folds_into_a_view_and_a_result(data: bytes) -> None:
-    view = fold([event for line in data.splitlines() if (event := ev.from_line(line)) is not None])
+    view = View()
+    for line in data.splitlines():
+        if (event := ev.from_line(line)) is not None:
+            view.apply(event)
     assert view.status in ("running", *ev.STATUSES)
     assert all(isinstance(text, str) for text in (view.phase, view.started_at or "", view.heartbeat or ""))
     assert all(isinstance(entry, dict) for entry in view.limits.values())

@@ -27,8 +27,8 @@ from unhang.core import values
 from unhang.faces.cli.main import run
 from unhang.faces.mcp import result
 from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.model import JobResult, Listed
-from unhang.faces.mcp.notices import progress_line
+from unhang.faces.mcp.notifications import progress_line
+from unhang.faces.mcp.output_schemas import JobResult, ListedJob
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs import listing, reconcile
 from unhang.jobs.handle import Job
@@ -148,7 +148,7 @@ def _a_model_is_answered(home: Path) -> None:
     for event in job.events():
         assert texts.of_event(event).isprintable()
     for row in listing.list_jobs(str(home)):
-        Listed.model_validate(
+        ListedJob.model_validate(
             {"jobId": row.id, "createdAt": row.created, "endedAt": row.ended, "exitCode": row.exit_code}
             | {"command": values.for_json(row.command), "cwd": values.for_json(row.cwd)}
             | {"status": row.status, "phase": row.phase}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import MARK, Engine
-from unhang.jobs import run
-from unhang.procs import linux, stat
+from unhang.jobs import start
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import RollCall
 
 
@@ -40,7 +40,7 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.delenv(name)
     monkeypatch.setenv("UNHANG_HOME", str(engine.home))
     monkeypatch.setenv(MARK, engine.mark)
-    run.default_launcher.cache_clear()
+    start.default_launcher.cache_clear()
     yield
     engine.close()
     end_fork_server()
@@ -50,19 +50,17 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def fork_servers() -> list[int]:
     """Fork servers that are children of this process."""
-    return [
-        pid for pid in linux.children(os.getpid()) if "unhang.keeper.prefork.server" in stat.command_line(pid, 10_000)
-    ]
+    return [pid for pid in tree.children(os.getpid()) if "unhang.keeper.prefork.server" in command_line.of(pid, 10_000)]
 
 
 def end_fork_server() -> None:
     """As the end of this process would: by closing its line."""
     servers = fork_servers()
-    launcher = run.default_launcher()
+    launcher = start.default_launcher()
     line = getattr(launcher, "_line", None)
     if line is not None:
         line.close()
-    run.default_launcher.cache_clear()
+    start.default_launcher.cache_clear()
     for pid in servers:
         os.waitpid(pid, 0)
 

@@ -18,7 +18,7 @@ import pytest
 import unhang
 from tests.keeper.conftest import fork_servers
 from tests.support.engine import Engine, actor
-from unhang.procs import stat
+from unhang.procs import command_line
 from unhang.store import reader
 from unhang.testing.liveness import Process, RollCall
 
@@ -228,7 +228,9 @@ def test_cancelling_the_task_ends_the_job_first(engine: Engine, roll: RollCall) 
 
 def test_a_timeout_around_arun_ends_the_job(roll: RollCall) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(None) as timeout:
+            running = asyncio.create_task(asyncio.to_thread(roll.wait_for, "leader"))
+            running.add_done_callback(lambda _: timeout.reschedule(asyncio.get_running_loop().time()))
             await unhang.arun(actor("ignore_term", roll.path), grace=0.2)
 
     with pytest.raises(TimeoutError):
@@ -247,6 +249,6 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing(engine: Engine) -> None
 
     for turns in range(4):
         asyncio.run(cancelled(turns))
-    running = [stat.command_line(pid) for pid in engine.marked()]
+    running = [command_line.of(pid) for pid in engine.marked()]
     assert [command for command in running if "sleep" in command] == []
     assert {reader.read_all(place.events)[-1]["phase"] for place in engine.jobs()} <= {"cancelled"}

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unhang.faces.mcp.gate import lists as gate
+from unhang.faces.mcp.access.check import AccessRefused, check_access
 from unhang.faces.mcp.settings import Settings
 
 DENY = Settings(deny_commands=("touch", "git push*"))
@@ -270,19 +270,19 @@ REFUSED += [
 
 @pytest.mark.parametrize("line", PASSES)
 def test_ordinary_lines_pass_a_deny_list(line: str) -> None:
-    gate.check(DENY, line, "/")
+    check_access(DENY, line, "/")
 
 
 @pytest.mark.parametrize("line", REFUSED, ids=lambda line: repr(line[:60]))
 def test_what_is_denied_or_cannot_be_told_is_refused(line: str) -> None:
-    with pytest.raises(gate.Refused) as refused:
-        gate.check(DENY, line, "/")
+    with pytest.raises(AccessRefused) as refused:
+        check_access(DENY, line, "/")
     assert len(str(refused.value).splitlines()) == 1
 
 
 def test_without_lists_everything_passes() -> None:
     for line in REFUSED:
-        gate.check(Settings(), line, "/")
+        check_access(Settings(), line, "/")
 
 
 @pytest.mark.parametrize(
@@ -312,27 +312,27 @@ def test_without_lists_everything_passes() -> None:
 )
 def test_an_allow_list(line: str, passes: bool) -> None:
     if passes:
-        gate.check(ALLOW, line, "/")
+        check_access(ALLOW, line, "/")
     else:
-        with pytest.raises(gate.Refused):
-            gate.check(ALLOW, line, "/")
+        with pytest.raises(AccessRefused):
+            check_access(ALLOW, line, "/")
 
 
 def test_an_interpreter_that_is_allowed_may_be_given_code() -> None:
     both = Settings(allow_commands=("python3", "sh", "echo"), deny_commands=("touch",))
-    gate.check(both, "python3 -c 'print(1)'", "/")
-    gate.check(both, "echo 'echo hi' | sh", "/")
-    with pytest.raises(gate.Refused):
-        gate.check(both, "sh -c 'touch x'", "/")
+    check_access(both, "python3 -c 'print(1)'", "/")
+    check_access(both, "echo 'echo hi' | sh", "/")
+    with pytest.raises(AccessRefused):
+        check_access(both, "sh -c 'touch x'", "/")
 
 
 def test_words_and_variables_of_a_caller_are_judged_too() -> None:
-    gate.check(DENY, ["git", "status"], "/", {"CI": "1"})
+    check_access(DENY, ["git", "status"], "/", {"CI": "1"})
     for words in (["touch", "x"], ["sh", "-c", "touch x"], ["env", "touch"], ["python3", "-c", "x"], ["bash"]):
-        with pytest.raises(gate.Refused):
-            gate.check(DENY, words, "/")
-    with pytest.raises(gate.Refused):
-        gate.check(DENY, ["git", "status"], "/", {"LD_PRELOAD": "./x.so"})
+        with pytest.raises(AccessRefused):
+            check_access(DENY, words, "/")
+    with pytest.raises(AccessRefused):
+        check_access(DENY, ["git", "status"], "/", {"LD_PRELOAD": "./x.so"})
 
 
 PIECES = (
@@ -356,8 +356,8 @@ PIECES = (
 def test_a_long_line_of_one_kind_is_judged_in_bounded_time(piece: str) -> None:
     begun = time.process_time()
     try:
-        gate.check(DENY, piece * (100_000 // len(piece)), "/")
-    except gate.Refused:
+        check_access(DENY, piece * (100_000 // len(piece)), "/")
+    except AccessRefused:
         pass
     assert time.process_time() - begun < 20, "a second or two, on any machine"
 
@@ -370,8 +370,8 @@ def test_a_long_line_of_one_kind_is_judged_in_bounded_time(piece: str) -> None:
 def test_any_text_is_judged_without_a_traceback(line: str) -> None:
     for lists in (DENY, ALLOW):
         try:
-            gate.check(lists, line, "/")
-        except gate.Refused:
+            check_access(lists, line, "/")
+        except AccessRefused:
             pass
 
 
@@ -419,8 +419,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_passes_does_not_run_the_forbidden_program_in_any_shell(place: Path, line: str) -> None:
     try:
-        gate.check(Settings(deny_commands=("forbidden",)), line, "/")
-    except gate.Refused:
+        check_access(Settings(deny_commands=("forbidden",)), line, "/")
+    except AccessRefused:
         return
     for shell in _SHELLS:
         with tempfile.TemporaryDirectory(dir=place) as work:  # a line may leave a script to the next one

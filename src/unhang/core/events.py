@@ -1,8 +1,12 @@
-"""Every event a job can have, in one place, and its form on disk: one JSON object a line, at most 4 KiB.
+"""Every event that a job can have, and its form on disk: one JSON object a line, at most 4 KiB.
 
 Every event has `seq` (1, 2, 3 … without a gap), `ts`, `type`, `phase` and `message` (one line for people); the
 first one also says the format version (`v`). The functions here make the rest; the log adds `seq` and `ts` when it
 writes. Field names are camelCase: this is a wire format. Durations are milliseconds.
+
+Types and phases are closed: `PHASES` lists them, and an event with another phase, or a watchdog event with a field
+that its phase does not have, is refused where it is made (`InvalidEvent`). Reading is tolerant, because a log may be
+newer than its reader. Who is shown which phase is in `notices.py`; what a phase means for the job is in `view.py`.
 
 A line that would be too long loses its `raw`, then everything but its head (`oversize-event-elided`): a reader can
 rely on the bound, and a single write of such a line is not torn by other readers.
@@ -31,21 +35,32 @@ STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, EXITED = (
     "job/exited",
 )
 ELIDED = "oversize-event-elided"
-# Something about the recording itself: bytes that could not be stored, a torn line that was cut.
+# About the recording itself: events that could not be stored, a torn line that was cut off.
 STORE = "store"
 TYPES = (STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, STORE, EXITED, ELIDED)
 
 # How a job can end: the phase of its last event, and the status that follows from it.
 ENDINGS = ("completed", "failed", "timed_out", "cancelled", "lost")
 STATUSES = ("success", "error", "timeout", "cancelled")
-WATCHDOG_PHASES = ("stuck", "needs_input", "quiet", "warning", "extended", "resumed", "timeout", "slow", "retry")
+
+
+class InvalidEvent(ValueError):
+    """An event with a phase or a field that this version of unhang does not define."""
+
+
+def check_phase(kind: str, phase: str) -> None:
+    """Raise InvalidEvent unless events of this type can have this phase."""
+    if phase not in PHASES[kind]:
+        raise InvalidEvent(f"{kind} events have no phase {phase!r}; there are: {', '.join(PHASES[kind])}")
 
 
 def ms(seconds: float) -> int:
+    """Return seconds as whole milliseconds, the unit of every duration in an event."""
     return round(seconds * 1000)
 
 
 def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any] | None = None) -> Event:
+    """Make the event of a process that has been started for the job. `agent`: see `spec.agent_summary`."""
     event: Event = {
         "type": STARTED,
         "phase": "running",
@@ -57,7 +72,7 @@ def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any
 
 
 def output(stream: str, count: int, offset: int) -> Event:
-    """`count` bytes came; the first of them is byte `offset` of everything that stream ever printed."""
+    """Make the event of `count` bytes of output; the first is byte `offset` of all that the stream has printed."""
     return {
         "type": OUTPUT,
         "phase": "running",
@@ -69,14 +84,27 @@ def output(stream: str, count: int, offset: int) -> Event:
 
 
 def heartbeat(status: str) -> Event:
+    """Make the event of a heartbeat, with the status that the job gave of itself."""
     return {"type": HEARTBEAT, "phase": "running", "message": status or "alive", "status": status}
 
 
 def watchdog(phase: str, message: str, **fields: Any) -> Event:
+    """Make a watchdog event. Fields that are None are left out; fields that the phase does not have are refused."""
+    check_phase(WATCHDOG, phase)
+    unknown = fields.keys() - WATCHDOG_FIELDS[phase].keys()
+    if unknown:
+        raise InvalidEvent(f"watchdog events of phase {phase!r} have no field {', '.join(sorted(unknown))}")
     return {"type": WATCHDOG, "phase": phase, "message": message} | _given(fields)
 
 
+def agent(phase: str, message: str) -> Event:
+    """Make the head of an agent's event; the driver of the agent adds fields of its own."""
+    check_phase(AGENT, phase)
+    return {"type": AGENT, "phase": phase, "message": message}
+
+
 def signal(step: str, name: str, pids: list[int], reason: str, message: str) -> Event:
+    """Make the event of a signal that was sent to processes of the job."""
     return {
         "type": SIGNAL,
         "phase": "stopping",
@@ -90,15 +118,21 @@ def signal(step: str, name: str, pids: list[int], reason: str, message: str) -> 
 
 
 def store(message: str, **fields: Any) -> Event:
+    """Make an event about the recording itself."""
     return {"type": STORE, "phase": "warning", "message": message} | _given(fields)
 
 
 def exited(phase: str, message: str, fields: dict[str, Any]) -> Event:
+    """Make the last event of a job; its phase is one of `ENDINGS`."""
+    check_phase(EXITED, phase)
     return {"type": EXITED, "phase": phase, "message": message} | fields
 
 
 def is_promise(event: Event) -> bool:
-    """Must it survive a power cut once a reader knows of it? What is done to a job, and what is about to be."""
+    """Return whether an event must survive a power cut once a reader knows of it.
+
+    It must if it says what was done to the job, or what is about to be done to it.
+    """
     return event.get("type") in (WATCHDOG, SIGNAL, EXITED)
 
 
@@ -111,6 +145,7 @@ def _dump(event: Event) -> bytes:
 
 
 def to_line(event: Event) -> bytes:
+    """Return the event as one line of the log, at most MAX_LINE bytes long."""
     line = _dump(event)
     if len(line) <= MAX_LINE:
         return line
@@ -124,13 +159,13 @@ def to_line(event: Event) -> bytes:
     head: Event = {name: event[name] for name in ("seq", "ts", "v", "type", "phase", "method") if name in event}
     head |= {"elided": head.get("type"), "type": ELIDED, "bytes": len(line)}
     if head["elided"] == EXITED:
-        # the one event whose contents may not be lost: shed what is long, keep what is true
+        # the end of a job is never elided: its long texts and lists are cut instead
         return _dump(_shortened(event))
     return _dump(head | {"message": str(event.get("message", ""))[:200]})
 
 
 def _shortened(event: Event) -> Event:
-    """The end of a job with its lists and texts cut until it fits."""
+    """Return the event with its lists and texts cut until it fits into one line."""
     size = 2000
     while True:
         short = {name: _cut(value, size) for name, value in event.items()}
@@ -194,32 +229,74 @@ LIMITS = values.table_of(
 
 
 def _moved(value: Any) -> dict[str, Any] | None:
-    """`limits` of a notice: those that have changed, and what they are now (null: off)."""
+    """Read `limits` of a watchdog event: the limits that have changed, and their values now (null: off)."""
     if not isinstance(value, dict):
         return None
     return {name: limit for name, limit in value.items() if limit is None or values.number(limit) is not None}
 
+
+# What a watchdog event of each phase carries besides a diagnosis.
+_OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
+    "stuck": {"stallMs": values.number, "since": values.text},
+    "needs_input": {
+        "prompt": values.text,
+        "password": values.flag,
+        "waitingPid": values.pid,
+        "since": values.text,
+    },
+    "quiet": {"stallMs": values.number, "since": values.text},
+    "warning": {
+        "idleMs": values.number,
+        "wallClockMs": values.number,
+        "willAbortInMs": values.number,
+        "reason": values.text,
+        "since": values.text,
+    },
+    "extended": {"tier": values.text, "willAbortInMs": values.number, "reason": values.text, "limits": _moved},
+    "resumed": {"idleMs": values.number},
+    "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
+    "slow": {},
+    "retry": {"attempt": values.whole, "limits": _moved},
+}
+WATCHDOG_FIELDS = {phase: {"diagnosis": _DIAGNOSIS} | fields for phase, fields in _OWN_FIELDS.items()}
+# What an agent is doing, in the same words for every agent. A driver that says another word is refused on its own
+# side (`agents/base/keeper_channel.py`); a keeper that hears another word records `unknown`.
+_AGENT_PHASES = (
+    "starting",
+    "thinking",
+    "running",
+    "editing",
+    "verifying",
+    "compacting",
+    "metering",
+    "warning",
+    "needs_approval",
+    "needs_input",
+    "stuck",
+    "stopping",
+    "completed",
+    "failed",
+    "idle",
+    "unknown",
+)
+# Every phase that an event of each type can have. An elided event keeps the phase that it had.
+PHASES: dict[str, tuple[str, ...]] = {
+    STARTED: ("running",),
+    OUTPUT: ("running",),
+    HEARTBEAT: ("running",),
+    WATCHDOG: tuple(WATCHDOG_FIELDS),
+    AGENT: _AGENT_PHASES,
+    SIGNAL: ("stopping",),
+    STORE: ("warning",),
+    EXITED: ENDINGS,
+}
 
 _EVERY: dict[str, values.Reading] = {"ts": values.text, "phase": values.text, "message": values.text, "v": values.whole}
 _TYPES: dict[str, dict[str, values.Reading]] = {
     STARTED: _EVERY | {"pid": values.pid, "limits": LIMITS, "attempt": values.whole},
     OUTPUT: _EVERY | {"stream": values.text, "bytes": values.whole, "offset": values.whole},
     HEARTBEAT: _EVERY | {"status": values.text},
-    WATCHDOG: _EVERY
-    | {
-        "diagnosis": _DIAGNOSIS,
-        "prompt": values.text,
-        "password": values.flag,
-        "since": values.text,
-        "reason": values.text,
-        "tier": values.text,
-        "stallMs": values.number,
-        "idleMs": values.number,
-        "wallClockMs": values.number,
-        "willAbortInMs": values.number,
-        "attempt": values.whole,
-        "limits": _moved,
-    },
+    WATCHDOG: _EVERY | {name: read for fields in WATCHDOG_FIELDS.values() for name, read in fields.items()},
     AGENT: _EVERY | {"diagnosis": _DIAGNOSIS, "suggestions": values.texts, "method": values.text},
     SIGNAL: _EVERY
     | {
@@ -255,8 +332,11 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
 
 
 def from_line(line: bytes) -> Event | None:
-    """None for a torn or foreign line; never raises. What an event of that type carries has the type that is written:
-    a field with anything else is left out. Every event has seq, ts, type, phase and message."""
+    """Return the event of one line, or None for a torn or foreign line; never raise.
+
+    Every event has seq, ts, type, phase and message. A field whose value has another type than it is written with is
+    left out. A type or a phase that is not known here is kept: a newer unhang may have written it.
+    """
     try:
         event = values.parse(line)
     except ValueError:

@@ -1,18 +1,36 @@
-"""Events → what is known of a job. One reducer; every face shows what it says, so all show the same truth."""
+"""What is known of a job, built from its events. Every face shows this view, so all faces say the same."""
 
 from __future__ import annotations
 
 from unhang.core import events as ev
+from unhang.core import notices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 KEPT_EVENTS = 50
+# The phase of a job after each watchdog event; "" leaves it unchanged. The other types need no table: an agent's event
+# and the last event set the phase to their own.
+PHASE_AFTER = {
+    "stuck": "stuck",
+    "needs_input": "needs_input",
+    "quiet": "quiet",
+    "warning": "warning",
+    "extended": "quiet",  # by progress; not where a caller has asked for it
+    "resumed": "running",
+    "timeout": "stopping",
+    "slow": "",
+    "retry": "",
+}
+# The phases of a job that a sign of life ends.
+_SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == after)
+# Those of them in which the job is not known to work.
+_IN_DOUBT = frozenset(phase for phase in _SILENT if notices.audience_of(ev.WATCHDOG, phase).client)
 
 
 class View:
-    """Grows with every event. Read-only for everybody but `apply`."""
+    """What the events so far say of a job. Only `apply` changes it."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -35,9 +53,21 @@ class View:
 
     @property
     def ended(self) -> bool:
+        """Whether the last event of the job is known."""
         return self.outcome is not None
 
+    @property
+    def silent(self) -> bool:
+        """Whether the watchdog has noticed a silence that still lasts."""
+        return self.phase in _SILENT
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the job is silent and not known to work."""
+        return self.phase in _IN_DOUBT
+
     def apply(self, event: ev.Event) -> None:
+        """Take one more event into account."""
         self.seq = max(self.seq, int(event.get("seq", 0)))
         self.last_events.append(event)
         if len(self.last_events) > KEPT_EVENTS:
@@ -63,7 +93,7 @@ class View:
         elif kind == ev.AGENT:
             self._live(at)
             self.agent, self.phase = event, phase
-            # who drives an agent knows what it waits for; the kernel only sees an event loop
+            # the driver of an agent knows what it waits for; the kernel only shows an event loop
             self.diagnosis = event.get("diagnosis") or self.diagnosis
         elif kind == ev.SIGNAL:
             self._stopping = True
@@ -75,10 +105,10 @@ class View:
             self.bytes |= event.get("bytes") or {}
 
     def _live(self, at: str) -> None:
-        if not self._stopping:  # what it says while it is being ended is no activity of its own
+        if not self._stopping:  # output of a job that is being ended is not its own activity
             self.last_activity_at = at
         self.needs_input = None
-        if self.phase in ("stuck", "quiet", "needs_input", "warning"):
+        if self.silent:
             self.phase = "running"
 
     def _watched(self, phase: str, event: ev.Event) -> None:
@@ -90,17 +120,8 @@ class View:
             self.needs_input = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
-        if phase in ("slow", "retry"):
-            return  # news, but it stands where it stood
-        if phase == "extended":
-            moved = event.get("reason") != "asked for"  # by its own progress, not by a caller
-            self.phase = "quiet" if moved else ("running" if self.phase == "warning" else self.phase)
+        if phase == "extended" and event.get("reason") == "asked for":
+            after = "running" if self.phase == "warning" else ""
         else:
-            self.phase = {"resumed": "running", "timeout": "stopping"}.get(phase, phase)
-
-
-def fold(events: list[ev.Event]) -> View:
-    view = View()
-    for event in events:
-        view.apply(event)
-    return view
+            after = PHASE_AFTER.get(phase, phase)
+        self.phase = after or self.phase

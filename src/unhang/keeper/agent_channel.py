@@ -88,7 +88,7 @@ def event_of(said: dict[str, Any]) -> ev.Event | None:
     phase = text_of(said, "phase", most=40)
     if not phase:
         return None
-    head: ev.Event = {"type": ev.AGENT, "phase": phase, "message": text_of(said, "message", most=1000)}
+    head = ev.agent(phase if phase in ev.PHASES[ev.AGENT] else "unknown", text_of(said, "message", most=1000))
     rest = {name: value for name, value in said.items() if name not in (*_HEAD, *_SHAPED, "raw")}
     rest |= {name: shaped for name, shape in _SHAPED.items() if (shaped := shape(said.get(name))) is not None}
     event = head

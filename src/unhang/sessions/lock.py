@@ -10,13 +10,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import time
 
 from unhang.core.durations import human
 from unhang.core.fields import integer_of, number_of, parsed, text_of
 from unhang.errors import StateError
-from unhang.procs import stat
+from unhang.procs import identity
+from unhang.procs.process_handle import ProcessHandle
 from unhang.store import files
 from unhang.store import home as homes
 
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FOLDER, LOCK = "watch", "lock"
+LOCK = "lock"
 WATCHING, STOPPED, HUNG = "watching", "stopped", "hung"
 # How often a watcher signs at most, and after how long without that it counts as hung. Its longest work in one go
 # (tmux servers that do not answer, a session that is started again) takes half a minute.
@@ -36,10 +36,6 @@ _LOOK_AGAIN = 10.0
 _SIZE = 256
 
 
-def folder(home: str) -> str:
-    return f"{home}/{FOLDER}"
-
-
 def _now() -> float:
     """Of a clock that stands still while the machine is suspended: then no watcher can move."""
     return time.monotonic()
@@ -48,14 +44,14 @@ def _now() -> float:
 class Lock:
     def __init__(self, home: str) -> None:
         self._home = home
-        self.path = f"{folder(home)}/{LOCK}"
+        self.path = f"{homes.watch_folder(home)}/{LOCK}"
         self._fd = -1
         self._signed = 0.0
 
     def take(self, *, wait: bool = False) -> bool:
         """False: another watcher has it, and moves. With `wait` that is waited out."""
         homes.make(self._home)
-        homes.make(folder(self._home))
+        homes.make(homes.watch_folder(self._home))
         while not self._take():
             who = holder(self._home)
             if who is not None and who["state"] != WATCHING and self._take_its_place():
@@ -84,7 +80,7 @@ class Lock:
 
     def _take_its_place(self) -> bool:
         """Of one that does not move. Only one process at a time may try."""
-        place = os.open(folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        place = os.open(homes.watch_folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
             who = holder(self._home)
@@ -105,7 +101,7 @@ class Lock:
         """Whose it is, and that it moves. After a fork the child signs again."""
         pid = os.getpid()
         self._signed = _now()
-        data = json.dumps({"pid": pid, "start": stat.start_time(pid), "moved": round(self._signed, 1)})
+        data = json.dumps({"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)})
         os.pwrite(self._fd, data.encode().ljust(_SIZE - 1) + b"\n", 0)  # of one length: never half of it is read
         os.ftruncate(self._fd, _SIZE)
 
@@ -138,7 +134,7 @@ def holder(home: str) -> dict[str, Any] | None:
     None: there is none.
     """
     try:
-        fd = files.open_plain(f"{folder(home)}/{LOCK}", os.O_RDWR)
+        fd = files.open_plain(f"{homes.watch_folder(home)}/{LOCK}", os.O_RDWR)
     except (OSError, StateError):
         return None
     try:
@@ -156,9 +152,9 @@ def _judged(signed: Any) -> dict[str, Any]:
     pid, start = integer_of(signed, "pid"), text_of(signed, "start", most=40)
     moved = number_of(signed, "moved")
     silent = None if moved is None else max(0.0, _now() - moved)
-    found = stat.of(pid) if pid is not None and pid > 0 else None
+    found = identity.find(pid) if pid is not None and pid > 0 else None
     state = WATCHING
-    if found is not None and found[0].start == start and found[0].state in "Tt":
+    if found is not None and found.start == start and found.state in "Tt":
         state = STOPPED
     elif silent is not None and silent > _SILENT:
         state = HUNG
@@ -179,14 +175,12 @@ def _wait_for(who: dict[str, Any] | None) -> None:
     """Until it ends, or until it is time to look at its state again."""
     pid = integer_of(who, "pid") or 0
     try:
-        fd = os.pidfd_open(pid) if pid > 0 else -1
+        handle = ProcessHandle(pid)
     except OSError:
-        fd = -1
-    if fd < 0 or stat.start_time(pid) != text_of(who, "start"):  # gone, or not to be seen from here
         time.sleep(1.0)
-    else:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        poll.poll(_LOOK_AGAIN * 1000)
-    if fd >= 0:
-        os.close(fd)
+        return
+    with handle:
+        if identity.start_time(pid) == text_of(who, "start"):
+            handle.wait(_LOOK_AGAIN)
+        else:  # another process has its number, or it is not to be seen from here
+            time.sleep(1.0)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.jobs import over, wait_until
 from tests.support.places import SUPPORT
-from unhang.procs import stat
+from unhang.procs import command_line
 
 COMMAND = ("--command", shlex.join([sys.executable, str(SUPPORT / "acp_agents" / "standin.py")]))
 WAITS = ("--command", shlex.join([sys.executable, str(SUPPORT / "acp_agents" / "standin.py"), "waits"]))
@@ -51,8 +51,8 @@ def test_a_task_is_on_no_command_line_of_unhangs(bench: Bench) -> None:
     job = bench.begun("mine", "a private matter", *WAITS, *PATIENT)
     driver = job.view().pid
     assert driver is not None
-    assert "unhang.agents.acp.driver" in stat.command_line(driver, 10_000)
-    assert "private" not in stat.command_line(driver, 10_000)
+    assert "unhang.agents.acp.driver" in command_line.of(driver, 10_000)
+    assert "private" not in command_line.of(driver, 10_000)
     bench.call("cancel", job.id)
 
 

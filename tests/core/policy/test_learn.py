@@ -131,20 +131,22 @@ def test_every_command_has_a_short_key(line: str) -> None:
         ("exec_timeout", "progress", False, True),
         ("exec_timeout", None, False, True),
         ("no_output_timeout", "unknown", False, True),
+        ("no_output_timeout", "lock", False, True),
+        ("no_output_timeout", "deadlock", False, True),
         ("no_output_timeout", "input", False, False),
         ("no_output_timeout", "network", True, False),
-        ("no_output_timeout", "lock", False, False),
-        ("no_output_timeout", "deadlock", False, False),
+        ("no_output_timeout", "idle", False, False),
         ("no_output_timeout", "pipe_cycle", False, False),
         (None, None, False, False),
     ],
 )
 def test_a_retry_only_where_it_may_help(reason: str | None, cause: str | None, needs_input: bool, again: bool) -> None:
-    decision = retry.decide(1, 2, reason, cause, needs_input)
+    worth = retry.may_help(reason, None if cause is None else {"cause": cause, "evidence": {}}, needs_input)
+    decision = retry.decide(1, 2, worth)
     assert decision.again is again
     assert decision.reason
-    assert not retry.decide(3, 2, reason, cause, needs_input).again
-    assert not retry.decide(1, 0, reason, cause, needs_input).again
+    assert not retry.decide(3, 2, worth).again
+    assert not retry.decide(1, 0, worth).again
 
 
 def test_each_attempt_has_twice_the_time_up_to_the_bound() -> None:

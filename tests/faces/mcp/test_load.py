@@ -134,16 +134,16 @@ def test_jobs_and_calls_are_capped_with_a_clear_error(servers: Servers) -> None:
     ],
 )
 def test_the_lists_of_commands(servers: Servers, command: str, refused: bool) -> None:
-    from unhang.faces.mcp.gate import lists
+    from unhang.faces.mcp.access.check import AccessRefused, check_access
     from unhang.faces.mcp.settings import Settings
 
     del servers
     settings = Settings(allow_commands=("git", "cd", "sudo"), deny_commands=("git push*",))
     if refused:
-        with pytest.raises(lists.Refused):
-            lists.check(settings, command, "/")
+        with pytest.raises(AccessRefused):
+            check_access(settings, command, "/")
     else:
-        lists.check(settings, command, "/")
+        check_access(settings, command, "/")
 
 
 def test_the_lists_of_directories_over_the_wire(servers: Servers, tmp_path: Path) -> None:

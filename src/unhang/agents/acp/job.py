@@ -16,7 +16,7 @@ from unhang.agents.base import program
 from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import Program
 from unhang.core.fields import dig, whole_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import SpawnError, UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
@@ -73,7 +73,7 @@ def check_mcp(entry: str) -> str:
     return entry
 
 
-def prepare(plan: AcpPlan, asked: Asked, options: JobOptions) -> Prepared:
+def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
     """The job that carries out a plan, ready to be launched. Raises UsageError."""
     base.check_task(*plan.tasks)
     if asked.idle == 0.0:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from unhang.agents.base.plan import LONGEST_TASK, AgentPlan
+from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits
 from unhang.core.policy import builtin
-from unhang.core.policy.model import Asked, Policy
+from unhang.core.policy.model import Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
@@ -53,7 +54,7 @@ class ResolvedJob(NamedTuple):
     protocol: str
     folder: str
     rules: Policy
-    asked: Asked
+    asked: LimitRequest
     limits: Limits
     options: JobOptions
 
@@ -83,7 +84,7 @@ def _driver(protocol: str) -> list[str]:
     return executable.module(f"unhang.agents.{protocol}.driver")
 
 
-def resolve_job(protocol: str, asked: Asked, category: str, options: JobOptions) -> ResolvedJob:
+def resolve_job(protocol: str, asked: LimitRequest, category: str, options: JobOptions) -> ResolvedJob:
     """Directory, policy and limits of a job. `category`: the one that holds if the caller asked for no other."""
     folder = os.path.abspath(os.path.expanduser(options.cwd)) if options.cwd else os.getcwd()
     category = asked.category or category

@@ -8,7 +8,9 @@ import time
 from typing import Any
 
 from unhang.agents.base.update import AgentUpdate, StallReason
+from unhang.core.events import AGENT, check_phase
 from unhang.core.fields import bounded
+from unhang.core.notices import audience_of
 from unhang.keeper.agent_channel import VARIABLE
 
 # A reply comes in hundreds of deltas a second; the idle clock is set back often enough like this.
@@ -17,7 +19,6 @@ _BETWEEN_SIGNS = 0.2
 _AT_ONCE = 1000
 _A_SECOND = 5.0
 # How a turn ended is recorded even then, as long as that does not happen all the time.
-_ENDINGS = frozenset({"completed", "failed", "stopping"})
 _RESERVE = 100
 _LONGEST_COMPLAINT = 4000
 
@@ -33,7 +34,7 @@ class Allowance:
     def take(self, phase: str, now: float) -> bool:
         self._left = min(_AT_ONCE + _RESERVE, self._left + max(0.0, now - self._at) * _A_SECOND)
         self._at = now
-        if self._left < (1 if phase in _ENDINGS else 1 + _RESERVE):
+        if self._left < (1 if audience_of(AGENT, phase).ends_turn else 1 + _RESERVE):
             self.refused += 1
             return False
         self._left -= 1
@@ -90,6 +91,8 @@ class KeeperChannel:
 
     def _write(self, told: dict[str, Any]) -> None:
         """Bounded, whatever an agent has put into its words: a longer line would be passed over by the keeper."""
+        if "phase" in told:
+            check_phase(AGENT, told["phase"])
         if self._fd < 0:
             return
         line = json.dumps(bounded(told), ensure_ascii=False, allow_nan=False)

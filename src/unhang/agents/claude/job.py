@@ -12,7 +12,7 @@ from unhang.agents.base.program import Program
 from unhang.agents.claude.plan import READ_ONLY_MODE, ClaudePlan
 from unhang.agents.claude.report import report
 from unhang.core.fields import text_of, whole_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared
@@ -34,7 +34,7 @@ _CUT = 1500
 _ELLIPSIS = "…"
 
 
-def prepare(plan: ClaudePlan, asked: Asked, options: JobOptions) -> Prepared:
+def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepared:
     """The job that carries out a plan, ready to be launched. Raises UsageError."""
     base.check_task(plan.task)
     category = base.READ_ONLY if plan.permission_mode == READ_ONLY_MODE else base.WRITE

@@ -11,7 +11,7 @@ from unhang.agents.base.program import Program
 from unhang.agents.codex.plan import ASK, COMPACT, EXEC, RUN, CodexPlan
 from unhang.agents.codex.report import report
 from unhang.core.fields import text_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
@@ -29,7 +29,7 @@ PROGRAM = Program(
 )
 
 
-def prepare(plan: CodexPlan, asked: Asked, options: JobOptions) -> Prepared:
+def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
     """The job that carries out a plan, ready to be launched. Raises UsageError."""
     if plan.verb in (RUN, EXEC):
         base.check_task(plan.task)

@@ -6,31 +6,20 @@ import argparse
 import os
 
 from unhang.agents.base.job import JobOptions
-from unhang.core import outcome
-from unhang.errors import SpawnError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
-from unhang.jobs.request import seconds, split_pairs
+from unhang.jobs.request import split_pairs
+from unhang.jobs.start import check_started
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.faces.cli.agent_monitor import Shown
-    from unhang.jobs.launcher import Launched
+    from unhang.jobs.connection import Connection
     from unhang.jobs.request import Prepared
-
-
-def plain(name: str, given: str | None) -> float | None:
-    """A duration that may not be off."""
-    found = seconds(name, given)
-    if found is None:
-        return None
-    if isinstance(found, str) or found <= 0:
-        raise UsageError(f"{name}: must be a duration")
-    return found
 
 
 def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
@@ -43,7 +32,7 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
     )
 
 
-def launch(prepared: Prepared, *, relay: bool) -> Launched:
+def launch(prepared: Prepared, *, relay: bool) -> Connection:
     streams = Streams(None, 1, 2) if relay else Streams(None)
     return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
 
@@ -63,21 +52,13 @@ def in_the_background(
     shown: Shown,
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
-    launched = launch(prepared, relay=False)
-    launched.owner.wait_until_started()
-    cleanup.in_a_child(launched.place.home)
-    job = Job(launched.place)
-    _raise_if_not_started(launched, job)
+    connection = launch(prepared, relay=False)
+    connection.wait_until_started()
+    cleanup.in_a_child(connection.place.home)
+    check_started(connection)
+    job = Job(connection.place)
     if as_json:
         output.print_json(shown(job, job.status()))
     else:
         print(job.id)
     return 0
-
-
-def _raise_if_not_started(launched: Launched, job: Job) -> None:
-    if launched.owner.ended:
-        last = job.view().outcome or {}
-        error = last.get("error") or {}
-        if error.get("code") == "ESPAWN":
-            raise SpawnError(str(error.get("message")), outcome.exit_code(last))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import mask, plain_text
+from unhang.core import mask, notices, plain_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _LONGEST = 4000
-_SHOWN = frozenset({"stuck", "needs_input", "quiet", "warning", "extended", "timeout", "slow", "retry"})
+_COLOURS = {notices.INFO: "36", notices.WARNING: "33", notices.ERROR: "31"}
 
 
 class Talk:
@@ -32,11 +32,9 @@ class Talk:
             pass  # nobody listens
 
     def event(self, event: dict[str, Any]) -> None:
-        kind, phase = event.get("type"), event.get("phase")
-        if kind == "watchdog" and phase in _SHOWN:
-            self.line(str(event.get("message", "")), "31" if phase == "timeout" else "33")
-        elif kind == "signal" and event.get("reason") in ("idle", "hard"):
-            self.line(str(event.get("message", "")))
+        level = notices.audience(event).terminal
+        if level:
+            self.line(str(event.get("message", "")), _COLOURS[level])
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
         """Only what a person must know: a plain exit says nothing, as the command alone would not."""

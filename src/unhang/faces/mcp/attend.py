@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import time
 from typing import Any
 
 import anyio
 
-from unhang.core import events as ev
+from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.explain import Explanation
-from unhang.faces.mcp.notices import Notices, progress_line
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.notifications import Notifications, progress_line
 from unhang.jobs import control_client, reconcile
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import Launched
-from unhang.store.reader import EventReader
 
 # How often to see whether the client of an HTTP request is still there.
 _CHECK = 1.0
@@ -33,25 +31,22 @@ class ClientGone(Exception):
     """Nobody is there any more to hear the answer."""
 
 
-class Attended:
-    def __init__(self, service: Service, launched: Launched, notices: Notices) -> None:
-        self.service = service
-        self.job = Job(launched.place)
+class AttendedJob:
+    def __init__(self, backend: Backend, connection: Connection, notices: Notifications) -> None:
+        self.backend = backend
+        self.job = Job(connection.place)
         self.view = View()
         self.diagnosis: dict[str, Any] | None = None
-        self._owner = launched.owner
-        self._line: socket.socket | None = socket.socket(fileno=os.dup(launched.owner.fileno()))
-        self._line.setblocking(False)
+        self._connection = connection
         self._notices = notices
-        self._reader: EventReader | None = None
-        self._over = launched.owner.ended
+        self._over = connection.ended
         self.has_ended = False
 
     # --- waiting --------------------------------------------------------------------------------------------
 
     async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
         """True: it has ended. False: the time is over, and it goes on. Raises ClientGone."""
-        settings = self.service.settings
+        settings = self.backend.settings
         deadline = time.monotonic() + seconds
         report = time.monotonic() + settings.first_progress
         why = Explanation(self.job, seconds)
@@ -77,7 +72,7 @@ class Attended:
     async def _settle(self) -> None:
         await self._news()
         if self._over:
-            self.has_ended = await self.service.in_thread(reconcile.settle, self.job.place)
+            self.has_ended = await self.backend.in_thread(reconcile.settle, self.job.place)
 
     async def first_output(self, seconds: float) -> bool:
         """Of a job that never ends: until it has printed something and then paused, or ended. True: it has ended."""
@@ -104,33 +99,21 @@ class Attended:
         return total
 
     async def _listen(self, seconds: float) -> None:
-        """Until its keeper says something, but not longer."""
-        assert self._line is not None
+        """Until the keeper reports something, at most for so many seconds."""
         if seconds <= 0:
             await anyio.sleep(0)
-            return
-        with anyio.move_on_after(seconds):
-            try:
-                chunk = await asyncio.get_running_loop().sock_recv(self._line, 1 << 16)
-            except OSError:
-                chunk = b""
-            if not self._owner.heard(chunk) or self._owner.ended:
-                self._over = True
+        elif not await self._connection.hear_async(seconds) or self._connection.ended:
+            self._over = True
 
     async def _news(self) -> None:
-        try:
-            if self._reader is None:
-                self._reader = EventReader(self.job.place.events)
-        except FileNotFoundError:
-            return
-        for event in self._reader.read_new():
+        for event in self._connection.new_events():
             self.view.apply(event)
             await self._notices.tell(self.job, event)
-            if event["type"] == ev.WATCHDOG and event["phase"] in ("warning", "needs_input", "stuck", "timeout"):
+            if audience(event).client:
                 await self._report()
 
     async def _report(self) -> None:
-        line = await self.service.in_thread(progress_line, self.job, self.view)
+        line = await self.backend.in_thread(progress_line, self.job, self.view)
         hard = self.view.limits.get("hardMs", {}).get("value")
         await self._notices.progress(line, None if hard is None else hard / 1000)
 
@@ -138,32 +121,26 @@ class Attended:
 
     def hand_over_later(self) -> None:
         """A background job: off the lease already, still listened to."""
-        self.service.lease.release(self.job.place)
+        self.backend.lease.release(self.job.place)
 
     def hand_over(self) -> None:
         """From here on it lives by itself."""
-        self.service.lease.release(self.job.place)
+        self.backend.lease.release(self.job.place)
         self._close()
 
     def finish(self) -> None:
-        self.service.lease.release(self.job.place)
-        self.service.ended(self.job.place)
+        self.backend.lease.release(self.job.place)
+        self.backend.ended(self.job.place)
         self._close()
 
     async def end(self, by: str) -> None:
         """The call is cancelled, or its client is gone: so is the job. Its keeper climbs the ladder by itself."""
         with anyio.CancelScope(shield=True):
-            await self.service.in_thread(_cancel, self.job, by)
+            await self.backend.in_thread(_cancel, self.job, by)
         self.finish()
 
     def _close(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
-            self._owner.close()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self._connection.close()
 
 
 def _cancel(job: Job, by: str) -> None:

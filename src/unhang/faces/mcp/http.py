@@ -26,9 +26,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unhang.core import plain_text
 from unhang.errors import StateError, UsageError
-from unhang.faces.mcp import connections
+from unhang.faces.mcp import connection_limits
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import NoteDisconnects
-from unhang.faces.mcp.service import Service
 from unhang.store import files
 from unhang.store import home as homes
 
@@ -41,7 +41,7 @@ SESSION_IDLE = 30 * 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Guard:
+class RequestCheck:
     """Refuses everything that does not come from a client that was given the token. Names no reason to a stranger."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
@@ -57,7 +57,7 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(headers)
         if refusal is None:
-            connections.admit(scope)
+            connection_limits.admit(scope)
             await self._app(scope, receive, send)
         else:
             await refusal(scope, receive, send)
@@ -85,7 +85,7 @@ def hosts_of(host: str, port: int) -> frozenset[str]:
 
 
 def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
-    """Without the token; the Guard goes around it."""
+    """Without the token; RequestCheck goes around it."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=sorted(hosts),
@@ -153,15 +153,17 @@ def listen(address: str) -> tuple[socket.socket, str, int]:
     return sock, host, int(sock.getsockname()[1])
 
 
-def serve(server: MCPServer[Any], service: Service, address: str, token_file: str | None) -> int:
+def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: str | None) -> int:
     token, path = token_of(token_file)
     sock, host, port = listen(address)
     hosts = hosts_of(host, port)
-    app = Guard(app_of(server, hosts), token, hosts)
-    entrance = connections.Door()
+    app = RequestCheck(app_of(server, hosts), token, hosts)
+    entrance = connection_limits.ConnectionLimits()
     config = uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", partial(connections.Connection, entrance, connections.PATIENCE)),
+        http=cast(
+            "type[asyncio.Protocol]", partial(connection_limits.LimitedConnection, entrance, connection_limits.PATIENCE)
+        ),
         ws="none",
         backlog=entrance.most_strangers,  # also how many are accepted in one go
         log_level="error",
@@ -172,7 +174,7 @@ def serve(server: MCPServer[Any], service: Service, address: str, token_file: st
     print(f"http://{shown}:{port}{PATH}", flush=True)
     print(f"unhang: the bearer token is in {path}", file=sys.stderr, flush=True)
     anyio.run(_serve, uvicorn.Server(config), sock)
-    service.close()
+    backend.close()
     return 0
 
 

@@ -7,8 +7,8 @@ import logging
 import warnings
 
 from unhang.errors import UsageError
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.server import build
-from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.settings import Settings
 
 
@@ -35,15 +35,15 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def serve(args: argparse.Namespace) -> int:
-    service = Service(settings_of(args))
+    backend = Backend(settings_of(args))
     # the protocol's own deprecations are for us, not for whoever reads the client's log
     warnings.simplefilter("ignore")
-    server = build(service)
+    server = build(backend)
     logging.disable(logging.WARNING)
     if args.http is not None:
         from unhang.faces.mcp import http
 
-        return http.serve(server, service, args.http, args.token_file)
+        return http.serve(server, backend, args.http, args.token_file)
     from unhang.faces.mcp import stdio
 
-    return stdio.serve(server, service)
+    return stdio.serve(server, backend)

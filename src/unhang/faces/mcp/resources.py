@@ -25,7 +25,7 @@ from mcp_types import (
 from unhang.core import plain_text, values
 from unhang.errors import UnhangError
 from unhang.faces.mcp import result
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.backend import Backend
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
 from unhang.store.reader import last_event
@@ -40,9 +40,9 @@ _TAIL = 64 << 10
 class Bus(InMemorySubscriptionBus):
     """Knows whether anybody listens."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, backend: Backend) -> None:
         super().__init__()
-        self.updates = Updates(service, self)
+        self.updates = Updates(backend, self)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         leave = super().subscribe(listener)
@@ -57,8 +57,8 @@ class Bus(InMemorySubscriptionBus):
 class Updates:
     """Says which jobs have changed, to listeners of the modern era and to subscribers of the handshake era."""
 
-    def __init__(self, service: Service, bus: Bus) -> None:
-        self._service = service
+    def __init__(self, backend: Backend, bus: Bus) -> None:
+        self._backend = backend
         self._bus = bus
         self._sessions: dict[str, dict[int, Any]] = {}  # uri → sessions that want to know
         self._task: asyncio.Task[None] | None = None
@@ -75,13 +75,13 @@ class Updates:
     def wake(self) -> None:
         if self._task is None or self._task.done():
             # before the subscription is acknowledged: what runs now is announced once, so that nothing falls between
-            rows = listing.list_jobs(self._service.home, running_only=True)
+            rows = listing.list_jobs(self._backend.home, running_only=True)
             self._task = asyncio.get_running_loop().create_task(self._run({row.id: -1 for row in rows}))
 
     async def _run(self, seen: dict[str, int]) -> None:
         while self._sessions or self._bus.heard:
             await asyncio.sleep(_EVERY)
-            now = await self._service.in_thread(self._look, seen)
+            now = await self._backend.in_thread(self._look, seen)
             for job in [name for name, seq in now.items() if seen.get(name) != seq]:
                 for part in PARTS:
                     await self._changed(f"{SCHEME}{job}{part}")
@@ -89,12 +89,12 @@ class Updates:
 
     def _look(self, known: dict[str, int]) -> dict[str, int]:
         """The last event of each running job, and of those that ran a moment ago."""
-        rows = listing.list_jobs(self._service.home, running_only=True)
-        places = {row.id: self._service.job(row.id).place for row in rows}
+        rows = listing.list_jobs(self._backend.home, running_only=True)
+        places = {row.id: self._backend.job(row.id).place for row in rows}
         for name in known:
             if name not in places:
                 try:
-                    places[name] = self._service.job(name).place
+                    places[name] = self._backend.job(name).place
                 except UnhangError:
                     continue  # let go of meanwhile
         return {name: int((last_event(place.events) or {}).get("seq", 0)) for name, place in places.items()}
@@ -105,19 +105,19 @@ class Updates:
             await connection.send_resource_updated(uri)
 
 
-def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
+def register(server: MCPServer[Any], backend: Backend, bus: Bus) -> None:
     async def job(job_id: str) -> str:
-        found = _find(service, job_id)
-        return values.dump(await service.in_thread(result.result_of, found, service.settings))
+        found = _find(backend, job_id)
+        return values.dump(await backend.in_thread(result.result_of, found, backend.settings))
 
     async def stdout(job_id: str) -> str:
-        return await service.in_thread(_find(service, job_id).tail, "stdout", _TAIL)
+        return await backend.in_thread(_find(backend, job_id).tail, "stdout", _TAIL)
 
     async def stderr(job_id: str) -> str:
-        return await service.in_thread(_find(service, job_id).tail, "stderr", _TAIL)
+        return await backend.in_thread(_find(backend, job_id).tail, "stderr", _TAIL)
 
     async def events(job_id: str) -> str:
-        found = await service.in_thread(_find(service, job_id).events)
+        found = await backend.in_thread(_find(backend, job_id).events)
         return "".join(values.dump(event) + "\n" for event in found)
 
     base = f"{SCHEME}{{job_id}}"
@@ -127,7 +127,7 @@ def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
     server.resource(f"{base}/events", name="events", title="Its events", mime_type="application/x-ndjson")(events)
 
     async def list_all(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
-        rows = await service.in_thread(listing.list_jobs, service.home)
+        rows = await backend.in_thread(listing.list_jobs, backend.home)
         fixed = await server.list_resources()
         jobs = [
             Resource(
@@ -156,8 +156,8 @@ def register(server: MCPServer[Any], service: Service, bus: Bus) -> None:
     low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
 
 
-def _find(service: Service, name: str) -> Job:
+def _find(backend: Backend, name: str) -> Job:
     try:
-        return service.job(name)
+        return backend.job(name)
     except UnhangError as error:
         raise ResourceNotFoundError(str(error)) from None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from unhang.core import events as ev
 from unhang.core import plain_text, values
 from unhang.core.durations import human
+from unhang.core.notices import audience
 from unhang.core.result import Printed, Result, build
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
@@ -67,7 +67,7 @@ def _position(found: Excerpt) -> dict[str, Any]:
 def _partial(partial: dict[str, Any] | None) -> dict[str, Any] | None:
     if partial is None:
         return None
-    told = [event for event in partial["lastEvents"] if event["type"] not in (ev.OUTPUT, ev.STARTED)]
+    told = [event for event in partial["lastEvents"] if audience(event).model]
     short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids")} for event in told[-_LAST_EVENTS:]]
     return partial | {"lastEvents": short}
 
@@ -85,7 +85,7 @@ def message(result: Result, view: View) -> str:
     took = human(result.duration or 0.0)
     if view.needs_input is not None:
         return f"running for {took}; it waits for input: {_prompt(view)}"
-    if view.diagnosis is not None and view.phase in ("stuck", "warning"):
+    if view.diagnosis is not None and view.in_doubt:
         return f"running for {took}; {plain_text.quoted(view.diagnosis.get('reason') or 'no sign of life')}"
     return f"running for {took}"
 

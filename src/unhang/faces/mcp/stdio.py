@@ -1,7 +1,7 @@
 """The stdio way in. The server ends with its client, however that goes: end of file, or the death of its parent.
 
 A wrapper (npx, sh -c, uvx …) may hold the other end of our stdin open after the client has died, so end of file alone
-is not enough: the parent is watched by a pidfd, and where the parent is such a wrapper, its parent too.
+is not enough: the parent is watched by a handle, and where the parent is such a wrapper, its parent too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 from unhang.errors import EXIT_INTERRUPTED
-from unhang.faces.mcp.service import Service
-from unhang.procs import stat
+from unhang.faces.mcp.backend import Backend
+from unhang.procs import identity
+from unhang.procs.process_handle import open_process
 
 # Programs that only start another one and wait for it.
 WRAPPERS = frozenset(
@@ -34,20 +35,20 @@ _MOST = 8
 _PATIENCE = 1.0
 
 
-def serve(server: MCPServer[Any], service: Service) -> int:
-    anyio.run(_serve, server, service)
-    service.close()
+def serve(server: MCPServer[Any], backend: Backend) -> int:
+    anyio.run(_serve, server, backend)
+    backend.close()
     return 0
 
 
-async def _serve(server: MCPServer[Any], service: Service) -> None:
+async def _serve(server: MCPServer[Any], backend: Backend) -> None:
     loop = asyncio.get_running_loop()
     watched = _forebears()
     if watched is None:
-        _leave(service)
+        _leave(backend)
     for fd in watched or []:
-        loop.add_reader(fd, _leave, service)
-    loop.add_signal_handler(signal.SIGINT, _leave, service, EXIT_INTERRUPTED)
+        loop.add_reader(fd, _leave, backend)
+    loop.add_signal_handler(signal.SIGINT, _leave, backend, EXIT_INTERRUPTED)
     try:
         async with stdio_server() as (heard, said):
             low = server._lowlevel_server
@@ -56,14 +57,14 @@ async def _serve(server: MCPServer[Any], service: Service) -> None:
         for fd in watched or []:
             loop.remove_reader(fd)
             os.close(fd)
-        late = threading.Timer(_PATIENCE, _leave, [service])
+        late = threading.Timer(_PATIENCE, _leave, [backend])
         late.daemon = True
         late.start()
 
 
-def _leave(service: Service, code: int = 0) -> None:
+def _leave(backend: Backend, code: int = 0) -> None:
     """At once: a thread may be blocked in a read of our stdin that never returns. The lease ends what is left."""
-    service.close()
+    backend.close()
     os._exit(code)
 
 
@@ -118,18 +119,13 @@ def _forebears() -> list[int] | None:
         if pid <= 1:
             break
         try:
-            found.append(os.pidfd_open(pid))
+            found.append(open_process(pid))
         except ProcessLookupError:
             return None
         except OSError:
-            break  # no pidfds here, or not ours to see
-        entry = stat.of(pid)
-        if entry is None or _name(pid) not in WRAPPERS:
+            break  # no handle can be had, or it is not ours to see
+        process = identity.find(pid)
+        if process is None or process.name not in WRAPPERS:
             break
-        pid = entry[0].ppid
+        pid = process.ppid
     return found
-
-
-def _name(pid: int) -> str:
-    data = stat.read_file(f"/proc/{pid}/comm", 64) or b""
-    return data.decode("utf-8", "replace").strip()

@@ -26,9 +26,9 @@ from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp import result as shape
 from unhang.faces.mcp import text
-from unhang.faces.mcp.answers import job_answer, mistake
-from unhang.faces.mcp.attend import Attended
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.attend import AttendedJob
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.tool_results import error_result, job_tool_result
 from unhang.jobs import control_client
 from unhang.jobs.handle import Job
 
@@ -40,10 +40,10 @@ _POLL_MS = 1000
 _TTL_MS = 24 * 3600 * 1000
 
 
-class Starter(NamedTuple):
+class TaskStarter(NamedTuple):
     """How a tool begins its job. `required`: the tool is for clients with tasks only."""
 
-    begin: Callable[[Context, dict[str, Any]], Awaitable[Attended]]
+    begin: Callable[[Context, dict[str, Any]], Awaitable[AttendedJob]]
     required: bool = False
     shortcut: float = _SHORTCUT
 
@@ -59,12 +59,12 @@ class UpdateParams(TaskParams):
 class Tasks(Extension):
     identifier = IDENTIFIER
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._starters: dict[str, Starter] = {}
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._starters: dict[str, TaskStarter] = {}
         self._answered: set[tuple[str, str]] = set()
 
-    def offer(self, tool: str, starter: Starter) -> None:
+    def offer(self, tool: str, starter: TaskStarter) -> None:
         self._starters[tool] = starter
 
     def methods(self) -> Sequence[MethodBinding]:
@@ -87,15 +87,15 @@ class Tasks(Extension):
                 require_client_extension(ctx, IDENTIFIER)
             return await call_next(ctx)
         try:
-            with self._service.call():
+            with self._backend.call():
                 attended = await starter.begin(Context(request_context=ctx), dict(params.arguments or {}))
                 attended.hand_over_later()
                 ended = await attended.wait(starter.shortcut)
         except UnhangError as error:
-            return mistake(str(error))
+            return error_result(str(error))
         if ended:
             attended.finish()
-            return job_answer(await self._service.in_thread(shape.result_of, attended.job, self._service.settings))
+            return job_tool_result(await self._backend.in_thread(shape.result_of, attended.job, self._backend.settings))
         attended.hand_over()
         return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
 
@@ -103,7 +103,7 @@ class Tasks(Extension):
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
         job = self._job(ctx, params)
-        return {"resultType": "complete"} | await self._service.in_thread(self._detailed, job)
+        return {"resultType": "complete"} | await self._backend.in_thread(self._detailed, job)
 
     def _detailed(self, job: Job) -> dict[str, Any]:
         view = job.view()
@@ -117,7 +117,7 @@ class Tasks(Extension):
         if (outcome.get("error") or {}).get("code") == "ELOST":
             error = {"code": INTERNAL_ERROR, "message": text.sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
-        result = job_answer(shape.result_of(job, self._service.settings))
+        result = job_tool_result(shape.result_of(job, self._backend.settings))
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return _envelope(job, view, "completed") | {"result": dumped}
 
@@ -137,7 +137,7 @@ class Tasks(Extension):
 
     async def _update(self, ctx: ServerRequestContext[Any, Any], params: UpdateParams) -> dict[str, Any]:
         job = self._job(ctx, params)
-        await self._service.in_thread(self._answer, job, params.input_responses)
+        await self._backend.in_thread(self._answer, job, params.input_responses)
         return {"resultType": "complete"}
 
     def _answer(self, job: Job, responses: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ class Tasks(Extension):
 
     async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
         job = self._job(ctx, params)
-        await self._service.in_thread(_cancel, job)
+        await self._backend.in_thread(_cancel, job)
         return {"resultType": "complete"}
 
     def _job(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> Job:
@@ -170,7 +170,7 @@ class Tasks(Extension):
         if named is not None and named != params.task_id:
             raise MCPError(code=HEADER_MISMATCH, message="Mcp-Name is not the taskId")
         try:
-            return self._service.job(params.task_id)
+            return self._backend.job(params.task_id)
         except UnhangError as error:
             raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
 

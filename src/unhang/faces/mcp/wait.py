@@ -9,9 +9,9 @@ from types import TracebackType
 
 import anyio
 
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.explain import Explanation
-from unhang.faces.mcp.notices import Notices, progress_line
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.notifications import Notifications, progress_line
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.results import view_of
@@ -55,15 +55,15 @@ class Changes:
 
 
 async def until(
-    service: Service,
+    backend: Backend,
     jobs: list[Job],
     enough: Callable[[set[str]], bool],
     seconds: float,
-    notices: Notices,
+    notices: Notifications,
     why: Explanation | None = None,
 ) -> set[str]:
     """The ids of those that have ended, as soon as these are `enough` or the time is over. Ends nothing."""
-    settings = service.settings
+    settings = backend.settings
     began = time.monotonic()
     deadline, report = began + seconds, began + settings.first_progress
     ended: set[str] = set()
@@ -75,7 +75,7 @@ async def until(
                     reader = readers[job.id]
                     for event in reader.read_new() if reader is not None else []:
                         await notices.tell(job, event)
-                    if job.id not in ended and await _is_over(service, job):
+                    if job.id not in ended and await _is_over(backend, job):
                         ended.add(job.id)
                 now = time.monotonic()
                 if enough(ended) or now >= deadline:
@@ -83,7 +83,7 @@ async def until(
                 if now >= report:
                     report = now + settings.progress_every
                     running = [job for job in jobs if job.id not in ended]
-                    await notices.progress(await service.in_thread(_line, running, len(jobs)))
+                    await notices.progress(await backend.in_thread(_line, running, len(jobs)))
                 if why is not None:
                     why.poll(now)
                 wake = deadline if why is None else why.wake_at(deadline)
@@ -105,8 +105,8 @@ def _reader(job: Job) -> EventReader | None:
         return None
 
 
-async def _is_over(service: Service, job: Job) -> bool:
-    return reconcile.has_ended(job.place) or await service.in_thread(reconcile.settle, job.place)
+async def _is_over(backend: Backend, job: Job) -> bool:
+    return reconcile.has_ended(job.place) or await backend.in_thread(reconcile.settle, job.place)
 
 
 def _line(running: list[Job], count: int) -> str:

@@ -28,12 +28,12 @@ from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.faces.mcp.conformance.tasks import FixtureTasks, offer
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.faces.mcp import http
-from unhang.faces.mcp.attend import Attended
-from unhang.faces.mcp.notices import Notices
+from unhang.faces.mcp.attend import AttendedJob
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.server import build
-from unhang.faces.mcp.service import Service
 from unhang.faces.mcp.settings import Settings
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -42,25 +42,25 @@ TOKEN = "conformance-suite-token"
 FIXTURE = "A fixture of the conformance suite"
 
 
-async def begin(service: Service, ctx: Context, line: str) -> Attended:
-    prepared = await service.in_thread(
-        service.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=Asked(), labels={}
+async def begin(backend: Backend, ctx: Context, line: str) -> AttendedJob:
+    prepared = await backend.in_thread(
+        backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=LimitRequest(), labels={}
     )
-    return Attended(service, await service.in_thread(service.launch, prepared, None, hold=True), Notices(ctx))
+    return AttendedJob(backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx))
 
 
-async def printed(service: Service, ctx: Context, line: str) -> str:
+async def printed(backend: Backend, ctx: Context, line: str) -> str:
     """What a supervised command printed."""
-    attended = await begin(service, ctx, line)
+    attended = await begin(backend, ctx, line)
     assert await attended.wait(30)
     attended.finish()
     result = attended.job.result()
     return result.stdout if result.ok else result.stderr
 
 
-async def lines(service: Service, ctx: Context, line: str, tell: Callable[[str], Any]) -> None:
+async def lines(backend: Backend, ctx: Context, line: str, tell: Callable[[str], Any]) -> None:
     """Every line of a supervised command, while it runs."""
-    attended = await begin(service, ctx, line)
+    attended = await begin(backend, ctx, line)
     told = 0
     over = False
     while not over:
@@ -72,37 +72,37 @@ async def lines(service: Service, ctx: Context, line: str, tell: Callable[[str],
     attended.finish()
 
 
-def register(server: MCPServer[Any], service: Service) -> None:
+def register(server: MCPServer[Any], backend: Backend) -> None:
     @server.tool(description=FIXTURE)
     async def test_simple_text(ctx: Context) -> CallToolResult:
-        text = await printed(service, ctx, "printf 'This is a simple text response for testing.'")
+        text = await printed(backend, ctx, "printf 'This is a simple text response for testing.'")
         return CallToolResult(content=[TextContent(type="text", text=text)])
 
     @server.tool(description=FIXTURE)
     async def test_error_handling(ctx: Context) -> CallToolResult:
-        text = await printed(service, ctx, "printf 'This tool intentionally returns an error for testing' >&2; exit 1")
+        text = await printed(backend, ctx, "printf 'This tool intentionally returns an error for testing' >&2; exit 1")
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
     @server.tool(description=FIXTURE)
     async def test_image_content(ctx: Context) -> CallToolResult:
-        data = await printed(service, ctx, f"printf {PIXEL}")
+        data = await printed(backend, ctx, f"printf {PIXEL}")
         return CallToolResult(content=[ImageContent(type="image", data=data, mime_type="image/png")])
 
     @server.tool(description=FIXTURE)
     async def test_audio_content(ctx: Context) -> CallToolResult:
-        data = await printed(service, ctx, f"printf {SOUND}")
+        data = await printed(backend, ctx, f"printf {SOUND}")
         return CallToolResult(content=[AudioContent(type="audio", data=data, mime_type="audio/wav")])
 
     @server.tool(description=FIXTURE)
     async def test_embedded_resource(ctx: Context) -> CallToolResult:
-        text = await printed(service, ctx, "printf 'This is an embedded resource content.'")
+        text = await printed(backend, ctx, "printf 'This is an embedded resource content.'")
         found = TextResourceContents(uri="test://embedded-resource", mime_type="text/plain", text=text)
         return CallToolResult(content=[EmbeddedResource(type="resource", resource=found)])
 
     @server.tool(description=FIXTURE)
     async def test_multiple_content_types(ctx: Context) -> CallToolResult:
-        text = await printed(service, ctx, "printf 'Multiple content types test:'")
-        body = await printed(service, ctx, """printf '{"test":"data","value":123}'""")
+        text = await printed(backend, ctx, "printf 'Multiple content types test:'")
+        body = await printed(backend, ctx, """printf '{"test":"data","value":123}'""")
         found = TextResourceContents(uri="test://mixed-content-resource", mime_type="application/json", text=body)
         return CallToolResult(
             content=[
@@ -121,7 +121,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
             await sending
 
         line = "for w in started processing completed; do echo Tool execution $w; sleep 0.05; done"
-        await lines(service, ctx, line, tell)
+        await lines(backend, ctx, line, tell)
         return CallToolResult(content=[TextContent(type="text", text="done")])
 
     @server.tool(description=FIXTURE)
@@ -129,12 +129,12 @@ def register(server: MCPServer[Any], service: Service) -> None:
         async def tell(text: str) -> None:
             await ctx.report_progress(float(text), 100, f"{text} of 100")
 
-        await lines(service, ctx, "for n in 0 50 100; do echo $n; sleep 0.05; done", tell)
+        await lines(backend, ctx, "for n in 0 50 100; do echo $n; sleep 0.05; done", tell)
         return CallToolResult(content=[TextContent(type="text", text="done")])
 
     @server.tool(description=FIXTURE)
     async def greet(ctx: Context, name: Annotated[str, Field(pattern=r"^[\w -]*$")]) -> CallToolResult:
-        text = await printed(service, ctx, f"printf 'Hello, {name}!'")
+        text = await printed(backend, ctx, f"printf 'Hello, {name}!'")
         return CallToolResult(content=[TextContent(type="text", text=text)])
 
     @server.tool(description=FIXTURE)
@@ -142,7 +142,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
         if ctx.client_capabilities is None or ctx.client_capabilities.sampling is None:
             data: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "sampling is needed", data)
-        return CallToolResult(content=[TextContent(type="text", text=await printed(service, ctx, "echo fine"))])
+        return CallToolResult(content=[TextContent(type="text", text=await printed(backend, ctx, "echo fine"))])
 
     @server.tool(description=FIXTURE)
     async def test_trigger_tool_change(ctx: Context) -> str:
@@ -185,18 +185,18 @@ class WithToken:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    service = Service(Settings())
-    tasks = FixtureTasks(service)
-    server = build(service, tasks)
-    register(server, service)
-    offer(server, service, tasks)
+    backend = Backend(Settings())
+    tasks = FixtureTasks(backend)
+    server = build(backend, tasks)
+    register(server, backend)
+    offer(server, backend, tasks)
     sock, host, port = http.listen("127.0.0.1:0")
     hosts = http.hosts_of(host, port)
-    app = WithToken(http.Guard(http.app_of(server, hosts), TOKEN, hosts))
+    app = WithToken(http.RequestCheck(http.app_of(server, hosts), TOKEN, hosts))
     print(f"http://{host}:{port}{http.PATH}", flush=True)
     runner = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))
     anyio.run(lambda: runner.serve(sockets=[sock]))
-    service.close()
+    backend.close()
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolRequestParams
 
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp.attend import Attended
-from unhang.faces.mcp.notices import Notices
-from unhang.faces.mcp.service import Service
-from unhang.faces.mcp.tasks import Starter, Tasks, typed
+from unhang.faces.mcp.attend import AttendedJob
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed
 from unhang.jobs.handle import Job
 
 QUESTIONS = ("name-1", "name-2")
@@ -31,8 +31,8 @@ def _ask(message: str) -> dict[str, Any]:
 class FixtureTasks(Tasks):
     """A job of ours asks one question at a time; the suite also wants two at once, and one before the task is made."""
 
-    def __init__(self, service: Service) -> None:
-        super().__init__(service)
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
         self.two_questions: dict[str, dict[str, str]] = {}  # job → the answers so far
 
     async def intercept_tool_call(
@@ -63,35 +63,37 @@ class FixtureTasks(Tasks):
                 pass
 
 
-def offer(server: MCPServer[Any], service: Service, tasks: FixtureTasks) -> None:
-    async def begin(ctx: Context, line: str, *, stdin: str = "null") -> Attended:
-        prepared = await service.in_thread(
-            service.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=Asked(), labels={}
+def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None:
+    async def begin(ctx: Context, line: str, *, stdin: str = "null") -> AttendedJob:
+        prepared = await backend.in_thread(
+            backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
-        return Attended(service, await service.in_thread(service.launch, prepared, None, hold=True), Notices(ctx))
+        return AttendedJob(
+            backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx)
+        )
 
-    async def slow(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def slow(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")
 
-    async def failing(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def failing(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; echo it went wrong >&2; exit 1")
 
-    async def protocol_error(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def protocol_error(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
 
-    async def confirm(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def confirm(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "printf 'Delete it? [y/n] '; read answer; echo answered $answer", stdin="pipe")
 
-    async def two(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def two(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         attended = await begin(ctx, "read one; read two; echo $one $two", stdin="pipe")
         tasks.two_questions[attended.job.id] = {}
         return attended
 
-    async def named(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def named(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
 
     for name, start, required in (
@@ -102,7 +104,7 @@ def offer(server: MCPServer[Any], service: Service, tasks: FixtureTasks) -> None
         ("multi_input", two, False),
         ("test_tool_with_task", named, True),
     ):
-        tasks.offer(name, Starter(start, required))
+        tasks.offer(name, TaskStarter(start, required))
 
         async def for_others(seconds: float = 0, label: str = "", filename: str = "") -> str:
             """A client without tasks gets its answer in the call."""

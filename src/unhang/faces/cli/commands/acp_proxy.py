@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import UsageError
 from unhang.jobs.launcher import ForkingLauncher, Streams
 
 TYPE_CHECKING = False
@@ -29,13 +29,11 @@ def main(args: argparse.Namespace) -> int:
 
 def clocks_of(args: argparse.Namespace) -> Clocks:
     from unhang.acp.proxy.turn_clocks import Clocks
-    from unhang.jobs.request import seconds
+    from unhang.core.limit_request import read_duration
 
     clocks = Clocks()
     for name in ("stall", "idle", "tool", "hard", "start", "grace"):
-        value = seconds(f"--{name}", getattr(args, name))
-        if isinstance(value, str):
-            raise UsageError(f"--{name}: cannot be {value}")
+        value = read_duration(f"--{name}", getattr(args, name))
         if value is not None:
             clocks = clocks.replace(**{name: value if value or name == "grace" else None})
     return clocks
@@ -45,12 +43,13 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.acp.proxy.messages import Notice
     from unhang.acp.proxy.proxy import Proxy
     from unhang.acp.proxy.turn_clocks import Conversation
+    from unhang.core.limit_request import LimitRequest
     from unhang.core.limits import DEFAULT_GRACE
     from unhang.core.outcome import exit_code
     from unhang.core.policy import builtin
-    from unhang.core.policy.model import Asked
     from unhang.jobs import cleanup
     from unhang.jobs.request import prepare
+    from unhang.jobs.start import check_started
     from unhang.store import home as homes
 
     conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
@@ -58,7 +57,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
         args.command,
         labels={"acp": "proxy"},
         policy=builtin.policy(),  # an agent lives as long as its editor; its turns have limits, not it
-        asked=Asked(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
+        asked=LimitRequest(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
         budget=_BUDGET,
     )
     signals = _signals()
@@ -66,17 +65,16 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
     home = homes.locate(os.environ)
     try:
-        launched = launcher.launch(home, prepared, Streams(reads, writes, 2))
+        connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
     finally:
         os.close(reads)
         os.close(writes)
     cleanup.in_a_child(home)
     terminals = {"policy": args.policy} if args.terminals else None
     last = Proxy(
-        launched, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
+        connection, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
     ).run()
-    if (last.get("error") or {}).get("code") == "ESPAWN":
-        raise SpawnError(str(last["message"]), exit_code(last))
+    check_started(connection)
     return exit_code(last)
 
 

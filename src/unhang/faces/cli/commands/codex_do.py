@@ -10,12 +10,12 @@ from unhang.agents.base.task_input import read_task
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex import plan as codex_plan
 from unhang.agents.codex.plan import CodexPlan
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_positive
 from unhang.core.spec import INHERIT
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
-from unhang.faces.cli.agent_start import begin, launch, options_of, plain
+from unhang.faces.cli.agent_start import begin, launch, options_of
 from unhang.faces.cli.options import asked_of
 from unhang.jobs.handle import attach, here
 from unhang.jobs.launcher import ForkingLauncher, Streams
@@ -53,8 +53,8 @@ def _plan(args: argparse.Namespace, verb: str, **more: Any) -> CodexPlan:
         sandbox=args.sandbox,
         ask_for_approval=args.ask_for_approval,
         approvals=args.approvals,
-        approval_wait=plain("--approval-wait", args.approval_wait) or 300.0,
-        tool_limit=plain("--tool-limit", args.tool_limit),
+        approval_wait=read_positive("--approval-wait", args.approval_wait) or 300.0,
+        tool_limit=read_positive("--tool-limit", args.tool_limit),
         record=None if args.record is None else os.path.abspath(args.record),
         config=tuple(args.config),
         **more,
@@ -115,8 +115,8 @@ def _cloud(args: argparse.Namespace) -> int:
     """It has its own limits, and its own screen: everything is passed on as it is."""
     words = [codex_job.PROGRAM.find(), "cloud", *args.words]
     rules = policy_for(CLOUD, os.getcwd(), bounded=False)
-    asked = Asked(category=CLOUD, liveness="output")
+    asked = LimitRequest(category=CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     watched = Foreground(quiet=True, shown=codex_job.with_agent_report)
-    launched = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
-    return watched.finish(launched, as_json=False)
+    connection = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
+    return watched.finish(connection, as_json=False)

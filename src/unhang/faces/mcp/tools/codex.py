@@ -12,18 +12,18 @@ from pydantic import Field
 from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
-from unhang.faces.mcp.answers import job_answer, readable
-from unhang.faces.mcp.attend import Attended
-from unhang.faces.mcp.durations import limit_of, patience_of
-from unhang.faces.mcp.gate import lists
-from unhang.faces.mcp.model import JobResult
-from unhang.faces.mcp.notices import Notices
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.access.check import check_access
+from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.attend import AttendedJob
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.output_schemas import JobResult
+from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.faces.mcp.tools import run
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import Launched
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
@@ -60,7 +60,7 @@ Approvals = Annotated[
 WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
 
 
-def register(server: MCPServer[Any], service: Service) -> None:
+def register(server: MCPServer[Any], backend: Backend) -> None:
     """Nothing is offered where there is no Codex."""
     try:
         program = codex_job.PROGRAM.find()
@@ -70,7 +70,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
         read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
     )
 
-    @readable
+    @with_readable_errors
     async def codex_run(
         ctx: Context,
         task: Task,
@@ -92,9 +92,9 @@ def register(server: MCPServer[Any], service: Service) -> None:
             sandbox=mode or None,
             approvals=approvals,
         )
-        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
-    @readable
+    @with_readable_errors
     async def codex_resume(
         ctx: Context,
         threadId: Thread,  # noqa: N803
@@ -118,9 +118,9 @@ def register(server: MCPServer[Any], service: Service) -> None:
             sandbox=mode or None,
             approvals=approvals,
         )
-        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
-    @readable
+    @with_readable_errors
     async def codex_compact(
         ctx: Context,
         threadId: Thread,  # noqa: N803
@@ -130,45 +130,45 @@ def register(server: MCPServer[Any], service: Service) -> None:
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
         plan = CodexPlan(verb=COMPACT, codex=program, thread=threadId)
-        return await _turn(service, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
     server.add_tool(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=annotations)
     server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
 
 
-def _asked(idle: int | None, hard: int | None) -> Asked:
-    return Asked(idle=limit_of("idleTimeoutMs", idle), hard=limit_of("hardTimeoutMs", hard))
+def _asked(idle: int | None, hard: int | None) -> LimitRequest:
+    return read_limits({"idleTimeoutMs": idle, "hardTimeoutMs": hard})
 
 
 async def _turn(
-    service: Service, ctx: Context, plan: CodexPlan, cwd: str, asked: Asked, wait_sec: float | None
+    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, wait_sec: float | None
 ) -> CallToolResult:
-    seconds = patience_of(service.settings, wait_sec)
-    with service.call():
-        launched = await service.in_thread(_launch, service, plan, cwd, asked, run._labels(ctx))
-        attended = Attended(service, launched, Notices(ctx))
+    seconds = patience_of(backend.settings, wait_sec)
+    with backend.call():
+        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, run._labels(ctx))
+        attended = AttendedJob(backend, connection, Notifications(ctx))
         shown = await run._attend(attended, ctx, seconds, background=False)
-        return job_answer(await service.in_thread(_with_codex, attended.job, shown))
+        return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(service: Service, plan: CodexPlan, cwd: str, asked: Asked, labels: dict[str, str]) -> Launched:
+def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
-    lists.check(service.settings, [plan.codex], folder)
+    check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(
         plan,
         asked,
         JobOptions(
             cwd=folder,
-            policy=service.settings.policy,
+            policy=backend.settings.policy,
             bounded=True,
             retry=1 if plan.verb == RUN else 0,
             labels={"via": "mcp"} | labels,
         ),
     )
-    return service.launch(prepared, None, hold=True)
+    return backend.launch(prepared, None, hold=True)
 
 
 def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:

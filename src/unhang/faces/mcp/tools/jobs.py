@@ -12,12 +12,12 @@ from unhang.core import plain_text
 from unhang.errors import UsageError
 from unhang.faces.mcp import result as shape
 from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.answers import answer, job_answer, readable
-from unhang.faces.mcp.durations import patience_of
+from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.explain import Explanation
-from unhang.faces.mcp.model import Diagnosed, Done, JobResult, Waited
-from unhang.faces.mcp.notices import Notices
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
+from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
 from unhang.faces.mcp.wait import until
 from unhang.jobs import control_client
 from unhang.jobs.diagnose import diagnose_job
@@ -41,77 +41,77 @@ CANCEL = "End a job: asked politely, then killed, with everything it started. Re
 DIAGNOSE = "Why is this job quiet? Looks at its processes for two seconds; changes nothing."
 
 
-def register(server: MCPServer[Any], service: Service) -> None:
-    @readable
+def register(server: MCPServer[Any], backend: Backend) -> None:
+    @with_readable_errors
     async def wait(
         ctx: Context,
         job_id: Annotated[str | list[str], Field(description="A jobId, or a list of them.")],
         all: Annotated[bool, Field(description="Of several: wait for every one, not for the first.")] = False,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, Waited]:
+    ) -> Annotated[CallToolResult, WaitResult]:
         names = [job_id] if isinstance(job_id, str) else job_id
         if not names:
             raise UsageError("no job named")
-        jobs = list({job.id: job for job in [service.job(name) for name in names]}.values())
-        seconds = patience_of(service.settings, wait_sec)
-        with service.call():
+        jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
+        seconds = patience_of(backend.settings, wait_sec)
+        with backend.call():
             enough = len(jobs) if all else 1
             why = Explanation(jobs[0], seconds) if len(jobs) == 1 else None
-            ended = await until(service, jobs, lambda found: len(found) >= enough, seconds, Notices(ctx), why)
-        shown = [await service.in_thread(shape.result_of, job, service.settings) for job in jobs]
+            ended = await until(backend, jobs, lambda found: len(found) >= enough, seconds, Notifications(ctx), why)
+        shown = [await backend.in_thread(shape.result_of, job, backend.settings) for job in jobs]
         if why is not None and shown[0]["status"] == "running":
             shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
         for result in shown:
             if result["status"] != "running":
-                service.ended(service.job(result["jobId"]).place)
+                backend.ended(backend.job(result["jobId"]).place)
         return _waited(shown, ended, enough)
 
-    @readable
+    @with_readable_errors
     async def send(
         job_id: JobId,
         text: Annotated[str, Field(description="What to type.")] = "",
         newline: bool = True,
         eof: Annotated[bool, Field(description="End of file after it.")] = False,
-    ) -> Annotated[CallToolResult, Done]:
-        job = service.job(job_id)
+    ) -> Annotated[CallToolResult, RequestResult]:
+        job = backend.job(job_id)
         data = text.encode("utf-8", "surrogatepass") + (b"\n" if newline and text else b"")
-        await service.in_thread(job.send, data, eof=eof)
+        await backend.in_thread(job.send, data, eof=eof)
         return _done(job, f"{len(data)} bytes sent" + (" and end of file" if eof else ""))
 
-    @readable
+    @with_readable_errors
     async def extend(
         job_id: JobId,
         idle_sec: Annotated[float, Field(description="Seconds added to the idle limit.", ge=0)] = 0,
         hard_sec: Annotated[float, Field(description="Seconds added to the hard limit.", ge=0)] = 0,
-    ) -> Annotated[CallToolResult, Done]:
+    ) -> Annotated[CallToolResult, RequestResult]:
         if not (idle_sec or hard_sec):
             raise UsageError("say how much: idle_sec, hard_sec or both")
-        job = service.job(job_id)
-        await service.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
+        job = backend.job(job_id)
+        await backend.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
         return _done(job, f"extended: idle +{idle_sec:g} s, hard +{hard_sec:g} s")
 
-    @readable
+    @with_readable_errors
     async def cancel(
         job_id: JobId,
         force: Annotated[bool, Field(description="Kill at once, without asking first.")] = False,
     ) -> Annotated[CallToolResult, JobResult]:
-        job = service.job(job_id)
-        await service.in_thread(_cancel, job, force)
+        job = backend.job(job_id)
+        await backend.in_thread(_cancel, job, force)
         # the ladder is finite (grace, then SIGKILL); whoever is still there after it is named in the result
-        await until(service, [job], bool, service.settings.wait, _Silent())
-        service.ended(job.place)
-        shown = await service.in_thread(shape.result_of, job, service.settings)
-        return answer(shown, texts.of_result(shown))
+        await until(backend, [job], bool, backend.settings.wait, _Silent())
+        backend.ended(job.place)
+        shown = await backend.in_thread(shape.result_of, job, backend.settings)
+        return tool_result(shown, texts.of_result(shown))
 
-    @readable
-    async def diagnose(job_id: JobId) -> Annotated[CallToolResult, Diagnosed]:
-        job = service.job(job_id)
-        found = (await service.in_thread(diagnose_job, job.id)).to_json()
+    @with_readable_errors
+    async def diagnose(job_id: JobId) -> Annotated[CallToolResult, DiagnoseResult]:
+        job = backend.job(job_id)
+        found = (await backend.in_thread(diagnose_job, job.id)).to_json()
         lines = [f"{found['state']} ({found['cause']}): {texts.quoted(found['reason'])}"]
         for line in found["processes"][:8]:
             command = plain_text.quoted(line["cmd"] or line["comm"], 100)
             lines.append(f"- {line['pid']} {command}: {plain_text.quoted(line['waits'], 150)}")
-        return answer({"jobId": job.id} | found, "\n".join(lines))
+        return tool_result({"jobId": job.id} | found, "\n".join(lines))
 
     server.add_tool(wait, title="Wait for jobs", description=WAIT, annotations=READS)
     server.add_tool(send, title="Send input to a job", description=SEND, annotations=CHANGES)
@@ -120,7 +120,7 @@ def register(server: MCPServer[Any], service: Service) -> None:
     server.add_tool(diagnose, title="Diagnose a job", description=DIAGNOSE, annotations=READS)
 
 
-class _Silent(Notices):
+class _Silent(Notifications):
     """For a wait that is over in seconds."""
 
     def __init__(self) -> None:
@@ -138,13 +138,13 @@ def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallTo
     status: Literal["ended", "running"] = "ended" if len(ended) >= enough else "running"
     structured: dict[str, Any] = {"status": status, "ended": sorted(ended), "jobs": shown}
     if len(shown) == 1:
-        alone = job_answer(shown[0])
+        alone = job_tool_result(shown[0])
         return alone.model_copy(update={"structured_content": {**structured, "jobs": [alone.structured_content]}})
-    return answer(structured, "\n\n".join(texts.of_result(result) for result in shown))
+    return tool_result(structured, "\n\n".join(texts.of_result(result) for result in shown))
 
 
 def _done(job: Job, message: str) -> CallToolResult:
-    return answer({"jobId": job.id, "ok": True, "message": message}, f"{message} (job {job.id})")
+    return tool_result({"jobId": job.id, "ok": True, "message": message}, f"{message} (job {job.id})")
 
 
 def _cancel(job: Job, force: bool) -> None:

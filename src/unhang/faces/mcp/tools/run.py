@@ -10,17 +10,17 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp import result
-from unhang.faces.mcp.answers import job_answer, readable
-from unhang.faces.mcp.attend import Attended, ClientGone
+from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.attend import AttendedJob, ClientGone
+from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import gone_of
-from unhang.faces.mcp.durations import limit_of, patience_of
-from unhang.faces.mcp.model import JobResult
-from unhang.faces.mcp.notices import Notices
-from unhang.faces.mcp.service import Service
+from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.output_schemas import JobResult
+from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.jobs.handle import Job
 
 RUN = """Run a command and return its output and exit code. It cannot hang: it is watched, explained and ended whole.
@@ -56,12 +56,12 @@ Interactive = Annotated[bool, Field(description="Keep its stdin open so that `se
 Pty = Annotated[bool, Field(description="Give it a terminal of its own.")]
 
 
-def register(server: MCPServer[Any], service: Service) -> None:
+def register(server: MCPServer[Any], backend: Backend) -> None:
     open_world = ToolAnnotations(
         read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
     )
 
-    @readable
+    @with_readable_errors
     async def run(
         ctx: Context,
         command: Command = "",
@@ -80,19 +80,21 @@ def register(server: MCPServer[Any], service: Service) -> None:
         ] = None,
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
-            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
-            category=category or None,
-            timeout_sec=timeout_sec,
+        limits = read_limits(
+            {
+                "idleTimeoutMs": idleTimeoutMs,
+                "hardTimeoutMs": hardTimeoutMs,
+                "category": category,
+                "timeout_sec": timeout_sec,
+            }
         )
-        seconds = patience_of(service.settings, wait_sec)
-        with service.call():
-            attended, endless = await _begin(service, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=True)
+        seconds = patience_of(backend.settings, wait_sec)
+        with backend.call():
+            attended, endless = await _begin(backend, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=True)
             bounded = timeout_sec is not None or hardTimeoutMs is not None or idleTimeoutMs is not None
-            return job_answer(await _attend(attended, ctx, seconds, background=endless and not bounded))
+            return job_tool_result(await _attend(attended, ctx, seconds, background=endless and not bounded))
 
-    @readable
+    @with_readable_errors
     async def start(
         ctx: Context,
         command: Command = "",
@@ -108,42 +110,41 @@ def register(server: MCPServer[Any], service: Service) -> None:
         pty: Pty = False,
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
-            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
-            category=category or None,
-            timeout_sec=timeout_sec,
+        limits = read_limits(
+            {
+                "idleTimeoutMs": idleTimeoutMs,
+                "hardTimeoutMs": hardTimeoutMs,
+                "category": category,
+                "timeout_sec": timeout_sec,
+            }
         )
-        with service.call():
-            attended, _ = await _begin(service, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=False)
-            return job_answer(await _attend(attended, ctx, 0.0, background=True))
+        with backend.call():
+            attended, _ = await _begin(backend, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=False)
+            return job_tool_result(await _attend(attended, ctx, 0.0, background=True))
 
     server.add_tool(run, title="Run a command", description=RUN, annotations=open_world)
     server.add_tool(start, title="Start a background job", description=START, annotations=open_world)
 
 
 def as_task(
-    server: MCPServer[Any], service: Service
-) -> Callable[[Context, dict[str, Any]], Coroutine[Any, Any, Attended]]:
+    server: MCPServer[Any], backend: Backend
+) -> Callable[[Context, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
     """`run` for a client that speaks tasks: the same arguments, begun and not waited for."""
 
-    async def begin(ctx: Context, arguments: dict[str, Any]) -> Attended:
+    async def begin(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         tool = server._tool_manager.get_tool("run")
         assert tool is not None
         try:
             given = tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise UsageError(f"run: {error}") from None
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", given["idleTimeoutMs"]),
-            hard=limit_of("hardTimeoutMs", given["hardTimeoutMs"]),
-            category=given["category"] or None,
-            timeout_sec=given["timeout_sec"],
+        limits = read_limits(
+            {name: given[name] for name in ("idleTimeoutMs", "hardTimeoutMs", "category", "timeout_sec")}
         )
         line = command_of(given["command"], given["argv"])
         names = ("cwd", "env", "stdin", "interactive", "pty")
         attended, _ = await _begin(
-            service, ctx, line, limits=limits, hold=True, **{name: given[name] for name in names}
+            backend, ctx, line, limits=limits, hold=True, **{name: given[name] for name in names}
         )
         return attended
 
@@ -159,22 +160,22 @@ def command_of(command: str, argv: list[str] | None) -> str | list[str]:
 
 
 async def _begin(
-    service: Service,
+    backend: Backend,
     ctx: Context,
     line: str | list[str],
     cwd: str,
     env: dict[str, str] | None,
-    limits: Asked,
+    limits: LimitRequest,
     stdin: str,
     interactive: bool,
     pty: bool,
     *,
     hold: bool,
-) -> tuple[Attended, bool]:
+) -> tuple[AttendedJob, bool]:
     """The job, started; and whether the policy knows it as one that never ends."""
     typed = interactive or pty
-    prepared = await service.in_thread(
-        service.prepare,
+    prepared = await backend.in_thread(
+        backend.prepare,
         line,
         cwd=cwd,
         env=env,
@@ -184,11 +185,11 @@ async def _begin(
         labels=_labels(ctx),
     )
     data = stdin.encode("utf-8", "surrogatepass") if stdin else None
-    launched = await service.in_thread(service.launch, prepared, None if typed else data, hold=hold)
-    attended = Attended(service, launched, Notices(ctx))
+    connection = await backend.in_thread(backend.launch, prepared, None if typed else data, hold=hold)
+    attended = AttendedJob(backend, connection, Notifications(ctx))
     if typed and data:
         try:
-            await service.in_thread(Job(launched.place).send, data)
+            await backend.in_thread(Job(connection.place).send, data)
         except BaseException:  # cancelled, or refused: nobody waits for it any more
             await attended.end("its caller")
             raise
@@ -200,12 +201,12 @@ def _labels(ctx: Context) -> dict[str, str]:
     return {"client": who.client_info.name[:60]} if who is not None and who.client_info.name else {}
 
 
-async def _attend(attended: Attended, ctx: Context, seconds: float, *, background: bool) -> dict[str, Any]:
-    service, job = attended.service, attended.job
+async def _attend(attended: AttendedJob, ctx: Context, seconds: float, *, background: bool) -> dict[str, Any]:
+    backend, job = attended.backend, attended.job
     try:
         if background:
             attended.hand_over_later()
-            ended = await attended.first_output(min(service.settings.first_output, max(seconds, 0.5)))
+            ended = await attended.first_output(min(backend.settings.first_output, max(seconds, 0.5)))
         else:
             ended = await attended.wait(seconds, gone_of(ctx.request_context.request))
     except ClientGone:
@@ -219,7 +220,7 @@ async def _attend(attended: Attended, ctx: Context, seconds: float, *, backgroun
         attended.finish()
     else:
         attended.hand_over()
-    shown = await service.in_thread(result.result_of, job, service.settings)
+    shown = await backend.in_thread(result.result_of, job, backend.settings)
     if shown["status"] == "running":
         shown["background"] = background
         shown["diagnosis"] = attended.diagnosis or shown["diagnosis"]

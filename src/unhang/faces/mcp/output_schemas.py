@@ -1,0 +1,113 @@
+"""The output schemas of the tools. Objects may have more fields than are named here; named ones are always there."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+Status = Literal["success", "error", "timeout", "cancelled", "running"]
+
+
+class Shown(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+
+class JobResult(Shown):
+    """A job that has ended, or where it stands."""
+
+    job_id: str
+    status: Status
+    message: str
+    exit_code: int | None
+    signal: str | None
+    timeout_reason: Literal["exec_timeout", "no_output_timeout"] | None
+    termination_mode: Literal["soft", "hard"] | None
+    duration_ms: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    leaked: bool
+    limits: dict[str, Any]
+    error: dict[str, Any] | None
+    partial: dict[str, Any] | None
+    diagnosis: dict[str, Any] | None
+    recovery: dict[str, Any] | None
+    phase: str
+    seq: int
+    output: dict[str, Any]
+    next: list[str]
+
+
+class WaitResult(Shown):
+    """`jobs`: a result for each job that was named; `ended`: the ids of those that have ended."""
+
+    status: Literal["ended", "running"]
+    ended: list[str]
+    jobs: list[JobResult]
+
+
+class EventsResult(Shown):
+    """`lastSeq` is the cursor for the next call."""
+
+    job_id: str
+    status: Status
+    events: list[dict[str, Any]]
+    last_seq: int
+    more: bool
+
+
+class OutputResult(Shown):
+    """`nextOffset` is where to read on; `offset` may be later than asked where the middle of a flood is gone."""
+
+    job_id: str
+    stream: Literal["stdout", "stderr"]
+    offset: int
+    next_offset: int
+    total_bytes: int
+    text: str
+    status: Status
+
+
+class ListedJob(Shown):
+    job_id: str
+    command: str
+    cwd: str
+    status: Status
+    phase: str
+    created_at: str
+    ended_at: str | None
+    exit_code: int | None
+
+
+class ListResult(Shown):
+    jobs: list[ListedJob]
+    left_out: int
+
+
+class RequestResult(Shown):
+    """A request to a live job that was carried out."""
+
+    job_id: str
+    ok: bool
+    message: str
+
+
+class DiagnoseResult(Shown):
+    job_id: str
+    state: Literal["hung", "alive", "unsure"]
+    cause: str
+    reason: str
+    evidence: dict[str, Any]
+    processes: list[dict[str, Any]]
+
+
+class ExplainResult(Shown):
+    category: str
+    never_ending: bool
+    pattern: str | None
+    policy: str
+    liveness: str
+    limits: dict[str, Any]
+    pieces: list[dict[str, Any]]

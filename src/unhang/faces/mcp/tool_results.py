@@ -1,0 +1,57 @@
+"""Results and mistakes → what the SDK sends. A caller's mistake is a tool error that a model can read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec
+
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel
+
+from unhang.core import plain_text, values
+from unhang.core.policy.file.load import PolicyError
+from unhang.errors import UnhangError
+from unhang.faces.mcp import text as texts
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def job_tool_result(shown: dict[str, Any]) -> CallToolResult:
+    """`isError` for everything that is neither success nor still running."""
+    failed = shown["status"] not in ("success", "running")
+    return tool_result(shown, texts.of_result(shown), is_error=failed)
+
+
+def tool_result(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
+    if isinstance(structured, BaseModel):
+        structured = structured.model_dump(by_alias=True, mode="json")
+    return CallToolResult(content=[_text(text)], structured_content=values.for_json(structured), is_error=is_error)
+
+
+def error_result(text: str) -> CallToolResult:
+    """A path or a word of the caller's may be in it, and so may a line of a project's file."""
+    return CallToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
+
+
+def _text(text: str) -> TextContent:
+    return TextContent(type="text", text=values.visible_bytes(text))
+
+
+def with_readable_errors(
+    tool: Callable[_Arguments, Awaitable[CallToolResult]],
+) -> Callable[_Arguments, Awaitable[CallToolResult]]:
+    """Our own errors are one line for people already; the SDK would put its own words before them."""
+
+    @functools.wraps(tool)
+    async def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> CallToolResult:
+        try:
+            return await tool(*args, **options)
+        except PolicyError as error:  # it may quote a project's file
+            return error_result(f"the policy cannot be used: {plain_text.quoted(str(error), 400)}")
+        except UnhangError as error:
+            return error_result(str(error))
+        except OSError as error:
+            return error_result(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+
+    return call

@@ -1,0 +1,182 @@
+"""The tools that only read: events, output, the list of jobs, the policy."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from unhang.core import plain_text
+from unhang.core.durations import human
+from unhang.core.limit_request import LimitRequest, read_limits
+from unhang.faces.mcp import text as texts
+from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
+from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
+from unhang.faces.mcp.tools.jobs import READS, JobId
+from unhang.faces.mcp.tools.run import command_of
+from unhang.faces.mcp.wait import Changes
+from unhang.jobs import listing
+from unhang.jobs.handle import Job
+from unhang.jobs.request import prepare
+
+EVENTS = """What has happened to a job, from a cursor: started, output, warnings, diagnoses, signals, its end.
+
+Pass the lastSeq of the last answer as afterSeq to get only what is new. With wait_sec it waits for something new."""
+OUTPUT = """Read what a job has printed, by byte offset; nextOffset is where to read on. tail reads the last bytes."""
+LIST = "The jobs of this user, newest first: those that run, or with all=true those that have ended, too."
+EXPLAIN = "Which limits would this command get, and why? Runs nothing."
+
+_MOST_EVENTS = 200
+_MOST_BYTES = 100_000
+
+
+def register(server: MCPServer[Any], backend: Backend) -> None:
+    @with_readable_errors
+    async def events(
+        ctx: Context,
+        job_id: JobId,
+        afterSeq: Annotated[int | None, Field(description="Only events after this number.", ge=0)] = None,  # noqa: N803
+        since: Annotated[str, Field(description="Only events after this time (RFC 3339).")] = "",
+        limit: Annotated[int, Field(description="At most this many.", ge=1, le=_MOST_EVENTS)] = 50,
+        wait_sec: Annotated[float, Field(description="Wait this long for something new.", ge=0)] = 0,
+    ) -> Annotated[CallToolResult, EventsResult]:
+        del ctx
+        job = backend.job(job_id)
+        with backend.call():
+            found = await _events(backend, job, afterSeq, since or None, limit, patience_of(backend.settings, wait_sec))
+        shown = found[:limit]
+        view = job.view()
+        last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
+        structured = {
+            "jobId": job.id,
+            "status": view.status,
+            "events": shown,
+            "lastSeq": last,
+            "more": len(found) > limit,
+        }
+        text = "\n".join(texts.of_event(event) for event in shown) or "nothing new"
+        return tool_result(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
+
+    @with_readable_errors
+    async def output(
+        job_id: JobId,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        offset: Annotated[int, Field(description="First byte to read.", ge=0)] = 0,
+        limit: Annotated[int, Field(description="At most this many bytes.", ge=1, le=_MOST_BYTES)] = 20_000,
+        tail: Annotated[int | None, Field(description="Instead: the last bytes.", ge=1, le=_MOST_BYTES)] = None,
+    ) -> Annotated[CallToolResult, OutputResult]:
+        job = backend.job(job_id)
+        structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
+        printed = plain_text.harmless(structured["text"])
+        text = texts.fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
+        if structured["nextOffset"] < structured["totalBytes"]:
+            text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
+        return tool_result(structured, text)
+
+    @with_readable_errors
+    async def list_jobs(
+        all: Annotated[bool, Field(description="Those that have ended, too.")] = False,
+        limit: Annotated[int, Field(ge=1, le=500)] = 50,
+        labels: Annotated[dict[str, str] | None, Field(description="Only jobs with these labels.")] = None,
+    ) -> Annotated[CallToolResult, ListResult]:
+        rows = await backend.in_thread(listing.list_jobs, backend.home, running_only=not all, labels=labels)
+        jobs = [
+            {
+                "jobId": row.id,
+                "command": plain_text.one_line(row.command, 300),
+                "cwd": row.cwd,
+                "status": row.status,
+                "phase": row.phase,
+                "createdAt": row.created,
+                "endedAt": row.ended,
+                "exitCode": row.exit_code,
+                "labels": row.labels,
+            }
+            for row in rows[:limit]
+        ]
+        lines = [
+            f"{row.id} {row.status}/{plain_text.one_line(row.phase, 40)} {plain_text.quoted(row.command, 100)}"
+            for row in rows[:limit]
+        ]
+        left = max(0, len(rows) - limit)
+        if left:
+            lines.append(f"… and {left} more")
+        return tool_result({"jobs": jobs, "leftOut": left}, "\n".join(lines) or "no jobs")
+
+    @with_readable_errors
+    async def explain_policy(
+        command: Annotated[str, Field(description="A shell line. Give this or argv.")] = "",
+        argv: Annotated[list[str] | None, Field(description="The words of a command.")] = None,
+        cwd: str = "",
+        category: str = "",
+        timeout_sec: Annotated[float | None, Field(gt=0)] = None,
+    ) -> Annotated[CallToolResult, ExplainResult]:
+        asked = read_limits({"category": category, "timeout_sec": timeout_sec})
+        structured = await backend.in_thread(_explained, backend, command_of(command, argv), cwd, asked)
+        # the names of categories may come from a project's own file
+        category = plain_text.quoted(structured["category"], 60)
+        lines = [f"category {category}" + (", never ends" if structured["neverEnding"] else "")]
+        for name, limit in structured["limits"].items():
+            value = "off" if limit["value"] is None else human(limit["value"] / 1000)
+            lines.append(f"{name[:-2]}: {value} ({plain_text.quoted(limit['source'], 100)})")
+        return tool_result(structured, "\n".join(lines))
+
+    server.add_tool(events, title="Events of a job", description=EVENTS, annotations=READS)
+    server.add_tool(output, title="Output of a job", description=OUTPUT, annotations=READS)
+    server.add_tool(list_jobs, name="list", title="List jobs", description=LIST, annotations=READS)
+    server.add_tool(explain_policy, title="Explain the limits", description=EXPLAIN, annotations=READS)
+
+
+async def _events(
+    backend: Backend, job: Job, after: int | None, since: str | None, limit: int, seconds: float
+) -> list[dict[str, Any]]:
+    """One more than asked for, so that the caller knows whether there is more."""
+    deadline = time.monotonic() + seconds
+    async with Changes([job]) as changes:
+        while True:
+            found = await backend.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
+            left = deadline - time.monotonic()
+            if found or left <= 0 or job.ended():
+                return found or await backend.in_thread(job.events, after_seq=after, since=since, limit=limit + 1)
+            await changes.wait(left)
+
+
+def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) -> dict[str, Any]:
+    view = job.view()
+    total = int(view.bytes.get(stream, 0)) if view.ended else _total(job, stream)
+    found = job.output(
+        stream, max(0, total - tail) if tail is not None else offset, tail if tail is not None else limit
+    )
+    data = found.data
+    if found.next < total:  # a character that is cut in two belongs to the next part
+        data = plain_text.whole_end(data) or data
+    return {
+        "jobId": job.id,
+        "stream": stream,
+        "offset": found.offset if data else min(offset, total),
+        "nextOffset": found.offset + len(data) if data else min(max(offset, 0), total),
+        "totalBytes": max(total, found.offset + len(data) if data else 0),
+        "text": plain_text.decode(plain_text.whole_start(data) if tail is not None else data),
+        "status": view.status,
+    }
+
+
+def _total(job: Job, stream: str) -> int:
+    from unhang.store.output import pieces
+
+    found = pieces(job.place.stream(stream))
+    return found[-1].position + found[-1].length if found else 0
+
+
+def _explained(backend: Backend, command: str | list[str], cwd: str, asked: LimitRequest) -> dict[str, Any]:
+    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    prepared = prepare(
+        command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=backend.policy(folder), asked=asked
+    )
+    return prepared.resolution.to_json()

@@ -1,0 +1,104 @@
+"""Who waits for whose file lock.
+
+/proc/locks lists each lock with its holder and, below it, with an arrow, those who wait:
+
+    1: FLOCK  ADVISORY  WRITE 812 fe:00:1234 0 EOF
+    1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
+
+The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
+open-file-description lock has no holder pid there (-1): it belongs to a descriptor, and the holder inside the
+tree shows it in its fdinfo.
+"""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core.diagnosis.samples import Lock, Process
+from unhang.procs.linux import descriptors
+from unhang.procs.linux.procfs import read, read_all
+
+_KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
+MOST_STATS = 256
+
+
+def locks_of(processes: dict[int, Process], *, table: bytes | None = None) -> dict[int, Lock]:
+    """pid -> the lock it waits for, or (blocked=False) a lock of another on a file that it has open."""
+    text = read_all("/proc/locks") if table is None else table
+    held: dict[str, tuple[str, int]] = {}
+    waits: dict[int, tuple[str, str, int]] = {}
+    current: tuple[str, int, str] | None = None
+    for line in text.decode("ascii", "replace").splitlines():
+        words = line.split()
+        try:
+            if len(words) > 1 and words[1] == "->":
+                pid, file = int(words[5]), words[6]
+                if current is not None and current[2] == file:
+                    waits[pid] = current[0], file, current[1]
+            else:
+                current = _KINDS.get(words[1], words[1].lower()), int(words[4]), words[5]
+                if words[3] == "WRITE":
+                    held[words[5]] = current[0], current[1]
+        except (IndexError, ValueError):
+            continue
+    found: dict[int, Lock] = {}
+    for pid, (kind, file, holder) in waits.items():
+        if pid in processes:
+            found[pid] = _lock(processes, pid, kind, file, holder, True)
+    foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
+    if foreign:
+        for pid in processes:
+            if pid not in found and (lock := _open_but_held(processes, pid, foreign)) is not None:
+                found[pid] = lock
+    return found
+
+
+def _open_but_held(processes: dict[int, Process], pid: int, foreign: dict[str, tuple[str, int]]) -> Lock | None:
+    """SQLite, apt and others do not block in the kernel: they ask again and again. The lock shows all the same."""
+    for fd, target in list(processes[pid].fds.items())[:MOST_STATS]:
+        if not target.startswith("/") or target.startswith("/dev/"):
+            continue
+        file = _identity(pid, fd)
+        if file in foreign and foreign[file][1] != pid:
+            kind, holder = foreign[file]
+            if kind != "posix" and holder in processes:
+                continue  # a child has inherited the very descriptor through which its parent holds it
+            return Lock(kind, target, holder, _comm(holder), False)
+    return None
+
+
+def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, holder: int, blocked: bool) -> Lock:
+    path = ""
+    for fd in list(processes[pid].fds)[:MOST_STATS]:
+        if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
+            path = descriptors.target(pid, fd)
+            break
+    known: int | None = holder if holder > 0 else None
+    if known is None:
+        known = _description_holder(processes, pid, file)
+    return Lock(kind, path, known, _comm(known) if known else "", blocked)
+
+
+def _description_holder(processes: dict[int, Process], waiter: int, file: str) -> int | None:
+    for pid, process in processes.items():
+        if pid == waiter:
+            continue
+        for fd, target in list(process.fds.items())[:MOST_STATS]:
+            if target.startswith("/") and not target.startswith("/dev/"):
+                info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
+                if b"lock:" in info and file.encode() in info:
+                    return pid
+    return None
+
+
+def _identity(pid: int, fd: int) -> str:
+    """device:inode as /proc/locks writes it: major and minor in hexadecimal, the inode in decimal."""
+    try:
+        seen = os.stat(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return ""
+    return f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
+
+
+def _comm(pid: int) -> str:
+    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()
