@@ -7,7 +7,7 @@ import os
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
 from unhang.store import policy_file
@@ -16,6 +16,7 @@ from unhang.store.home import locate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy, Resolution
@@ -29,6 +30,23 @@ class Prepared(Record):
     spec: JobSpec
     env: dict[str, str]
     resolution: Resolution
+
+
+class AgentTask(Record):
+    """What a driver is to do: which protocol it speaks, its agent's name, the mode, the task in words, and its plan."""
+
+    protocol: str
+    name: str
+    mode: str
+    task: str
+    plan: dict[str, Any]
+
+    def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
+        """As job.json holds it; the words for people are without the secrets of this environment."""
+        from unhang.core import mask
+
+        secrets = [value for value in mask.secrets_of(env) if value in self.task]
+        return agent_record(self.protocol, self.name, self.mode, self.task, self.plan, secrets)
 
 
 def prepare(
@@ -47,9 +65,10 @@ def prepare(
     asked: LimitRequest | None = None,
     retry: int | None = None,
     budget: int | None = None,
-    kind: str = "command",
+    agent: AgentTask | None = None,
 ) -> Prepared:
-    """`policy`: one that is at hand, a file, or None for the one that holds in this directory."""
+    """`policy`: one that is at hand, a file, or None for the one that holds in this directory. `agent`: what the
+    command, a driver, is to do."""
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -64,8 +83,10 @@ def prepare(
         policy = policy_file.find(policy, folder, os.environ)
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
-    resolution = resolve(what, policy, asked, lambda: _past_runs(shown or what, folder, policy))
-    retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
+    record = None if agent is None else agent.to_record(given)
+    known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
+    resolution = resolve(what, policy, asked, lambda: _past_runs(known_as, folder, policy))
+    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -80,7 +101,8 @@ def prepare(
         keep=keep,
         foreground=foreground,
         labels=_labels(labels or {}),
-        kind=kind,
+        kind=COMMAND if agent is None else AGENT,
+        agent=record,
         category=resolution.category,
         shown=shown,
         argued=resolution.argued,
