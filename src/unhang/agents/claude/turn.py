@@ -21,7 +21,8 @@ from unhang.agents.claude.child import ClaudeChild
 from unhang.agents.claude.plan import Plan
 from unhang.agents.claude.protocol.errors import suggestions
 from unhang.agents.claude.protocol.stream import Claude, Ending
-from unhang.agents.claude.protocol.tools import BASH_DEFAULT, BASH_MOST, Flight
+from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST
+from unhang.agents.claude.protocol.tools import Flight
 from unhang.agents.claude.shutdown import ClaudeLadder
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
