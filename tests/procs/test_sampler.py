@@ -17,11 +17,11 @@ import pytest
 from tests.support.diagnosis.actors import actor, command, until_blocked, until_state
 from unhang.core.diagnosis.prompt import waits_for_input
 from unhang.core.diagnosis.samples import FOREVER
+from unhang.procs.linux.procfs import read
+from unhang.procs.linux.sampler.jvm import counter
+from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
-from unhang.procs.sampler.jvm import counter
-from unhang.procs.sampler.locks import locks_of
-from unhang.procs.sampler.stat import read
 
 
 def test_the_cheap_look_imports_next_to_nothing() -> None:
@@ -75,7 +75,7 @@ def test_a_read_of_a_pipe_with_its_descriptor() -> None:
         assert sample.pipes[sample.processes[job.pid].fds[0]].readers == ((job.pid, 0),)
         asked = waits_for_input(sample)
         assert asked is not None
-        assert (asked.pid, asked.where) == (job.pid, "stdin")
+        assert (asked.pid, asked.channel) == (job.pid, "stdin")
 
 
 def test_a_sleep_with_the_time_that_is_left() -> None:

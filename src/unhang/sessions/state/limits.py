@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from unhang.agents.claude.protocol.tool_limits import BASH, bash_limit, usual_limit
-from unhang.core import durations
 from unhang.core.fields import number_of
+from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
@@ -57,12 +57,7 @@ class Limits(Record):
 
 def duration(text: str, name: str) -> float | None:
     """Seconds; None for off."""
-    if text.strip().lower() in durations.OFF_WORDS:
-        return None
-    try:
-        return durations.parse(text)
-    except ValueError as error:
-        raise UsageError(f"{name}: {error}") from None
+    return read_duration(name, text) or None
 
 
 def tool_limit(text: str) -> tuple[str, float | None]:

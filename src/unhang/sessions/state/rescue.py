@@ -221,7 +221,7 @@ class Rescue:
         return [Say("effect", f"{self._step}: no effect", {"step": self._step, "ok": False})]
 
     def _hold(self, reason: str, now: float, pause: float = 0.0, *, aloud: bool = False) -> list[Action]:
-        """Wait. Each reason is reported once. One that persists is checked ever more rarely, unless `pause` is given."""
+        """Wait. Each reason is reported once. One that persists is checked ever more rarely, unless `pause` is set."""
         same, self._reason = reason == self._reason, reason
         self._wait = min(2 * self._wait, MOST_COOLDOWNS * self._limits.cooldown) if same else self._limits.cooldown
         self._phase, self.until = _HELD, now + (max(pause, self._limits.cooldown) if pause else self._wait)

@@ -28,7 +28,7 @@ _SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "d
 MOST = 500
 
 
-class Tool(Record):
+class ClaudeTool(Record):
     """One that is in flight."""
 
     name: str
@@ -64,7 +64,7 @@ def begun(use: Message) -> str:
     return f"Tool {shown}: {subject}" if subject else f"Tool {shown}."
 
 
-def ended(tool: Tool | None, failed: bool, text: str) -> str:
+def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:
         return f"Failed: {one_line(what, 120)}{': ' + one_line(text) if text else ''}"
@@ -84,7 +84,7 @@ def result_text(block: Message) -> str:
     return text_of(block, "content") or " ".join(text_of(part, "text") for part in items_of(block, "content", most=20))
 
 
-class Flight:
+class ClaudeTools:
     """Which calls are open. `limit`: for every tool; None: what is usual for each."""
 
     def __init__(
@@ -93,19 +93,19 @@ class Flight:
         self._limit = limit
         self._bash_default = bash_default
         self._bash_most = max(bash_most, bash_default)
-        self._open: dict[str, Tool] = {}
+        self._open: dict[str, ClaudeTool] = {}
 
     @property
     def window(self) -> float | None:
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
-        tool = Tool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
+        tool = ClaudeTool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
         self._open[id_of(use, "id")] = tool
         while len(self._open) > MOST:
             del self._open[next(iter(self._open))]
 
-    def end(self, identity: str) -> Tool | None:
+    def end(self, identity: str) -> ClaudeTool | None:
         return self._open.pop(identity, None)
 
     def clear(self, *, agents: bool) -> bool:

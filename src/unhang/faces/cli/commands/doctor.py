@@ -12,8 +12,8 @@ from unhang.faces.cli import output
 from unhang.jobs.handle import here
 from unhang.jobs.health import check_keepers, disk_answers
 from unhang.jobs.listing import list_jobs
-from unhang.procs import stat
-from unhang.procs.platform import make_tree
+from unhang.procs import identity
+from unhang.procs.tree import make_tree
 from unhang.procs.wakeup import Wakeup
 from unhang.store import find, home
 
@@ -24,6 +24,8 @@ SUMMARY = "check this machine and repair the records of jobs whose keeper was ki
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from unhang.agents.base.program import Program
 
 
 class Hung(UnhangError):
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     checks: list[dict[str, object]] = []
-    for name, check in _CHECKS:
+    for name, check in _checks():
         try:
             ok, text = check()
         except (OSError, UnhangError) as error:
@@ -84,35 +86,21 @@ def _follow() -> tuple[bool, str]:
 
 
 def _proc() -> tuple[bool, str]:
-    if stat.start_time(os.getpid()) is None:
+    if identity.start_time(os.getpid()) is None:
         return False, "/proc cannot be read: no diagnosis, no recovery"
     return True, "/proc can be read: hangs can be explained"
 
 
-def _codex() -> tuple[bool, str]:
-    from unhang.agents.codex.job import find_codex, version_of
-
-    return _program(find_codex, version_of, "`unhang codex` and the codex tools need it (npm install -g @openai/codex)")
-
-
-def _claude() -> tuple[bool, str]:
-    from unhang.agents.claude.job import find_claude, version_of
-
-    return _program(find_claude, version_of, "`unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)")
-
-
-def _program(
-    find: Callable[[], str], version_of: Callable[[str], tuple[str | None, str]], without: str
-) -> tuple[bool, str]:
-    """Not having it is no illness."""
+def _program(program: Program) -> tuple[bool, str]:
+    """The program of an agent. A machine without it is not ill."""
     try:
-        program = find()
+        path = program.find()
     except UnhangError:
-        return True, f"not found: {without}"
-    version, abilities = version_of(program)
+        return True, f"not found: needed for {program.needed_for} ({program.install})"
+    version, abilities = program.version_of(path)
     if version is None:
-        return False, f"{program} does not say its version"
-    return True, f"{version} ({program}): {abilities}"
+        return False, f"{path} does not say its version"
+    return True, f"{version} ({path}): {abilities}"
 
 
 def _records() -> tuple[bool, str]:
@@ -142,15 +130,19 @@ def _watcher() -> tuple[bool, str]:
     return who["state"] == lock.WATCHING, lock.described(who)
 
 
-_CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
-    ("system", _system),
-    ("state", _state),
-    ("trees", _tree),
-    ("following", _follow),
-    ("diagnosis", _proc),
-    ("codex", _codex),
-    ("claude", _claude),
-    ("records", _records),
-    ("keepers", _keepers),
-    ("watcher", _watcher),
-)
+def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
+    from functools import partial
+
+    from unhang.agents import registry
+
+    return [
+        ("system", _system),
+        ("state", _state),
+        ("trees", _tree),
+        ("following", _follow),
+        ("diagnosis", _proc),
+        *((program.name, partial(_program, program)) for program in registry.programs()),
+        ("records", _records),
+        ("keepers", _keepers),
+        ("watcher", _watcher),
+    ]
