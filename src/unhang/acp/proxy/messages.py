@@ -8,7 +8,7 @@ from enum import Enum
 
 from unhang.agents.base.update import one_line
 from unhang.core.durations import human
-from unhang.core.fields import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

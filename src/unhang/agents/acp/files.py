@@ -11,7 +11,7 @@ import stat
 from unhang.agents.acp.plan import FS_NONE, FS_WRITE
 from unhang.agents.acp.protocol.requests import INTERNAL, INVALID, NOT_FOUND, NOT_OURS, READ, AcpRequest
 from unhang.agents.base.jsonrpc import Message
-from unhang.core.fields import integer_of, text_of
+from unhang.core.values import integer_of, text_of
 
 _LARGEST = 16 << 20
 _LONGEST_PATH = 4096  # of the kernel's

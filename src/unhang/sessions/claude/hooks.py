@@ -6,7 +6,7 @@ and what the model said are not recorded; a tool's input is cut short, and the c
 
 from __future__ import annotations
 
-from unhang.core.fields import items_of, number_of, text_of, whole_of
+from unhang.core.values import items_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
