@@ -8,14 +8,14 @@ from unhang.sessions.claude import status_file
 from unhang.store.session_log import is_session_id
 
 
-class Heard(Record):
+class FileChanges(Record):
     files: set[tuple[str, int]]  # config dir and pid: a status file was written or removed
     streams: set[int]  # pids: hooks came
     sessions: set[str]  # session ids: a stream has appeared
     lost: bool  # too much at once: everything must be looked at
 
 
-class Ears:
+class FileEvents:
     """Several sessions may write to one stream: a session that is resumed while its first process still runs."""
 
     def __init__(self, streams: str) -> None:
@@ -57,8 +57,8 @@ class Ears:
                 del self._streams[wd]
                 self._files.remove(wd)
 
-    def read(self) -> Heard:
-        heard = Heard(set(), set(), set(), lost=False)
+    def read(self) -> FileChanges:
+        heard = FileChanges(set(), set(), set(), lost=False)
         for wd, mask, name in self._files.read():
             if mask & RELEASED:  # what was listened to is gone; if it comes back, the next scan finds it
                 self._folders.pop(wd, None)

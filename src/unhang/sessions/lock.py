@@ -41,7 +41,7 @@ def _now() -> float:
     return time.monotonic()
 
 
-class Lock:
+class WatcherLock:
     def __init__(self, home: str) -> None:
         self._home = home
         self.path = f"{homes.watch_folder(home)}/{LOCK}"

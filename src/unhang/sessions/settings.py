@@ -14,7 +14,7 @@ import os
 from unhang.core import bounded
 from unhang.core.record import Record
 from unhang.errors import UsageError
-from unhang.sessions.state.limits import Limits, duration
+from unhang.sessions.state.limits import SessionLimits, duration
 from unhang.store import home as homes
 from unhang.store import user_file
 
@@ -31,17 +31,17 @@ _COUNTS = ("escapes", "per_session", "per_machine", "clear_after")
 _SWITCHES = ("allow_clear", "allow_restart", "dry_run")
 
 
-class Settings(Record):
-    limits: Limits
+class WatchSettings(Record):
+    limits: SessionLimits
     notify: str = ""
     config_dirs: tuple[str, ...] = ()
     source: str = "built-in"
 
 
-def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
+def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
-        return Settings(Limits())
+        return WatchSettings(SessionLimits())
     text = user_file.read(os.path.expanduser(path))
     if text is None:
         raise UsageError(f"cannot read {path}: No such file or directory")
@@ -62,7 +62,7 @@ def _json(text: str) -> Any:
     return json.loads(text)
 
 
-def parse(value: dict[str, Any], path: str) -> Settings:
+def parse(value: dict[str, Any], path: str) -> WatchSettings:
     """An unknown key is an error: a misspelt limit that is ignored is a limit that does not hold."""
     changes: dict[str, Any] = {}
     notify, folders = "", ()
@@ -90,7 +90,7 @@ def parse(value: dict[str, Any], path: str) -> Settings:
             folders = tuple(given)
         elif not key.startswith(("$", "x-")):
             raise UsageError(f"{where}: no such setting, or not of this form")
-    return Settings(Limits(**changes), notify, folders, path)
+    return WatchSettings(SessionLimits(**changes), notify, folders, path)
 
 
 def _seconds(given: object, where: str) -> float | None:

@@ -7,7 +7,7 @@ from unhang.errors import StateError
 from unhang.procs import clock, identity
 from unhang.sessions import notify, process_identity, process_trees, steps
 from unhang.sessions.claude import fact_reader, status_file, transcript
-from unhang.sessions.settings import Settings
+from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
@@ -42,7 +42,7 @@ class Subject:
         config: str,
         *,
         home: str,
-        settings: Settings,
+        settings: WatchSettings,
         machine_budget: Budget,
         tmux: Tmux,
         tell: Callable[[dict[str, Any]], None],
@@ -193,7 +193,7 @@ class Subject:
     def _hands_off(self) -> float:
         return self._settings.limits.hands_off
 
-    def _look(self) -> panes.Look:
+    def _look(self) -> panes.PaneLook:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
 
     def _root(self, call_id: str) -> Any:

@@ -20,10 +20,10 @@ from unhang.procs import clock
 from unhang.procs.process_handle import open_process
 from unhang.sessions import process_identity
 from unhang.sessions.claude import status_file
-from unhang.sessions.file_events import Ears
-from unhang.sessions.lock import Lock
+from unhang.sessions.file_events import FileEvents
+from unhang.sessions.lock import WatcherLock
 from unhang.sessions.notify import Notifier
-from unhang.sessions.settings import Settings
+from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.subject import Subject
 from unhang.sessions.tmux.client import Tmux
@@ -49,12 +49,12 @@ class Watcher:
     def __init__(
         self,
         home: str,
-        settings: Settings,
+        settings: WatchSettings,
         config_dirs: list[str],
         *,
         wanted: Callable[[Subject], bool] | None = None,
         tell: Callable[[dict[str, Any]], None] | None = None,
-        lock: Lock | None = None,
+        lock: WatcherLock | None = None,
         linger: float | None = None,
     ) -> None:
         self._home = home
@@ -67,7 +67,7 @@ class Watcher:
         self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
-        self._ears = Ears(f"{home}/{session_log.SESSIONS}")
+        self._file_events = FileEvents(f"{home}/{session_log.SESSIONS}")
         self.subjects: dict[int, Subject] = {}  # pid →
         self._refused: set[tuple[int, str]] = set()
         self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
@@ -85,7 +85,7 @@ class Watcher:
 
     def scan(self) -> None:
         """Look everywhere. Cheap enough for now and then."""
-        self._ears.listen(self._configs)
+        self._file_events.listen(self._configs)
         for config in list(self._configs):
             for pid in status_file.pids(config):
                 if pid not in self.subjects:
@@ -135,7 +135,7 @@ class Watcher:
         config = status_file.path_of(event, "configDir") or os.path.join(os.path.expanduser("~"), ".claude")
         if config not in self._configs and len(self._configs) < _MOST_CONFIGS:
             self._configs.append(config)
-            self._ears.listen(self._configs)
+            self._file_events.listen(self._configs)
         if pid in self.subjects:
             return
         self._meet(config, pid)
@@ -170,7 +170,7 @@ class Watcher:
         if self._lock is not None:
             where = f"tmux pane {subject.address.pane}" if subject.address is not None else "no tmux pane"
             subject.say("found", f"watched from now on: pid {pid}, {where}", cwd=subject.cwd or None)
-        self._ears.listen_to(subject.log.path, pid)
+        self._file_events.listen_to(subject.log.path, pid)
         self._due[pid] = 0.0  # at once
 
     def _tell(self, event: dict[str, Any]) -> None:
@@ -187,8 +187,8 @@ class Watcher:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._poll.register(wake_r, select.POLLIN)
-        if self._ears.fd >= 0:
-            self._poll.register(self._ears.fd, select.POLLIN)
+        if self._file_events.fd >= 0:
+            self._poll.register(self._file_events.fd, select.POLLIN)
         for folder in (self._home, f"{self._home}/{session_log.SESSIONS}"):
             homes.make(folder)  # there to be listened to
         self.scan()
@@ -204,7 +204,7 @@ class Watcher:
             if now >= tick:
                 tick = now + TICK
                 self.scan()
-                self._hooks_came |= self._ears.deaf
+                self._hooks_came |= self._file_events.deaf
                 self._notifier.reap()
                 continue
             until = min(self._due.values(), default=tick)
@@ -222,7 +222,7 @@ class Watcher:
         self._stop = True
 
     def _wait(self, timeout: float) -> None:
-        if self._ears.fd < 0:
+        if self._file_events.fd < 0:
             timeout = min(timeout, 0.5)
             self._status_changed.update(self.subjects)
         ready = self._poll.poll(timeout * 1000 + 1)
@@ -231,12 +231,12 @@ class Watcher:
         gone = [fd for fd, _ in ready if fd in self._processes]
         for fd in gone:
             self._end(fd)
-        if self._ears.fd in (fd for fd, _ in ready):
+        if self._file_events.fd in (fd for fd, _ in ready):
             time.sleep(GATHER)
             self._listen()
 
     def _listen(self) -> None:
-        heard = self._ears.read()
+        heard = self._file_events.read()
         for config, pid in heard.files:
             if pid in self.subjects:
                 self._status_changed.add(pid)
@@ -246,7 +246,7 @@ class Watcher:
         for session_id in heard.sessions:
             known = [each for each in self.subjects.values() if each.session_id == session_id]
             for subject in known:
-                self._ears.listen_to(subject.log.path, subject.pid)
+                self._file_events.listen_to(subject.log.path, subject.pid)
                 self._hooks_came.add(subject.pid)
             if not known:
                 self._found(partial(self._follow, session_id), f"session {session_id}")
@@ -278,7 +278,7 @@ class Watcher:
             subject.read_status()
         subject.read_hooks()
         if subject.session_id != before:
-            self._ears.listen_to(subject.log.path, subject.pid)
+            self._file_events.listen_to(subject.log.path, subject.pid)
             subject.read_hooks()
         subject.turn()
 
@@ -316,12 +316,12 @@ class Watcher:
             subject.turn()
 
         self._guarded(subject, last)
-        self._ears.forget(pid)
+        self._file_events.forget(pid)
 
     def close(self) -> None:
         for fd in self._processes:
             os.close(fd)
-        self._ears.close()
+        self._file_events.close()
         sys.stdout.flush()
 
 

@@ -11,23 +11,23 @@ from unhang.sessions.state import facts, screen
 from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
 
 
-class Look(Record):
+class PaneLook(Record):
     fact: facts.Pane
     seen: Seen | None = None
 
 
-def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> Look:
+def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> PaneLook:
     if address is None:
-        return Look(facts.Pane(refused="it runs in no tmux pane that is known", final=True))
+        return PaneLook(facts.Pane(refused="it runs in no tmux pane that is known", final=True))
     try:
         seen = tmux.look(address)
     except TmuxError as error:
-        return Look(facts.Pane(refused=str(error)))
+        return PaneLook(facts.Pane(refused=str(error)))
     refused = _doubt(address, seen, pid, start)
     if refused:
-        return Look(facts.Pane(refused=refused), seen)
+        return PaneLook(facts.Pane(refused=refused), seen)
     human = _human(seen, clock.wall(), hands_off)
-    return Look(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
+    return PaneLook(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
 
 
 def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
