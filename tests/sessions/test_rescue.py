@@ -52,7 +52,7 @@ def test_a_pane_that_is_not_certain_holds_everything_back() -> None:
 
 def test_without_a_pane_it_says_that_a_person_is_needed() -> None:
     seen = busy()
-    seen.refused, seen.final = "it runs in no tmux pane that is known", True
+    seen.refused, seen.final = "no tmux pane is known for it", True
     seen.tool("WebFetch")
     seen.advance(200)
     assert seen.last("gave_up").aloud

@@ -1,4 +1,4 @@
-"""All terminals of one client, by session. Speaks JSON as it is on the wire and knows nothing of the official SDK."""
+"""All terminals of one client, by session: JSON of the wire in and out, without the official SDK."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Host:
         await terminal.end("terminal/release")
 
     def state(self, session: str, terminal_id: str) -> str:
-        """starting, running, finished, killed, timed_out; of one that nobody knows (any more): released."""
+        """starting, running, finished, killed, timed_out; of an unknown terminal: released."""
         terminal = self._terminals.get(terminal_id)
         return terminal.machine.state if terminal is not None and terminal.session == session else at.RELEASED
 
@@ -125,7 +125,7 @@ class Host:
         terminal = self._terminals.get(terminal_id)
         if terminal is None or terminal.session != session:
             name = one_line(terminal_id, 80)
-            raise Refused(INVALID_PARAMS, f"no terminal {name!r} in this session: never made, or released")
+            raise Refused(INVALID_PARAMS, f"no terminal {name!r} in this session: never created, or released")
         return terminal
 
     def _let_go(self, terminal: AcpTerminal) -> None:
@@ -136,15 +136,15 @@ class Host:
 
     async def _create(self, request: TerminalRequest) -> AcpTerminal:
         if self._closed:
-            raise Refused(INTERNAL_ERROR, "this client is shutting down")
+            raise Refused(INTERNAL_ERROR, "the client is shutting down")
         here_too = [t for t in self._terminals.values() if t.session == request.session]
         running = sum(t.machine.state == at.RUNNING for t in here_too)
         running += sum(session == request.session for session in self._starting.values())
         if running >= self._max_running:
-            raise Refused(INTERNAL_ERROR, f"{running} commands run in this session already")
+            raise Refused(INTERNAL_ERROR, f"too many commands: {running} are running in this session")
         self._forget_the_oldest()
         if len(self._terminals) + len(self._starting) >= _MOST_TERMINALS:  # an agent may name any number of sessions
-            raise Refused(INTERNAL_ERROR, f"{_MOST_TERMINALS} commands run in the sessions of this client already")
+            raise Refused(INTERNAL_ERROR, f"too many commands: {_MOST_TERMINALS} are running for this client")
         starting = asyncio.ensure_future(self._start(request))
         self._starting[starting] = request.session
         starting.add_done_callback(self._starting.pop)
@@ -224,7 +224,7 @@ class Host:
         await self._end([t for t in self._starting if self._starting[t] == session], lambda t: t.session == session)
 
     async def close(self) -> None:
-        """Ends everything; what cannot be told to anybody any more is in `unhang ps --all`."""
+        """End every terminal; `unhang ps --all` shows how each one ended."""
         self._closed = True
         await self._end(list(self._starting), lambda _: True)
         if self._threads is not None:

@@ -1,4 +1,4 @@
-"""What is listened to: the folders with status files, the streams of hooks, the folder that new streams appear in."""
+"""Changes of files that concern sessions: status files, streams of hooks, and new streams."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ class FileChanges(Record):
     files: set[tuple[str, int]]  # config dir and pid: a status file was written or removed
     streams: set[int]  # pids: hooks came
     sessions: set[str]  # session ids: a stream has appeared
-    lost: bool  # too much at once: everything must be looked at
+    lost: bool  # events were dropped: everything must be read again
 
 
 class FileEvents:
-    """Several sessions may write to one stream: a session that is resumed while its first process still runs."""
+    """Watches the files of all sessions.
+
+    Two processes may write to one stream: a session can be resumed while its first process still runs.
+    """
 
     def __init__(self, streams: str) -> None:
         self._files = FileWatch()
@@ -31,7 +34,7 @@ class FileEvents:
         return self._files.fd
 
     def listen(self, configs: list[str]) -> None:
-        """What was not there before may be there now."""
+        """Watch the folders that exist by now."""
         known = set(self._folders.values())
         for config in configs:
             if config not in known:

@@ -1,7 +1,7 @@
 """The watcher: one process for all sessions of a machine.
 
-It sleeps until a file of somebody's changes, a process ends, or a limit is near. Then: read everything, judge, act. A
-session that fails in whatever way is left alone for a while and does not stop the others.
+It sleeps until a watched file changes, a process ends, or a limit is near. Then it reads, judges and acts. A session
+whose files cause an error is skipped for a while; the others are watched as before.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Folders that were not there yet, and a home that was removed, are looked for this often; all else wakes us by itself.
+# How often folders that did not exist, and a home that was removed, are looked for; everything else wakes the watcher.
 TICK = 20.0
-# Several changes belong together (a status file is written three times in a row): they are waited for.
+# Changes that belong together (a status file is written three times in a row) are gathered for this long.
 GATHER = 0.08
 TROUBLE = 60.0
 # Hooks may name further places where Claude Code keeps its state; more than these are not looked at.
@@ -76,7 +76,7 @@ class Watcher:
         self._unreadable: set[str] = set()  # what has been said to be so
         self._poll = select.poll()
         self._stop = False
-        # what is to be read again, and when each wants to be woken: nobody else is looked at in a round
+        # what must be read again, and when each session must be woken; no other session is looked at in a round
         self._status_changed: set[int] = set()
         self._hooks_came: set[int] = set()
         self._due: dict[int, float] = {}
@@ -84,7 +84,7 @@ class Watcher:
     # --- finding ----------------------------------------------------------------------------------------------
 
     def scan(self) -> None:
-        """Look everywhere. Cheap enough for now and then."""
+        """Look for sessions in every known place."""
         self._file_events.listen(self._configs)
         for config in list(self._configs):
             for pid in status_file.pids(config):
@@ -96,7 +96,7 @@ class Watcher:
             self._found(partial(self._follow, session_id), f"session {session_id}")
 
     def _found(self, work: Callable[[], None], what: str) -> None:
-        """What one session has written may be anything: it does not keep us from the others."""
+        """Run `work`; an error costs only the session whose files caused it."""
         try:
             work()
         except Exception as error:
@@ -115,7 +115,7 @@ class Watcher:
             self._add(pid, status.start, status.session_id, config)
 
     def _unfollowed(self) -> list[str]:
-        """Streams of sessions that no status file has shown us."""
+        """The streams of sessions that no status file has shown."""
         followed = {subject.session_id for subject in self.subjects.values()}
         try:
             return [each for each in session_log.session_ids(self._home) if each not in followed]
@@ -123,7 +123,7 @@ class Watcher:
             return []
 
     def _follow(self, session_id: str) -> None:
-        """A session known from its hooks: perhaps with a config dir that we did not know of."""
+        """A session that is known from its hooks only; its config directory may be a new one."""
         changed = _changed(self._home, session_id)
         if self._looked.get(session_id) == changed:
             return
@@ -169,7 +169,7 @@ class Watcher:
         self._guarded(subject, subject.begin)
         if self._lock is not None:
             where = f"tmux pane {subject.address.pane}" if subject.address is not None else "no tmux pane"
-            subject.say("found", f"watched from now on: pid {pid}, {where}", cwd=subject.cwd or None)
+            subject.say("found", f"watching pid {pid} in {where}", cwd=subject.cwd or None)
         self._file_events.listen_to(subject.log.path, pid)
         self._due[pid] = 0.0  # at once
 
@@ -215,7 +215,7 @@ class Watcher:
         self._notifier.reap(last=True)
 
     def _holds(self) -> bool:
-        """Before anything is judged: whoever was stopped for long may have been replaced meanwhile."""
+        """Whether this is still the watcher: one that was stopped for long may have been replaced."""
         return self._lock is None or self._lock.keep()
 
     def _on_signal(self, *_: object) -> None:
@@ -272,7 +272,7 @@ class Watcher:
                 self._due[pid] = max(at, self._trouble.get(pid, 0.0))
 
     def _turn(self, subject: Subject, *, read_status: bool) -> None:
-        """Facts before the clock: whoever is judged because of the time has been read first."""
+        """Read the facts first, then judge by the clock."""
         before = subject.session_id
         if read_status:
             subject.read_status()
@@ -283,7 +283,7 @@ class Watcher:
         subject.turn()
 
     def _guarded(self, subject: Subject, work: Callable[[], None]) -> None:
-        """One that fails is left alone for a while; the others go on."""
+        """Run `work`; a session that fails is skipped for a while."""
         try:
             work()
         except Exception as error:
@@ -294,7 +294,7 @@ class Watcher:
                 {
                     "type": session_log.WATCH,
                     "phase": "warning",
-                    "message": f"this session cannot be watched for a minute: {type(error).__name__}: {error}"[:300],
+                    "message": f"session skipped for a minute: {type(error).__name__}: {error}"[:300],
                     "sessionId": subject.session_id,
                     "pid": subject.pid,
                 }

@@ -1,4 +1,4 @@
-"""The agent's terminals, answered by the proxy: in a thread with an event loop, beside the one that forwards."""
+"""Terminals for the agent, served by the proxy in a thread with an event loop of its own."""
 
 from __future__ import annotations
 

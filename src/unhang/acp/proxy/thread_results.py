@@ -1,4 +1,4 @@
-"""What a proxy finds out in threads comes back to its one loop here; and the look at an agent that is quiet."""
+"""Results of threads, handed to the one loop of a proxy; and a look at an agent that is silent, in such a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last rung: end the agent and start it again in its pane, with its program, directory, environment and options.
+"""The last step: end the agent and start it again in its pane, with its program, directory, environment and options.
 
 The command that is typed into the pane's shell (or that the pane is restarted with) is this module, isolated from the
 pane's directory, with a FILE: the file, readable by its owner only, holds what the agent was started with, so that no
@@ -56,6 +56,8 @@ _PROMPT = 3.0
 
 
 class ResumeCommand(Record):
+    """How the agent is started again."""
+
     argv: list[str]
     cwd: str
     env: dict[str, str]
@@ -87,17 +89,17 @@ def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str,
 
     shell = identity.find(pane_pid)
     if shell is None or (pane_pid != pid and shell.name not in _SHELLS):
-        raise StepRefused("the pane runs neither the agent itself nor a shell that is known")
+        raise StepRefused("the pane runs neither the agent nor a known shell")
     try:
         planned = plan(pid, session_id)
         path = f"{folder}/resume.json"
         files.write_json(path, planned.to_dict())
     except OSError as error:
-        raise StepRefused(f"what it was started with cannot be kept: {error.strerror}") from None
+        raise StepRefused(f"its command cannot be saved: {error.strerror}") from None
     try:
         return _start_again(tmux, address, planned, shell, pid, start, path)
     except BaseException:
-        os.unlink(path)  # it holds an environment, which nobody will read any more
+        os.unlink(path)  # it holds an environment that is not needed any more
         raise
 
 
@@ -110,13 +112,13 @@ def _start_again(
     if shell.pid == pid:
         tmux.call(address.socket, "set-option", "-p", "-t", address.pane, "remain-on-exit", "on")
     if not _end(pid, start):
-        raise StepRefused("it outlived SIGKILL")
+        raise StepRefused("it survived SIGKILL")
     if shell.pid == pid:
         tmux.call(address.socket, "respawn-pane", "-t", address.pane, "-c", planned.cwd, line)
         tmux.call(address.socket, "set-option", "-p", "-u", "-t", address.pane, "remain-on-exit")
         return "the pane was started again"
     deadline = clock.monotonic() + _PROMPT
-    while clock.monotonic() < deadline:  # a shell tells nobody when it is back
+    while clock.monotonic() < deadline:  # a shell gives no sign when its prompt is back
         found = process_identity.alive(shell.pid, shell.start)
         if found is None:
             raise StepRefused("the pane's shell has ended")

@@ -52,7 +52,7 @@ def settings_of(args: argparse.Namespace) -> WatchSettings:
     for option, name in (("budget", "per_session"), ("machine_budget", "per_machine"), ("clear_after", "clear_after")):
         if getattr(args, option) is not None:
             if getattr(args, option) < 0:
-                raise UsageError(f"--{option.replace('_', '-')} takes a number from 0 on")
+                raise UsageError(f"--{option.replace('_', '-')} must be 0 or greater")
             changes[name] = getattr(args, option)
     for name in ("allow_clear", "allow_restart", "dry_run"):
         if getattr(args, name, None):
