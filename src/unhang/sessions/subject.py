@@ -135,7 +135,7 @@ class Subject:
         return found
 
     def _is_mine(self, event: dict[str, Any]) -> bool:
-        """Whether this process wrote it: a resumed session is another process, without the open calls of the old one."""
+        """Whether this process wrote it: a resumed session is another process, without the open calls of the first."""
         mine = event.get("procStart") is None or id_of(event, "procStart") == self.start
         return mine and event.get("pid") in (None, self.pid)
 
