@@ -59,15 +59,16 @@ def ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def started(pid: int, command: str, limits: dict[str, Any]) -> Event:
-    """Make the event of a process that has been started for the job."""
-    return {
+def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any] | None = None) -> Event:
+    """Make the event of a process that has been started for the job. `agent`: see `spec.agent_summary`."""
+    event: Event = {
         "type": STARTED,
         "phase": "running",
         "message": f"started: {command[:200]}",
         "pid": pid,
         "limits": limits,
     }
+    return event if agent is None else event | {"agent": agent}
 
 
 def output(stream: str, count: int, offset: int) -> Event:
@@ -251,7 +252,13 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
         "reason": values.text,
         "since": values.text,
     },
-    "extended": {"tier": values.text, "willAbortInMs": values.number, "reason": values.text, "limits": _moved},
+    "extended": {
+        "tier": values.text,
+        "willAbortInMs": values.number,
+        "reason": values.text,
+        "asked": values.flag,
+        "limits": _moved,
+    },
     "resumed": {"idleMs": values.number},
     "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
     "slow": {},

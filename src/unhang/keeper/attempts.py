@@ -10,8 +10,8 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.durations import human
 from unhang.core.record import Record
-from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
-from unhang.keeper.agent_channel import DESCRIPTOR, VARIABLE, AgentLine
+from unhang.core.spec import AGENT, NULL, PIPE, JobSpec, agent_summary
+from unhang.keeper.agent_channel import DESCRIPTOR, RECORD, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
 from unhang.keeper.prefork.deadline_board import FINISH, LONGEST, Promise
@@ -106,7 +106,8 @@ class Attempts:
         return loop
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
-        event = ev.started(pid, spec.command, spec.sources)
+        agent = None if spec.agent is None else agent_summary(spec.agent)
+        event = ev.started(pid, spec.command, spec.sources, agent)
         if self._attempt > 1:
             event |= {"attempt": self._attempt, "message": f"attempt {self._attempt}: {spec.command[:200]}"}
         self._journal.record(event)
@@ -131,7 +132,7 @@ class Attempts:
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)
-        env[VARIABLE] = str(DESCRIPTOR)
+        env |= {VARIABLE: str(DESCRIPTOR), RECORD: launch.place.job}
         try:
             also = {DESCRIPTOR: writes}
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=False, size=None, also=also)

@@ -50,7 +50,7 @@ def test_a_run_under_auto_is_ended_at_the_learnt_limit_and_not_before(policy: st
     assert result.duration is not None
     assert result.duration >= 3.0
     assert result.limits["hardMs"]["value"] == 3000
-    assert result.limits["hardMs"]["source"] == "history: p95 1 s of 12 runs ×3"
+    assert result.limits["hardMs"]["source"] == "history: p95 1s of 12 runs ×3"
 
 
 def test_a_run_within_its_learnt_limit_is_left_alone(policy: str) -> None:

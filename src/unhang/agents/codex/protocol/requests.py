@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
-from unhang.core.fields import items_of, mapping_of, text_of, words_of
 from unhang.core.record import Record
+from unhang.core.values import items_of, mapping_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 METHODS = (
     "item/commandExecution/requestApproval",
@@ -25,10 +26,9 @@ METHODS = (
     "applyPatchApproval",
     "execCommandApproval",
 )
-_NOT_OURS = -32601
 
 
-class Request(Record):
+class CodexRequest(Record):
     """`approval`: somebody could say yes. Otherwise only the refusal makes sense here."""
 
     id: int | str
@@ -42,8 +42,8 @@ class Request(Record):
         result = self._result(accept and self.approval)
         if result is None:
             message = f"unhang does not serve {one_line(self.method, 80)}"
-            return {"id": self.id, "error": {"code": _NOT_OURS, "message": message}}
-        return {"id": self.id, "result": result}
+            return jsonrpc_message.error(self.id, jsonrpc_message.METHOD_NOT_FOUND, message)
+        return jsonrpc_message.result(self.id, result)
 
     def _result(self, accept: bool) -> Message | None:
         match self.method:
@@ -62,13 +62,13 @@ class Request(Record):
         return None
 
 
-def request_of(message: Message) -> Request | None:
+def request_of(message: Message) -> CodexRequest | None:
     """None: this is no request."""
     identity, method = message.get("id"), message.get("method")
     if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None
     params = mapping_of(message, "params")
-    return Request(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
+    return CodexRequest(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
 
 
 def _text(method: str, params: Message) -> str:
