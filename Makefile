@@ -9,10 +9,10 @@ STAMP := $(VENV)/.installed
 PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-fast check bench clean
 
 help: ## what there is
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 # Byte code is written at install: where Python may not write it later, every start would compile everything again.
 $(STAMP): pyproject.toml constraints.txt
@@ -31,6 +31,10 @@ test: $(STAMP) ## everything
 	@$(BIN)/python -m compileall -q src
 	@scripts/test-programs
 	$(BIN)/python -m pytest -q -n 3
+
+test-fast: $(STAMP) ## what needs no npm programs and no long waits: to begin with, and between changes (90 seconds)
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/python -m pytest -q -n 3 --fast
 
 check: $(STAMP) ## formatting, lint, types (strict), layers
 	$(BIN)/ruff format --check .

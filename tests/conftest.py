@@ -1,17 +1,97 @@
-"""What holds for all tests."""
+"""What holds for all tests, and what `make test-fast` leaves out."""
 
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.places import TESTS
 
-def pytest_configure() -> None:
+# Left out by --fast, as the tests marked `slow` are: whatever needs programs from npm, a second kernel, a server of its
+# own for every test, or long waits. Folders and files below tests/.
+NOT_FAST = (
+    "acp/test_hung_keeper.py",
+    "acp/test_kimi.py",
+    "acp/test_over_the_wire.py",
+    "acp/test_proxy.py",
+    "acp/test_proxy_agents.py",
+    "acp/test_proxy_ends.py",
+    "acp/test_recovery.py",
+    "acp/test_seed_list.py",
+    "acp/test_transparency.py",
+    "agents/acp/test_cli.py",
+    "agents/acp/test_hangs.py",
+    "agents/acp/test_last_words.py",
+    "agents/acp/test_oddities.py",
+    "agents/acp/test_schema.py",
+    "agents/acp/test_turns.py",
+    "agents/claude/test_hangs.py",
+    "agents/claude/test_last_words.py",
+    "agents/claude/test_turns.py",
+    "agents/codex/test_approvals.py",
+    "agents/codex/test_around.py",
+    "agents/codex/test_compaction.py",
+    "agents/codex/test_exec.py",
+    "agents/codex/test_failures.py",
+    "agents/codex/test_hangs.py",
+    "agents/codex/test_mcp.py",
+    "agents/codex/test_reader.py",
+    "agents/codex/test_schema.py",
+    "agents/codex/test_turns.py",
+    "agents/codex/test_versions.py",
+    "faces/mcp",
+    "jobs/test_crowd.py",
+    "jobs/test_elsewhere.py",
+    "jobs/test_full_disk.py",
+    "jobs/test_hung_keeper.py",
+    "jobs/test_killed_keeper.py",
+    "jobs/test_masking.py",
+    "jobs/test_odd_records.py",
+    "jobs/test_on_a_terminal.py",
+    "jobs/test_private.py",
+    "jobs/test_retention.py",
+    "jobs/test_thousand.py",
+    "jobs/test_torn_log.py",
+    "keeper/test_blind.py",
+    "keeper/test_escapes.py",
+    "keeper/test_portable.py",
+    "keeper/test_surroundings.py",
+    "keeper/watching",
+    "outside",
+    "plugin",
+    "second_kernel",
+    "sessions/claude",
+    "sessions/test_watcher.py",
+    "zoo",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="only what needs no npm programs and no long waits")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     # A shell starts its background commands with these ignored, as nohup does, and what we start would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     # On a machine under load a property takes as long as it takes; the test's own timeout is the limit.
     settings.register_profile("unhang", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("unhang")
+    settings.register_profile("fast", settings.get_profile("unhang"), max_examples=10)
+    settings.load_profile("fast" if config.getoption("--fast") else "unhang")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--fast") and collection_path in {TESTS / name for name in NOT_FAST}:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fast"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.places import ROOT, SOURCE
+from tests.support.places import ROOT, SOURCE, TESTS
 
 SOURCES = sorted(SOURCE.rglob("*.py"))
 ROOMS = SOURCE / "unhang"
@@ -85,3 +85,9 @@ def test_every_public_name_has_a_docstring_that_is_a_sentence(path: Path) -> Non
         assert docstring, f"{name} has none"
         first = docstring.split("\n\n")[0].rstrip()
         assert first.endswith((".", "?", ":")), f"{name}: {first}"
+
+
+def test_what_the_fast_tests_leave_out_exists() -> None:
+    from tests.conftest import NOT_FAST
+
+    assert [name for name in NOT_FAST if not (TESTS / name).exists()] == []
