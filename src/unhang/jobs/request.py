@@ -100,11 +100,7 @@ def prepare(
     asked = asked or Asked()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
-    resolution = resolve(what, policy, asked)
-    if resolution.wants_history:
-        from unhang.jobs.history import profile_of
-
-        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
+    resolution = resolve_limits(what, folder, policy, asked, shown)
     retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
@@ -132,6 +128,21 @@ def prepare(
     if budget is not None:
         spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
+
+
+def resolve_limits(
+    command: str | Sequence[str], cwd: str, policy: Policy, asked: Asked, shown: str | None = None
+) -> Resolution:
+    """The limits of a command, with what the history knows where the policy asks for it.
+
+    `shown`: the command without its secrets, under which the history knows it, if that differs.
+    """
+    resolution = resolve(command, policy, asked)
+    if not resolution.wants_history:
+        return resolution
+    from unhang.jobs.history import profile_of
+
+    return resolve(command, policy, asked, profile_of(locate(os.environ), shown or command, cwd, policy))
 
 
 def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from unhang.agents.base.job import Wanted
 from unhang.errors import UsageError
@@ -11,10 +10,10 @@ from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import seconds, split_pairs
 from unhang.jobs.start import check_started, input_descriptor
-from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
 def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Connection:
     stdin = input_descriptor(prepared, data)
     streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
-    return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
+    return ForkingLauncher().launch(state_home(), prepared, streams)
 
 
 def begin(args: argparse.Namespace, prepared: Prepared, data: bytes | None, shown: Shown) -> int:

@@ -12,7 +12,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 if TYPE_CHECKING:
-    from unhang.core.policy.model import Asked, Policy, Resolution, Wish
+    from unhang.core.policy.model import Resolution, Wish
 
 SUMMARY = "explain, check or begin a policy of limits"
 
@@ -78,10 +78,10 @@ def wish(text: str | None, name: str) -> Wish:
 
 def _explain(args: argparse.Namespace) -> int:
     from unhang.core.policy.model import Asked
-    from unhang.core.policy.resolve import resolve
-    from unhang.store import policy_file
+    from unhang.jobs.policy import find_policy
+    from unhang.jobs.request import resolve_limits
 
-    policy = policy_file.find(args.policy, os.getcwd(), os.environ)
+    policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
     if args.timeout_sec is not None and not args.timeout_sec > 0:
         raise UsageError("--timeout-sec must be more than 0")
@@ -91,28 +91,13 @@ def _explain(args: argparse.Namespace) -> int:
         category=args.category,
         timeout_sec=args.timeout_sec,
     )
-    resolution = resolve(command, policy, asked)
-    if resolution.wants_history:
-        resolution = _with_history(command, policy, asked)
+    resolution = resolve_limits(command, os.getcwd(), policy, asked)
     if args.json:
         _print_json(resolution.to_json())
     else:
         for line in _explained_text(resolution).split("\n"):
             output.print_line(line)
     return 0
-
-
-def _with_history(command: str | list[str], policy: Policy, asked: Asked) -> Resolution:
-    from unhang.core.policy.command_key import command_key
-    from unhang.core.policy.learn import Learn
-    from unhang.core.policy.resolve import resolve
-    from unhang.store import home
-    from unhang.store.history import History
-
-    learn = policy.learn or Learn()
-    history = History(os.path.join(home.locate(os.environ), home.INDEX))
-    profile = history.profile(command_key(command), os.getcwd(), learn.quantile)
-    return resolve(command, policy, asked, profile)
 
 
 def _explained_text(resolution: Resolution) -> str:
@@ -152,9 +137,9 @@ def safe(text: str, longest: int = 200) -> str:
 def _check(args: argparse.Namespace) -> int:
     from unhang.core.policy.file import locate
     from unhang.core.policy.file.lint import lint
-    from unhang.store import policy_file
+    from unhang.jobs.policy import read_policy
 
-    policy = policy_file.read(args.file)
+    policy = read_policy(args.file)
     with open(args.file, encoding="utf-8-sig") as file:
         text = file.read()
     find = locate.in_toml if args.file.endswith(".toml") else locate.in_json
