@@ -219,7 +219,7 @@ def log_time(text: str) -> str:
     try:
         return clock.rfc3339(clock.parse(text))
     except ValueError:
-        raise UsageError(f"not an RFC 3339 time: {text!r} (as 2026-01-02T03:04:05Z)") from None
+        raise UsageError(f"since: not an RFC 3339 time: {text!r} (as 2026-01-02T03:04:05Z)") from None
 
 
 def attach(home: str, name: str) -> Job:
