@@ -5,11 +5,11 @@ from __future__ import annotations
 import binascii
 
 from unhang.core import plain_text
+from unhang.core.limit_request import read_duration
 from unhang.errors import ControlError, StateError, UsageError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.follow import EventStream, wait_for_all
 from unhang.jobs.reconcile import ELSEWHERE
-from unhang.jobs.request import seconds
 from unhang.jobs.results import result_of, view_of
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.events import Event
+    from unhang.core.limit_request import Duration
     from unhang.core.result import Result
     from unhang.core.view import View
-    from unhang.jobs.request import Duration
     from unhang.store.layout import JobDir
     from unhang.store.output import Piece
 
@@ -101,7 +101,7 @@ class Job:
 
     def follow(self, after_seq: int = 0, timeout: Duration = None) -> EventStream:
         """Events as they come, until the last one or until the time is over: for `for` and for `async for`."""
-        return EventStream(self.place, after_seq=after_seq, timeout=_plain(timeout))
+        return EventStream(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
 
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
         """The same as `follow`, for `for` alone."""
@@ -134,7 +134,7 @@ class Job:
 
     def wait(self, timeout: Duration = None) -> Result:
         """The result when it has ended; after `timeout` what is known so far (status "running")."""
-        wait_for_all([self.place], _plain(timeout))
+        wait_for_all([self.place], read_duration("timeout", timeout))
         return self.result()
 
     async def wait_async(self, timeout: Duration = None) -> Result:
@@ -152,7 +152,7 @@ class Job:
 
     def extend(self, *, idle: Duration = None, hard: Duration = None) -> None:
         """Extend the idle or the hard limit by so much."""
-        self._ask(do="extend", idle=_plain(idle) or 0.0, hard=_plain(hard) or 0.0)
+        self._ask(do="extend", idle=read_duration("idle", idle) or 0.0, hard=read_duration("hard", hard) or 0.0)
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the job's terminal."""
@@ -205,13 +205,6 @@ class Job:
     def ping(self) -> dict[str, Any]:
         """Ask the keeper whether it answers. Raises ControlError if it does not."""
         return self._ask(do="ping")
-
-
-def _plain(value: Duration) -> float | None:
-    number = seconds("timeout", value)
-    if isinstance(number, str):
-        return None
-    return number
 
 
 def log_time(text: str) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import durations
-from unhang.core.policy.learn import argued
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
 from unhang.store import policy_file
@@ -18,11 +16,10 @@ from unhang.store.home import locate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import timedelta
+    from typing import Any
 
-    from unhang.core.policy.model import Policy, Resolution, Wish
-
-    Duration = float | int | str | timedelta | None
+    from unhang.core.policy.learn import Profile
+    from unhang.core.policy.model import Policy, Resolution
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
@@ -35,35 +32,21 @@ class Prepared(Record):
     resolution: Resolution
 
 
-def seconds(name: str, value: Duration) -> Wish:
-    """None: not given. "off" and 0 switch a limit off; "auto" asks the history."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word == "auto":
-            return "auto"
-        if word in durations.OFF_WORDS:
-            return 0.0
-        try:
-            return durations.parse(value)
-        except ValueError as error:
-            raise UsageError(f"{name}: {error}") from None
-    if isinstance(value, bool):
-        raise UsageError(f"{name}: not a duration: {value!r}")
-    if not isinstance(value, int | float):
-        value = value.total_seconds()
-    try:
-        return durations.usable(name, value)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+class AgentTask(Record):
+    """What a driver is to do: which protocol it speaks, its agent's name, the mode, the task in words, and its plan."""
 
+    protocol: str
+    name: str
+    mode: str
+    task: str
+    plan: dict[str, Any]
 
-def lead_or_grace(name: str, value: Duration) -> float | None:
-    number = seconds(name, value)
-    if number == "auto":
-        raise UsageError(f"{name}: cannot be auto")
-    return 0.0 if number == "off" else number
+    def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
+        """As job.json holds it; the words for people are without the secrets of this environment."""
+        from unhang.core import mask
+
+        secrets = [value for value in mask.secrets_of(env) if value in self.task]
+        return agent_record(self.protocol, self.name, self.mode, self.task, self.plan, secrets)
 
 
 def prepare(
@@ -79,12 +62,13 @@ def prepare(
     foreground: bool = True,
     labels: Mapping[str, str] | None = None,
     policy: Policy | str | None = None,
-    asked: Asked | None = None,
+    asked: LimitRequest | None = None,
     retry: int | None = None,
     budget: int | None = None,
-    kind: str = "command",
+    agent: AgentTask | None = None,
 ) -> Prepared:
-    """`policy`: one that is at hand, a file, or None for the one that holds in this directory."""
+    """`policy`: one that is at hand, a file, or None for the one that holds in this directory. `agent`: what the
+    command, a driver, is to do."""
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -97,11 +81,12 @@ def prepare(
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
         policy = policy_file.find(policy, folder, os.environ)
-    asked = asked or Asked()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
-    resolution = resolve_limits(what, folder, policy, asked, shown)
-    retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
+    record = None if agent is None else agent.to_record(given)
+    known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
+    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy))
+    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -116,10 +101,11 @@ def prepare(
         keep=keep,
         foreground=foreground,
         labels=_labels(labels or {}),
-        kind=kind,
+        kind=COMMAND if agent is None else AGENT,
+        agent=record,
         category=resolution.category,
         shown=shown,
-        argued=asked != Asked() and argued(resolution.limits, resolve(what, policy).limits),
+        argued=resolution.argued,
         retry=retries,
         most_idle=resolution.bounds.idle_max,
         most_hard=resolution.bounds.hard_max,
@@ -130,19 +116,11 @@ def prepare(
     return Prepared(spec, given, resolution)
 
 
-def resolve_limits(
-    command: str | Sequence[str], cwd: str, policy: Policy, asked: Asked, shown: str | None = None
-) -> Resolution:
-    """The limits of a command, with what the history knows where the policy asks for it.
-
-    `shown`: the command without its secrets, under which the history knows it, if that differs.
-    """
-    resolution = resolve(command, policy, asked)
-    if not resolution.wants_history:
-        return resolution
+def past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
+    """What the history of this user says of a command in a directory."""
     from unhang.jobs.history import profile_of
 
-    return resolve(command, policy, asked, profile_of(locate(os.environ), shown or command, cwd, policy))
+    return profile_of(locate(os.environ), command, folder, policy)
 
 
 def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:

@@ -16,13 +16,10 @@ from unhang.core.record import Record
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
     from unhang.core.policy.learn import Learn
     from unhang.core.policy.regex.match import Program
-
-    # What a caller may say about one limit: seconds (0 is off), "off", "auto" (from history), or nothing.
-    Wish = float | Literal["off", "auto"] | None
 
 
 class Bounds(Record):
@@ -100,20 +97,6 @@ class Piece(Record):
         return shown
 
 
-class Asked(Record):
-    """What the caller said. None is "not given"; 0 or "off" switches a tier off; "auto" asks the history."""
-
-    idle: Wish = None
-    hard: Wish = None
-    stall: Wish = None
-    warn: float | None = None
-    grace: float | None = None
-    liveness: str | None = None
-    on_hung: str | None = None
-    category: str | None = None
-    timeout_sec: float | None = None
-
-
 class Resolution(Record):
     limits: Limits
     sourced: dict[str, Sourced]
@@ -126,8 +109,8 @@ class Resolution(Record):
     liveness: str
     bounds: Bounds
     policy: str
-    # True when a limit is to come from history: resolve again with a profile to get it.
-    wants_history: bool = False
+    # The caller got more time than the policy gives by itself; such a run does not teach (`learn.teaches`).
+    argued: bool = False
 
     def limits_json(self) -> dict[str, Any]:
         return {name: sourced.to_json() for name, sourced in self.sourced.items()}

@@ -7,12 +7,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unhang.core.durations import OFF_WORDS, human, parse
+from unhang.core.durations import human
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 if TYPE_CHECKING:
-    from unhang.core.policy.model import Resolution, Wish
+    from unhang.core.policy.model import Resolution
 
 SUMMARY = "explain, check or begin a policy of limits"
 
@@ -63,35 +63,17 @@ def main(args: argparse.Namespace) -> int:
 # -- explain
 
 
-def wish(text: str | None, name: str) -> Wish:
-    if text is None:
-        return None
-    if text.strip().lower() in OFF_WORDS:
-        return "off"
-    if text == "auto":
-        return "auto"
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UsageError(f"--{name}: {error}") from None
-
-
 def _explain(args: argparse.Namespace) -> int:
-    from unhang.core.policy.model import Asked
+    from unhang.core.limit_request import read_limits
+    from unhang.core.policy.resolve import resolve
     from unhang.jobs.policy import find_policy
-    from unhang.jobs.request import resolve_limits
+    from unhang.jobs.request import past_runs
 
     policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
-    if args.timeout_sec is not None and not args.timeout_sec > 0:
-        raise UsageError("--timeout-sec must be more than 0")
-    asked = Asked(
-        idle=wish(args.idle, "idle"),
-        hard=wish(args.hard, "hard"),
-        category=args.category,
-        timeout_sec=args.timeout_sec,
-    )
-    resolution = resolve_limits(command, os.getcwd(), policy, asked)
+    names = ("idle", "hard", "category", "timeout_sec")
+    asked = read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
+    resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy))
     if args.json:
         _print_json(resolution.to_json())
     else:

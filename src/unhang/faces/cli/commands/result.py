@@ -21,7 +21,7 @@ def main(args: argparse.Namespace) -> int:
     job = output.job_of(args)
     result = job.result()
     if args.json:
-        output.print_json(registry.shown(job, result.to_json()))
+        output.print_json(registry.with_agent_report(job, result.to_json()))
     else:
         for stream in ("stdout", "stderr"):
             output.print_output(job.kept(stream), error=stream == "stderr", raw=args.raw)

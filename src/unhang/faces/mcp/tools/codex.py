@@ -9,13 +9,13 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from unhang.agents.base.job import Wanted
-from unhang.agents.codex import job as codexing
-from unhang.agents.codex.plan import COMPACT, RUN, Plan
-from unhang.core.policy.model import Asked
+from unhang.agents.base.job import JobOptions
+from unhang.agents.codex import job as codex_job
+from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
-from unhang.faces.mcp.arguments import limit_of, patience_of
+from unhang.faces.mcp.arguments import patience_of
 from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.notifications import Notifications
@@ -63,7 +63,7 @@ WaitSec = Annotated[float | None, Field(description="Answer after this many seco
 def register(server: MCPServer[Any], backend: Backend) -> None:
     """Nothing is offered where there is no Codex."""
     try:
-        program = codexing.find_codex()
+        program = codex_job.PROGRAM.find()
     except SpawnError:
         return
     annotations = ToolAnnotations(
@@ -83,8 +83,14 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(
-            RUN, task, program, model=model or None, effort=effort or None, sandbox=mode or None, approvals=approvals
+        plan = CodexPlan(
+            verb=RUN,
+            task=task,
+            codex=program,
+            model=model or None,
+            effort=effort or None,
+            sandbox=mode or None,
+            approvals=approvals,
         )
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
@@ -102,8 +108,15 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(
-            RUN, task, program, threadId, model or None, effort or None, sandbox=mode or None, approvals=approvals
+        plan = CodexPlan(
+            verb=RUN,
+            task=task,
+            codex=program,
+            thread=threadId,
+            model=model or None,
+            effort=effort or None,
+            sandbox=mode or None,
+            approvals=approvals,
         )
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
@@ -116,7 +129,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(COMPACT, codex=program, thread=threadId)
+        plan = CodexPlan(verb=COMPACT, codex=program, thread=threadId)
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
@@ -124,12 +137,12 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
 
 
-def _asked(idle: int | None, hard: int | None) -> Asked:
-    return Asked(idle=limit_of("idleTimeoutMs", idle), hard=limit_of("hardTimeoutMs", hard))
+def _asked(idle: int | None, hard: int | None) -> LimitRequest:
+    return read_limits({"idleTimeoutMs": idle, "hardTimeoutMs": hard})
 
 
 async def _turn(
-    backend: Backend, ctx: Context, plan: Plan, cwd: str, asked: Asked, wait_sec: float | None
+    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, wait_sec: float | None
 ) -> CallToolResult:
     seconds = patience_of(backend.settings, wait_sec)
     with backend.call():
@@ -139,15 +152,15 @@ async def _turn(
         return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(backend: Backend, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Connection:
+def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
     check_access(backend.settings, [plan.codex], folder)
-    prepared, data = codexing.prepared(
+    prepared = codex_job.prepare(
         plan,
         asked,
-        Wanted(
+        JobOptions(
             cwd=folder,
             policy=backend.settings.policy,
             bounded=True,
@@ -155,12 +168,12 @@ def _launch(backend: Backend, plan: Plan, cwd: str, asked: Asked, labels: dict[s
             labels={"via": "mcp"} | labels,
         ),
     )
-    return backend.launch(prepared, data, hold=True)
+    return backend.launch(prepared, None, hold=True)
 
 
 def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:
     """What the driver knows of the end comes before the general advice."""
-    shown = codexing.shown(job, shown)
+    shown = codex_job.with_agent_report(job, shown)
     hints = shown["codex"].get("suggestions") or []
     recovery = shown.get("recovery")
     if recovery is not None:
