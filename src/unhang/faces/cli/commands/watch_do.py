@@ -7,7 +7,7 @@ import os
 import sys
 
 from unhang.core.durations import human
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.installers import watch_service
