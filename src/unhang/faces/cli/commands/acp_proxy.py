@@ -11,7 +11,7 @@ from unhang.jobs.launcher import ForkingLauncher, Streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.acp.proxy.turn_clocks import Clocks
+    from unhang.acp.proxy.turn_clocks import TurnLimits
 
 # What is kept of the conversation, for `unhang logs`.
 _BUDGET = 1 << 20
@@ -27,11 +27,11 @@ def main(args: argparse.Namespace) -> int:
         launcher.close()
 
 
-def clocks_of(args: argparse.Namespace) -> Clocks:
-    from unhang.acp.proxy.turn_clocks import Clocks
+def clocks_of(args: argparse.Namespace) -> TurnLimits:
+    from unhang.acp.proxy.turn_clocks import TurnLimits
     from unhang.core.limit_request import read_duration
 
-    clocks = Clocks()
+    clocks = TurnLimits()
     for name in ("stall", "idle", "tool", "hard", "start", "grace"):
         value = read_duration(f"--{name}", getattr(args, name))
         if value is not None:
@@ -48,9 +48,9 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.core.outcome import exit_code
     from unhang.core.policy import builtin
     from unhang.jobs import cleanup
+    from unhang.jobs.home import state_home
     from unhang.jobs.request import prepare
     from unhang.jobs.start import check_started
-    from unhang.store import home as homes
 
     conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
     prepared = prepare(
@@ -63,7 +63,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     signals = _signals()
     reads, agent_in = os.pipe2(os.O_CLOEXEC)
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
-    home = homes.locate(os.environ)
+    home = state_home()
     try:
         connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
     finally:
