@@ -73,7 +73,7 @@ def test_every_question_gets_an_answer(bench: Bench) -> None:
 def test_a_question_that_nobody_answers_is_denied(bench: Bench) -> None:
     turn = run(bench, "asks", *PATIENT, "--permissions", "ask", "--permission-wait", "1")
     assert turn.code == 0
-    assert [one["by"] for one in turn.about["permissions"]] == ["nobody answered in 1s"] * 2
+    assert [one["by"] for one in turn.about["permissions"]] == ["no answer in 1s"] * 2
     assert json.loads(turn.about["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
 
 

@@ -36,7 +36,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
     }
     about |= {"agentTitle": text_of(who, "title", most=80) or None}
     text = f"{session.name} {text_of(who, 'version', most=80)}".rstrip()
-    channel.tell("starting", f"{text} is there.", method="initialize", protocolVersion=session.version, **about)
+    channel.tell("starting", f"Connected to {text}.", method="initialize", protocolVersion=session.version, **about)
     try:
         found = await _session(peer, plan, session, hello)
     except RpcError as error:

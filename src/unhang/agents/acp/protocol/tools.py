@@ -7,12 +7,10 @@ announcement, an update, a permission that was granted) to the word that it is o
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
 from unhang.agents.base.update import one_line
-from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.fields import id_of, text_of, words_of
 from unhang.core.limits import DEFAULT_IDLE
-from unhang.core.policy import builtin
-from unhang.core.policy.resolve import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +23,6 @@ OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}
 _DAY = 86400.0
 _RENAMED = 4
-# More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
-_MOST = 500
 _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no new call
 
 
@@ -65,7 +61,7 @@ class AcpTools:
     def __init__(self, limit: float | None = None, policy: Policy | None = None, least: float | None = None) -> None:
         self._limit = limit
         self._least = least if least is not None and least <= _DAY else 0.0
-        self._policy = policy
+        self._commands = CommandLimits(policy)
         self._over: dict[str, None] = {}
         self._refused: dict[str, AcpTool] = {}
         self.running: dict[str, AcpTool] = {}
@@ -94,7 +90,7 @@ class AcpTools:
         if tool.status == "in_progress" and text_of(call, "status"):
             tool.parallel = False  # it says itself that it works
         self.running[identity] = tool
-        while len(self.running) > _MOST:
+        while len(self.running) > MOST_CALLS:
             self._remember(next(iter(self.running)))
         tool.renamed += tool.name != called
         named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
@@ -111,7 +107,7 @@ class AcpTools:
         tool = self.running.pop(identity, None)
         if tool is not None:
             self._refused[identity] = tool
-            while len(self._refused) > _MOST:
+            while len(self._refused) > MOST_CALLS:
                 del self._refused[next(iter(self._refused))]
 
     def model_spoke(self) -> None:
@@ -147,6 +143,4 @@ class AcpTools:
     def _limit_of(self, tool: AcpTool) -> float:
         if self._limit is not None:
             return self._limit
-        self._policy = self._policy or builtin.policy()
-        idle = resolve(tool.command, self._policy).limits.idle
-        return max(DEFAULT_IDLE if idle is None else idle, self._least)
+        return max(self._commands.idle_of(tool.command), self._least)

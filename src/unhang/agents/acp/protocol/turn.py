@@ -185,7 +185,7 @@ class AcpSession:
             return [
                 AgentUpdate(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))
             ]
-        return [AgentUpdate("unknown", f"Something new: {one_line(method, 80)}.", method, raw=raw_of(message))]
+        return [AgentUpdate("unknown", f"Unknown message type: {one_line(method, 80)}.", method, raw=raw_of(message))]
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not self.in_turn:
@@ -330,7 +330,7 @@ class AcpSession:
                 )
             case "tool":
                 names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
-                text = f"a tool of {self.name} has been silent for {silent}: {names}"
+                text = f"a tool call of {self.name} has produced no output for {silent}: {names}"
                 return StallReason("unknown", text, ["give its tools more time: --tool"])
         if not self.in_turn:
             return StallReason("unknown", f"{self.name} runs no turn", [])

@@ -5,8 +5,8 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import MOST_CALLS, phase_of_command
 from unhang.agents.base.update import one_line
-from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.durations import human
 from unhang.core.fields import id_of, items_of, number_of, text_of
 from unhang.core.limits import DEFAULT_IDLE
@@ -25,8 +25,6 @@ _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
 # the word of its input that says what the call is about
 _SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt")
-# More calls than this at once are calls whose end was never told: the oldest are forgotten.
-MOST = 500
 
 
 class ClaudeTool(Record):
@@ -103,7 +101,7 @@ class ClaudeTools:
     def begin(self, use: Message, now: float, agent: str = "") -> None:
         tool = ClaudeTool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
         self._open[id_of(use, "id")] = tool
-        while len(self._open) > MOST:
+        while len(self._open) > MOST_CALLS:
             del self._open[next(iter(self._open))]
 
     def end(self, identity: str) -> ClaudeTool | None:

@@ -78,7 +78,7 @@ class Exec:
                 return self._error(text_of(message, "message"), now)
         item = message.get("item")
         if kind not in TYPES or not isinstance(item, dict):
-            return AgentUpdate("unknown", f"Something new: {one_line(kind)}.")
+            return AgentUpdate("unknown", f"Unknown message type: {one_line(kind)}.")
         return self._item(kind, item)
 
     def _error(self, text: str, now: float) -> AgentUpdate:
@@ -113,7 +113,7 @@ class Exec:
             return StallReason("network", text, ["check the network and the address of the model's service"])
         if self.tools.window is not None:
             names = one_line(", ".join(self.tools.names.values()), 120)
-            return StallReason("unknown", f"a tool of Codex's has been silent for {silent}: {names}", [])
+            return StallReason("unknown", f"a Codex tool call has produced no output for {silent}: {names}", [])
         return StallReason("network", f"Codex has had nothing from the model for {silent}", [])
 
 

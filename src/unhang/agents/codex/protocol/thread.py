@@ -133,7 +133,7 @@ class Codex:
                 changed = self.tools.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
         found = plain(method, params, self.phase)
-        return [found or AgentUpdate("unknown", f"Something new: {one_line(method)}.", method)]
+        return [found or AgentUpdate("unknown", f"Unknown message type: {one_line(method)}.", method)]
 
     def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
@@ -287,7 +287,7 @@ class Codex:
             return StallReason("network", text, ["check the network and the address of the model's service", *again])
         if self.tools.window is not None:
             names = ", ".join(one_line(name, 120) for name in list(self.tools.names.values())[:4])
-            text = f"a tool of Codex's has been silent for {silent}" + (f": {names}" if names else "")
+            text = f"a Codex tool call has produced no output for {silent}" + (f": {names}" if names else "")
             return StallReason("unknown", text, ["give its commands more time: --tool-limit", *again])
         if not self.turn:
             return StallReason("unknown", "Codex runs no turn", [])
