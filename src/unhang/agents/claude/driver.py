@@ -22,7 +22,7 @@ from unhang.agents.base.update import StallReason
 from unhang.agents.claude.child import ClaudeChild
 from unhang.agents.claude.plan import ClaudePlan
 from unhang.agents.claude.protocol.errors import suggestions
-from unhang.agents.claude.protocol.stream import Claude, ClaudeTurnEnd
+from unhang.agents.claude.protocol.stream import ClaudeStream, ClaudeTurnEnd
 from unhang.agents.claude.protocol.tools import BASH_DEFAULT, BASH_MOST, ClaudeTools
 from unhang.agents.claude.shutdown import ClaudeShutdown
 from unhang.core.policy.model import Policy
@@ -43,7 +43,7 @@ class ClaudeDriver(Driver):
             _milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
             _milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
         )
-        self._claude = Claude(flight=ClaudeTools(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
+        self._claude = ClaudeStream(flight=ClaudeTools(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
         self._recorder = Recorder(plan.record)
         self._child: ClaudeChild | None = None
         self._turn_over = asyncio.Event()
@@ -187,7 +187,7 @@ def _complain(line: str) -> None:
     complain(f"claude says: {line}")
 
 
-def _listed(claude: Claude) -> str:
+def _listed(claude: ClaudeStream) -> str:
     return ", ".join(claude.background.values())[:500]
 
 

@@ -15,7 +15,7 @@ from unhang.agents.base.jsonrpc import Gone
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.shutdown import Shutdown
 from unhang.agents.claude.child import ClaudeChild, ControlRefused
-from unhang.agents.claude.protocol.stream import Claude
+from unhang.agents.claude.protocol.stream import ClaudeStream
 from unhang.core.durations import human
 
 
@@ -23,7 +23,7 @@ class ClaudeShutdown(Shutdown):
     """The steps for a headless Claude."""
 
     def __init__(
-        self, child: ClaudeChild, claude: Claude, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
+        self, child: ClaudeChild, claude: ClaudeStream, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
     ) -> None:
         super().__init__("Claude", child, channel, grace)
         self._line = child

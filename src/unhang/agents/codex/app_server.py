@@ -16,7 +16,7 @@ from unhang.agents.codex.approvals import CodexApprovals
 from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import errors
 from unhang.agents.codex.protocol.requests import request_of
-from unhang.agents.codex.protocol.thread import Codex, CodexTurnEnd
+from unhang.agents.codex.protocol.thread import CodexThread, CodexTurnEnd
 from unhang.agents.codex.server_process import AppServer
 from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.fields import id_of, text_of
@@ -32,7 +32,7 @@ class AppServerDriver(Driver):
         super().__init__(channel, plan.stall)
         self._plan = plan
         self._job = os.environ.get("UNHANG_JOB", "")
-        self._codex = Codex(tool_limit=plan.tool_limit, policy=policy, job=self._job)
+        self._codex = CodexThread(tool_limit=plan.tool_limit, policy=policy, job=self._job)
         self._recorder = Recorder(plan.record)
         self._server: AppServer | None = None
         self._turn_over = asyncio.Event()

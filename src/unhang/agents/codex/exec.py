@@ -17,7 +17,7 @@ from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.shutdown import Shutdown
 from unhang.agents.codex.plan import CodexPlan
-from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.core.policy.model import Policy
 from unhang.procs.sampler.connections import connections
 
@@ -31,7 +31,7 @@ class ExecDriver(Driver):
     def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
         super().__init__(channel, plan.stall)
         self._plan = plan
-        self._exec = Exec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
+        self._exec = CodexExec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
         self._recorder = Recorder(plan.record)
         self._child: Child | None = None
         self._received: dict[str, int] = {}

@@ -12,7 +12,7 @@ import time
 from unhang.agents.base.jsonrpc import Gone, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.shutdown import Shutdown
-from unhang.agents.codex.protocol.thread import Codex
+from unhang.agents.codex.protocol.thread import CodexThread
 from unhang.agents.codex.server_process import AppServer
 from unhang.core.durations import human
 
@@ -23,7 +23,7 @@ class CodexShutdown(Shutdown):
     """The steps for an app server."""
 
     def __init__(
-        self, server: AppServer, codex: Codex, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
+        self, server: AppServer, codex: CodexThread, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
     ) -> None:
         super().__init__("The app server", server, channel, grace)
         self._server = server

@@ -26,13 +26,15 @@ _PICKS = {
 
 
 class Option(Record):
+    """One of the answers that a question offers."""
+
     id: str
     kind: str
     name: str
 
 
 class AcpRequest(Record):
-    """`id`: as it came; an answer carries the same."""
+    """A request of the agent. `id`: as it came; an answer carries the same."""
 
     id: Any
     method: str
@@ -89,7 +91,7 @@ class AcpRequest(Record):
 
 
 def request_of(message: Message) -> AcpRequest | None:
-    """None: this is no request."""
+    """The request that a message holds; None: it holds none."""
     method = message.get("method")
     if not isinstance(method, str) or message.get("id") is None:
         return None

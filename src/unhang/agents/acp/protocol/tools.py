@@ -27,6 +27,8 @@ _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no 
 
 
 class AcpTool:
+    """One call of a tool."""
+
     def __init__(self, identity: str, now: float) -> None:
         self.id = identity
         self.title = ""
@@ -40,15 +42,18 @@ class AcpTool:
 
     @property
     def phase(self) -> str:
+        """The phase of an event about this call."""
         if self.kind == "execute" or self.command:
             return phase_of_command(self.command or self.title)
         return _PHASES.get(self.kind, "running")
 
     @property
     def name(self) -> str:
+        """What people call it: its command, title or kind."""
         return one_line(self.command or self.title or self.kind or "a tool")
 
     def fields(self, now: float) -> dict[str, Any]:
+        """What an event about this call carries."""
         found = {"toolCallId": self.id, "title": one_line(self.title) or None, "toolKind": self.kind or None}
         found |= {"toolStatus": self.status, "command": one_line(self.command) or None}
         return found | {"ageMs": max(0, round((now - self.since) * 1000))}
@@ -68,10 +73,12 @@ class AcpTools:
 
     @property
     def window(self) -> float | None:
+        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max((tool.limit for tool in self.running.values()), default=None)
 
     @property
     def names(self) -> list[str]:
+        """The calls in flight, for people."""
         return [tool.name for tool in self.running.values()]
 
     def note(self, call: Any, now: float) -> tuple[AcpTool | None, bool, bool]:
@@ -111,6 +118,7 @@ class AcpTools:
                 del self._refused[next(iter(self._refused))]
 
     def model_spoke(self) -> None:
+        """The model has spoken: it does not wait for the calls in flight alone."""
         for tool in self.running.values():
             tool.parallel = True
 

@@ -36,6 +36,7 @@ _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_cont
 
 
 def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
+    """What an update means that changes no state of a turn."""
     if kind not in _PLAIN:
         return [AgentUpdate("unknown", f"Unknown update: {one_line(kind or 'none', 80)}.", "session/update")]
     text = _PLAIN[kind]
@@ -80,6 +81,7 @@ class AcpUsage:
         self.latest: Message = {}
 
     def read(self, update: Message) -> list[AgentUpdate]:
+        """A `usage_update`: the tokens so far."""
         used, size = count_of(update, "used"), count_of(update, "size")
         share = round(used / size, 4) if used is not None and size else None
         new = {"contextTokens": used, "contextWindow": size, "occupancy": share, "cost": _cost(update.get("cost"))}

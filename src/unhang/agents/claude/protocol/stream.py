@@ -44,10 +44,13 @@ class ClaudeTurnEnd(Record):
 
     @property
     def aborted(self) -> bool:
+        """Whether the turn was interrupted."""
         return self.reason.startswith("aborted")
 
 
-class Claude:
+class ClaudeStream:
+    """The state of one headless Claude: told its lines and the time, it says what they mean."""
+
     def __init__(self, *, flight: tools.ClaudeTools | None = None) -> None:
         self.session = ""
         self.model = ""
@@ -75,6 +78,7 @@ class Claude:
     # --- one line -------------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
+        """What a line means."""
         kind = text_of(message, "type", most=80)
         if not kind:
             return []

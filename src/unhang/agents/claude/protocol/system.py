@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _HOOK = "A hook"
-_SCREEN = (None, False, "")  # for a screen that nobody looks at here
+_SCREEN = (None, False, "")  # for a screen, which a headless session does not have
 SYSTEM: dict[str, Phrase] = {
     "agents_killed": ("warning", False, "Agents in the background were ended."),
     "api_error": ("warning", False, labelled("The service answered with an error", "error", "message")),

@@ -75,6 +75,7 @@ def command_of(item: Message) -> str:
 
 
 def phase_of(item: Message) -> str:
+    """The phase of an event about an item."""
     kind = kind_of(item)
     if kind == "commandExecution":
         return phase_of_command(command_of(item))
@@ -82,10 +83,12 @@ def phase_of(item: Message) -> str:
 
 
 def from_the_model(item: Message) -> bool:
+    """Whether the model made this item."""
     return kind_of(item) not in _NOT_OF_THE_MODEL
 
 
 def begun(item: Message) -> str:
+    """The beginning of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "userMessage":
@@ -104,6 +107,7 @@ def begun(item: Message) -> str:
 
 
 def ended(item: Message) -> str:
+    """The end of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "agentMessage":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from unhang.agents.base.update import AgentUpdate
     from unhang.core.fields import Message
 
-_HOOK = "A hook of Codex's"
+_HOOK = "A Codex hook"
 
 
 def _plan(params: Message) -> str:
@@ -54,11 +54,11 @@ PLAIN: dict[str, Phrase] = {
     "item/autoApprovalReview/started": ("running", True, "A reviewer looks at what Codex wants to do."),
     "item/autoApprovalReview/completed": ("running", True, "A reviewer has decided about what Codex wants to do."),
     "autoApprovalReview/strictReviewRequired": ("warning", False, "Everything must be reviewed from here on."),
-    "process/exited": ("running", True, "A process of the client's has ended."),
+    "process/exited": ("running", True, "A process of the client has ended."),
     "item/fileChange/patchUpdated": ("editing", True, "The patch grows."),
     "item/mcpToolCall/progress": ("running", True, labelled("The tool says", "message")),
     "item/reasoning/summaryPartAdded": ("thinking", True, "Codex is thinking."),
-    "serverRequest/resolved": (None, False, "A request of Codex's was answered."),
+    "serverRequest/resolved": (None, False, "A request was answered."),
     "mcpServer/oauthLogin/completed": (None, False, labelled("An MCP server's login has ended", "error", "name")),
     "mcpServer/startupStatus/updated": ("starting", False, labelled("An MCP server is starting", "error", "name")),
     "mcpServer/event/stream/notification": (None, False, "An MCP server sent an event."),

@@ -52,14 +52,16 @@ METHODS = frozenset(PLAIN) | frozenset(_DELTAS) | _OUTPUT | _STATEFUL
 
 
 class CodexTurnEnd(Record):
-    """One that has ended. `status`: completed, failed, interrupted."""
+    """A turn that has ended. `status`: completed, failed, interrupted."""
 
     id: str
     status: str
     error: dict[str, Any] | None = None
 
 
-class Codex:
+class CodexThread:
+    """The state of one thread: told its messages and the time, it says what they mean."""
+
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
         self.thread = ""
         self.turn = ""  # the one that runs
@@ -86,6 +88,7 @@ class Codex:
     # --- one message ----------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
+        """What a notification means."""
         method = text_of(message, "method", most=120)
         if not method:
             return []
