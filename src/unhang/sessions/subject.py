@@ -1,4 +1,4 @@
-"""One session under watch: its files, its machine, and carrying out what the machine asks for."""
+"""One watched session: its files become facts, and what its machine asks for is carried out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from unhang.errors import StateError
 from unhang.procs import clock, identity
 from unhang.sessions import notify, process_identity, process_trees, steps
 from unhang.sessions.claude import fact_reader, status_file, transcript
-from unhang.sessions.settings import Settings
+from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# A machine that asks again and again for the same would keep all others waiting.
+# A machine that keeps asking for the same thing would keep all other sessions waiting.
 _MOST_ROUNDS = 20
-# A wall clock is taken as set anew when it and the monotonic one disagree by more than this since the last look.
+# The wall clock was set if it and the monotonic clock differ by more than this since the last look.
 _JUMP = 2.0
-# A hook that seems older than this when it arrives has the stamp of another clock.
+# A hook that seems older than this when it arrives was stamped by another clock.
 _LATE = 10.0
-# Of the stream of a long session so much tells which calls are open and what has been done in the last hour.
+# The end of a long stream: enough to know the open calls and the steps of the last hour.
 _PAST = 4 << 20
 _MOST_SAMPLES = 200
 
 
 class Subject:
-    """`tell` is called with every event of ours, after it was recorded."""
+    """A process of an agent and its session. `tell` is called with every recorded event of the watcher's."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Subject:
         config: str,
         *,
         home: str,
-        settings: Settings,
-        machine: Budget,
+        settings: WatchSettings,
+        machine_budget: Budget,
         tmux: Tmux,
         tell: Callable[[dict[str, Any]], None],
     ) -> None:
@@ -60,7 +60,7 @@ class Subject:
         self._tmux = tmux
         self._tell = tell
         self._born = clock.monotonic() - max(0.0, identity.age(start))
-        self.machine = Session(settings.limits, machine, self._born)
+        self.session = Session(settings.limits, machine_budget, self._born)
         self.has_status = False
         self._transcript = transcript.Transcript()
         self._offset = clock.wall() - clock.monotonic()
@@ -76,7 +76,7 @@ class Subject:
     # --- facts ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Everything that had happened before we came."""
+        """Read everything that happened before the watcher came."""
         status = status_file.read(self.config, self.pid)
         if status is not None and status.start == self.start:
             self._take_over(status)
@@ -84,9 +84,9 @@ class Subject:
             status = None
         events = self._new_events()
         for fact in fact_reader.past([each for each in events if each["type"] == HOOK], status, self._born):
-            self.machine.tell(fact)
+            self.session.tell(fact)
         for at in fact_reader.steps([each for each in events if each["type"] == WATCH]):
-            self.machine.spent(at)
+            self.session.spent(at)
         self._transcript.follow(self._transcript.path or transcript.locate(self.config, self.session_id))
         self._transcript.grew()
 
@@ -102,7 +102,7 @@ class Subject:
         self._take_over(status)
         if status.session_id != self.session_id:
             self._rename(status.session_id)
-        self.machine.tell(facts.Status(status.status, status.stamp, clock.monotonic(), status.waiting_for))
+        self.session.tell(facts.Status(status.status, status.stamp, clock.monotonic(), status.waiting_for))
 
     def _rename(self, session_id: str) -> None:
         try:
@@ -112,17 +112,17 @@ class Subject:
         self.session_id, self.log = session_id, log
         self._samples.clear()
         self._transcript.follow(transcript.locate(self.config, session_id))
-        self.machine.tell(facts.Renamed())
+        self.session.tell(facts.Renamed())
 
     def read_hooks(self) -> None:
         now, wall = clock.monotonic(), clock.wall()
         for event in self._new_events():
             if event["type"] == HOOK:
-                late = wall - fact_reader.wall_of(event)  # on a busy machine we get to it after the command has begun
-                self.machine.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
+                late = wall - fact_reader.wall_of(event)  # on a busy machine a hook is read after its command has begun
+                self.session.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
 
     def _new_events(self) -> list[dict[str, Any]]:
-        """The hooks of this process, and whatever a watcher wrote."""
+        """The new hooks of this process, and the new events of any watcher."""
         found: list[dict[str, Any]] = []
         for event in self.log.news(_PAST):
             if event["type"] == WATCH:
@@ -135,39 +135,39 @@ class Subject:
         return found
 
     def _is_mine(self, event: dict[str, Any]) -> bool:
-        """A resumed session goes on in another process; what the old one left open is not ours."""
+        """Whether this process wrote it: a resumed session is another process, without the open calls of the first."""
         mine = event.get("procStart") is None or id_of(event, "procStart") == self.start
         return mine and event.get("pid") in (None, self.pid)
 
     def read_transcript(self) -> None:
-        """Its growth counts from its own time stamp, unless the wall clock was set since the last look."""
+        """Growth counts from the file's own time stamp, unless the wall clock was set since the last look."""
         now, wall = clock.monotonic(), clock.wall()
         grew, changed = self._transcript.grew()
         jumped = abs((wall - now) - self._offset) > _JUMP
         if grew:
             at = now if jumped else min(now, max(self._looked_at, now - (wall - changed)))
-            self.machine.tell(facts.Grew(at))
-        for call in self._transcript.answered([each.id for each in self.machine.known.calls.main()]):
-            self.machine.tell(facts.Hook("PostToolUse", now, call=call))
+            self.session.tell(facts.Grew(at))
+        for call in self._transcript.answered([each.id for each in self.session.known.calls.main()]):
+            self.session.tell(facts.Hook("PostToolUse", now, tool_use_id=call))
         self._offset, self._looked_at = wall - now, now
 
     # --- judgement --------------------------------------------------------------------------------------------
 
     def turn(self) -> None:
-        """Facts have been read: judge, and do what is asked for, until there is nothing more to do now."""
+        """Judge, and carry out what is asked for, until nothing is left to do now."""
         for _ in range(_MOST_ROUNDS):
             now = clock.monotonic()
-            due = self.machine.deadline()
+            due = self.session.deadline()
             if due is not None and now >= due:
                 self.read_transcript()
-            wanted = self.machine.wake(now)
+            wanted = self.session.wake(now)
             if not wanted:
                 return
             for action in wanted:
                 self._do(action)
 
     def deadline(self) -> float | None:
-        return self.machine.deadline()
+        return self.session.deadline()
 
     def _do(self, action: actions.Action) -> None:
         if isinstance(action, actions.Say):
@@ -176,31 +176,31 @@ class Subject:
             self._decline(action)
         elif isinstance(action, actions.LookAtPane):
             self.read_status()
-            self.machine.tell(self._look().fact)
+            self.session.tell(self._look().fact)
         elif isinstance(action, actions.LookAtTree):
-            self.machine.tell(self._look_at_tree(action.call))
+            self.session.tell(self._look_at_tree(action.call))
         else:
             root = self._root(action.call)
-            self.machine.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
+            self.session.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
 
     def _decline(self, action: actions.Action) -> None:
         if isinstance(action, actions.LookAtPane):
-            self.machine.tell(facts.Pane(refused="it runs without a terminal", final=True))
+            self.session.tell(facts.Pane(refused="the agent runs without a terminal", final=True))
         elif isinstance(action, actions.LookAtTree):
-            self.machine.tell(facts.Tree(action.call, 0))
+            self.session.tell(facts.Tree(action.call, 0))
 
     @property
     def _hands_off(self) -> float:
         return self._settings.limits.hands_off
 
-    def _look(self) -> panes.Look:
+    def _look(self) -> panes.PaneLook:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
 
     def _root(self, call_id: str) -> Any:
-        call = self.machine.known.calls.get(call_id)
+        call = self.session.known.calls.get(call_id)
         if call is None:
             return None
-        found = process_trees.roots(self.pid, list(self.machine.known.calls), call)
+        found = process_trees.roots(self.pid, list(self.session.known.calls), call)
         return found[0] if found else None
 
     def _look_at_tree(self, call_id: str) -> facts.Tree:
@@ -221,7 +221,7 @@ class Subject:
         return facts.Tree(call_id, count, moved, reason)
 
     def _target(self) -> steps.Target:
-        known = self.machine.known
+        known = self.session.known
         return steps.Target(
             self.pid,
             self.start,
@@ -249,7 +249,7 @@ class Subject:
         try:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
-            pass  # a full disk, a writer that was stopped, no stream at all: what is done must not depend on it
+            pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             notify.show(self._tmux, self.address, said.message)
@@ -268,4 +268,4 @@ class Subject:
             "tmux": place,
             "transcriptPath": self._transcript.path or None,
             "watched": self.acts,
-        } | self.machine.view(clock.monotonic())
+        } | self.session.view(clock.monotonic())

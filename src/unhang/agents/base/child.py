@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc import Message, Peer, Recorder
 from unhang.agents.base.update import one_line, raw_of
 from unhang.core.fields import parsed
@@ -284,7 +285,7 @@ class Child:
 class RpcChild(Child):
     """A program that speaks JSON-RPC. `heard` gets its notifications and its requests."""
 
-    opening: ClassVar[Message] = {"jsonrpc": "2.0"}  # what every message of ours begins with
+    opening: ClassVar[Message] = jsonrpc_message.VERSION  # what every message of ours begins with
 
     def __init__(self, pipes: Pipes, recorder: Recorder, heard: Callable[[Message], None], *rest: Any) -> None:
         self.peer = Peer(pipes.writer, recorder, heard, self.opening)

@@ -20,7 +20,10 @@ PREVIEW = 240
 
 
 class AgentUpdate(Record):
-    """What one message means. `phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now."""
+    """What one message means.
+
+    `phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now.
+    """
 
     phase: str = ""
     message: str = ""

@@ -23,7 +23,8 @@ from unhang.agents.claude.child import ClaudeChild
 from unhang.agents.claude.plan import ClaudePlan
 from unhang.agents.claude.protocol.errors import suggestions
 from unhang.agents.claude.protocol.stream import ClaudeStream, ClaudeTurnEnd
-from unhang.agents.claude.protocol.tools import BASH_DEFAULT, BASH_MOST, ClaudeTools
+from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST
+from unhang.agents.claude.protocol.tools import ClaudeTools
 from unhang.agents.claude.shutdown import ClaudeShutdown
 from unhang.core.policy.model import Policy
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.approvals import DENY, Approvals
 from unhang.agents.base.jsonrpc import Message
 from unhang.agents.base.keeper_channel import KeeperChannel
-from unhang.agents.base.replies import result_reply
 from unhang.agents.codex.plan import ACCEPT, CodexPlan
 from unhang.agents.codex.protocol.requests import CodexRequest
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
@@ -27,7 +27,7 @@ class CodexApprovals(Approvals[CodexRequest]):
     def take(self, question: CodexRequest) -> None:
         """Answer a request, now or when a person has answered it."""
         if question.method == "currentTime/read":
-            self._send(result_reply(question.id, {"currentTimeAt": int(time.time())}))
+            self._send(jsonrpc_message.result(question.id, {"currentTimeAt": int(time.time())}))
         elif question.approval:
             super().take(question)
         else:

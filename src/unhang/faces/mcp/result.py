@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.core import plain_text, values
+from unhang.core.advice import after_error
+from unhang.core.diagnosis.causes import COMMAND_LINE
+from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.durations import human
 from unhang.core.notices import audience
-from unhang.core.result import Printed, Result, build
+from unhang.core.result import Printed, Result, build, suggested_by_agent
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.excerpt import Excerpt, excerpt
@@ -99,13 +102,15 @@ def _recovery(result: Result, view: View) -> dict[str, Any]:
     """The suggestions in the words of these tools; what the diagnosis says comes first."""
     assert result.recovery is not None
     last = result.outcome
-    said = [_in_our_words(suggestion) for suggestion in last.get("suggestions") or []]
+    said = list(last.get("suggestions") or [])
+    if said and view.diagnosis is not None:  # the keeper's, in the words of the command line
+        said = suggestions(view.diagnosis, result.timeout_reason, _WORDS)
     retryable = bool(result.recovery.get("retryable"))
     if result.status == "timeout" and retryable:
         limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "hardTimeoutMs"
         said.append(f"if it was only slow: run it again with a larger {limit}, or use `start` and `wait`")
     elif result.status == "error":
-        said += [_in_our_words(suggestion) for suggestion in result.recovery.get("suggestions") or []]
+        said += [*suggested_by_agent(view), *after_error(last, _WORDS)]
     if view.needs_input is not None and result.status == "running":
         said.append("answer it with `send`, or end it with `cancel` and pass what it needs (stdin, flags)")
     if result.leaked:
@@ -113,22 +118,15 @@ def _recovery(result: Result, view: View) -> dict[str, Any]:
     return {"suggestions": said, "retryable": retryable}
 
 
-# what the command line calls something, and what it is here
-_WORDS = (
-    ("--stdin pipe", "interactive=true"),
-    ("--stdin", "stdin"),
-    ("--idle", "idleTimeoutMs"),
-    ("--hard", "hardTimeoutMs"),
-    ("--pty", "pty=true"),
-    ("--shell", "command instead of argv"),
-    ("`unhang start`", "`start`"),
-)
-
-
-def _in_our_words(text: str) -> str:
-    for theirs, ours in _WORDS:
-        text = text.replace(theirs, ours)
-    return text
+# What these tools call the things that advice speaks of; what they have not is called as on the command line.
+_WORDS = COMMAND_LINE | {
+    "idle": "idleTimeoutMs",
+    "hard": "hardTimeoutMs",
+    "stdin": "`stdin`",
+    "shell": "`command` instead of `argv`",
+    "start": "`start`",
+    "send": "`send`",
+}
 
 
 def next_steps(result: Result, view: View, printed: dict[str, Excerpt]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.replies import METHOD_NOT_FOUND, error_reply, result_reply
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
 from unhang.core.fields import id_of, mapping_of, mappings_of, text_of, words_of
 from unhang.core.record import Record
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
 DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")
 _OPTIONS = 20  # that a question may offer
-RESOURCE_NOT_FOUND = -32002  # the protocol's own code
 # What each decision picks, the most cautious first: "always" outlives the turn, sometimes in the user's own settings.
 _PICKS = {
     DENY: ("reject_once", "reject_always"),
@@ -49,11 +48,11 @@ class AcpRequest(Record):
 
     def result(self, value: Message) -> Message:
         """The reply to a request that was served."""
-        return result_reply(self.id, value)
+        return jsonrpc_message.result(self.id, value)
 
     def error(self, code: int, text: str) -> Message:
         """The reply to a request that was refused or failed."""
-        return error_reply(self.id, code, text)
+        return jsonrpc_message.error(self.id, code, text)
 
     def pick(self, decision: str) -> Option | None:
         """The option for a decision, or the one that is named by its id, its kind, its name or its number."""
@@ -87,7 +86,7 @@ class AcpRequest(Record):
         """The reply to a method that unhang does not serve."""
         if self.method == "elicitation/create":
             return self.result({"action": "decline"})
-        return self.error(METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
+        return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
 
 
 def request_of(message: Message) -> AcpRequest | None:

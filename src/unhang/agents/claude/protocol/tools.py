@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, phase_of_command
 from unhang.agents.base.update import one_line
+from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
 from unhang.core.durations import human
 from unhang.core.fields import id_of, items_of, number_of, text_of
 from unhang.core.limits import DEFAULT_IDLE
@@ -16,11 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.fields import Message
 
-BASH_DEFAULT, BASH_MOST = 120.0, 600.0
-# After its own timeout a command is moved into the background, and the call returns.
-_BASH_SLACK = 60.0
-_LIMITS = {"WebFetch": 180.0, "WebSearch": 600.0, "Task": 1800.0, "Agent": 1800.0, "Workflow": 1800.0}
-_MCP_LIMIT = 1800.0
+# A run without a terminal waits for its agents as for a tool; in a session their own steps are signs of life.
+_AGENT_LIMIT = 1800.0
+_AGENTS = frozenset({"Task", "Agent", "Workflow"})
 _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
 # the word of its input that says what the call is about
@@ -144,8 +143,6 @@ class ClaudeTools:
             return self._limit
         name = text_of(use, "name")
         if name == "Bash":
-            asked = number_of(use, "input", "timeout") or 0.0
-            return min(asked / 1000 if asked > 0 else self._bash_default, self._bash_most) + _BASH_SLACK
-        if name.startswith("mcp__"):
-            return _MCP_LIMIT
-        return _LIMITS.get(name, DEFAULT_IDLE)
+            asked = number_of(use, "input", "timeout")
+            return bash_limit(asked, default=self._bash_default, most=self._bash_most)
+        return _AGENT_LIMIT if name in _AGENTS else usual_limit(name) or DEFAULT_IDLE

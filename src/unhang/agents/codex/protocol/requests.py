@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.replies import METHOD_NOT_FOUND, error_reply, result_reply
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
 from unhang.core.fields import items_of, mapping_of, text_of, words_of
 from unhang.core.record import Record
@@ -41,8 +41,9 @@ class CodexRequest(Record):
         """The whole reply, ready to be sent."""
         result = self._result(accept and self.approval)
         if result is None:
-            return error_reply(self.id, METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
-        return result_reply(self.id, result)
+            message = f"unhang does not serve {one_line(self.method, 80)}"
+            return jsonrpc_message.error(self.id, jsonrpc_message.METHOD_NOT_FOUND, message)
+        return jsonrpc_message.result(self.id, result)
 
     def _result(self, accept: bool) -> Message | None:
         match self.method:
