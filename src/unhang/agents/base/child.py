@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc import Message, Peer, Recorder
 from unhang.agents.base.update import one_line, raw_of
-from unhang.core.fields import parsed
 from unhang.core.lines import Lines
+from unhang.core.values import parse_message
 from unhang.procs.process_handle import open_process
 
 # One line may hold an image, a tool's whole result, or a thread that is resumed. A longer one is passed over, and one
@@ -160,7 +160,7 @@ class Child:
 
     def _hear(self, line: bytes) -> None:
         """Take one line. A message at which our own code fails costs that message, and the conversation goes on."""
-        message = parsed(line)
+        message = parse_message(line)
         self._recorder.line("agent", line)
         if isinstance(message, dict):
             self._recorder.message("agent", message)

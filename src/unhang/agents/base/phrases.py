@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, one_line
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
     # phase (None: whatever the agent was doing), sign of life, the text or how it is made
     Phrase = tuple[str | None, bool, str | Callable[[Message], str]]

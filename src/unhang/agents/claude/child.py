@@ -8,7 +8,7 @@ from typing import Any
 from unhang.agents.base.child import Child
 from unhang.agents.base.jsonrpc import Gone, Message, MessageWriter
 from unhang.agents.base.update import one_line
-from unhang.core.fields import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of
 
 
 class ControlRefused(Exception):

@@ -6,7 +6,7 @@ from typing import Any
 
 from unhang.agents.base.child import RpcChild
 from unhang.agents.base.version import version
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 
 class AppServer(RpcChild):

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
 from unhang.agents.base.update import one_line
-from unhang.core.fields import id_of, text_of, words_of
 from unhang.core.limits import DEFAULT_IDLE
+from unhang.core.values import id_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}

@@ -7,13 +7,13 @@ text is not worth a line either.
 from __future__ import annotations
 
 from unhang.agents.base.phrases import labelled, update_of
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.agents.base.phrases import Phrase
     from unhang.agents.base.update import AgentUpdate
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 
 _HOOK = "A hook"

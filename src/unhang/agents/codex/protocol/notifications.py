@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from unhang.agents.base.phrases import labelled, update_of
 from unhang.agents.base.update import one_line
-from unhang.core.fields import items_of, text_of
+from unhang.core.values import items_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.agents.base.phrases import Phrase
     from unhang.agents.base.update import AgentUpdate
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 _HOOK = "A Codex hook"
 

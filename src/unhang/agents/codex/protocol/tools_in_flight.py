@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, CommandLimits
 from unhang.agents.codex.protocol import items
-from unhang.core.fields import id_of
 from unhang.core.limits import DEFAULT_IDLE
+from unhang.core.values import id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 # More than a tool said of itself, so that the end of a sleep is not its timeout.
 _SLACK = 30.0

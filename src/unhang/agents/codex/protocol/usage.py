@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from unhang.agents.base.context_usage import ContextWarning, usage_text
 from unhang.agents.base.update import AgentUpdate
-from unhang.core.fields import count_of
+from unhang.core.values import count_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 
 class CodexUsage:

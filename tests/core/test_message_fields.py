@@ -12,7 +12,17 @@ from hypothesis import given
 
 from tests.support.acp_agents.odd import FEW, ODD
 from unhang.agents.base.update import raw_of
-from unhang.core.fields import bounded, count_of, id_of, integer_of, items_of, number_of, parsed, text_of, words_of
+from unhang.core.values import (
+    bounded,
+    count_of,
+    id_of,
+    integer_of,
+    items_of,
+    number_of,
+    parse_message,
+    text_of,
+    words_of,
+)
 
 
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
@@ -53,4 +63,4 @@ def test_what_is_recorded_is_small_and_json(value: Any) -> None:
     ids=["plain", "mark", "latin", "digits", "deep", "many", "empty", "utf16"],
 )
 def test_a_line_is_read_or_passed_over(line: bytes, value: Any) -> None:
-    assert parsed(line) == value
+    assert parse_message(line) == value
