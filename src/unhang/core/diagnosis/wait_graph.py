@@ -1,4 +1,4 @@
-"""The graph of waits: which process or thread waits for which. A ring, none of which can end by itself, is a deadlock."""
+"""Which process or thread waits for which. A ring of waits, none of which can end by itself, is a deadlock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unhang.core.diagnosis.samples import Process
 
 
 def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
-    """One ring of the graph, its members in order; empty where there is none. The order of the edges changes nothing."""
+    """One ring, its members in order; empty where there is none. The order of the edges changes nothing."""
     state: dict[int, int] = {}
     for start in sorted(edges):
         if state.get(start):
