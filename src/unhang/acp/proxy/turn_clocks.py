@@ -42,7 +42,7 @@ _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
 _MOST = 2000
 
 
-class Clocks(Record):
+class TurnLimits(Record):
     """Seconds; None: off."""
 
     stall: float | None = 60.0
@@ -85,7 +85,7 @@ class Told(Record):
 
 
 class Conversation:
-    def __init__(self, clocks: Clocks, notices: Notice = Notice.THOUGHT) -> None:
+    def __init__(self, clocks: TurnLimits, notices: Notice = Notice.THOUGHT) -> None:
         self.clocks = clocks
         self.notices = notices
         self._open: dict[str, Open] = {}

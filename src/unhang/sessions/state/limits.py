@@ -20,7 +20,7 @@ WARN_SHARE = 0.2
 _LONGEST_TIMEOUT = 1e9
 
 
-class Limits(Record):
+class SessionLimits(Record):
     """All limits and pauses, in seconds; None: off."""
 
     turn: float | None = 1800.0  # busy without a finished step
