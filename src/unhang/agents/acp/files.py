@@ -12,7 +12,7 @@ from unhang.agents.acp.plan import FS_NONE, FS_WRITE
 from unhang.agents.acp.protocol.requests import READ, AcpRequest
 from unhang.agents.base.jsonrpc import Message
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
-from unhang.core.fields import integer_of, text_of
+from unhang.core.values import integer_of, text_of
 
 _LARGEST = 16 << 20
 _LONGEST_PATH = 4096  # of the kernel's

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
-from unhang.core.fields import id_of, mapping_of, mappings_of, text_of, words_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, mapping_of, mappings_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
 DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")

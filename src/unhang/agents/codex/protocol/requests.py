@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
-from unhang.core.fields import items_of, mapping_of, text_of, words_of
 from unhang.core.record import Record
+from unhang.core.values import items_of, mapping_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 METHODS = (
     "item/commandExecution/requestApproval",
