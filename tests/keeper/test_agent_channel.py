@@ -18,13 +18,13 @@ from unhang.agents.base.keeper_channel import Allowance, KeeperChannel
 from unhang.agents.base.update import AgentUpdate
 from unhang.core import events as ev
 from unhang.keeper import agent_channel
-from unhang.keeper.agent_channel import AgentLine, event_of
+from unhang.keeper.agent_channel import AgentChannel, event_of
 
 
 @contextmanager
-def line() -> Iterator[tuple[AgentLine, int]]:
+def line() -> Iterator[tuple[AgentChannel, int]]:
     reads, writes = os.pipe()
-    ours = AgentLine(reads)
+    ours = AgentChannel(reads)
     os.set_blocking(writes, False)
     try:
         yield ours, writes
