@@ -117,9 +117,9 @@ def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(ours, "_write", written.append)
     for _ in range(5000):
-        ours.say(AgentUpdate("unknown", "Something new.", alive=True))
+        ours.pass_on(AgentUpdate("unknown", "Something new.", alive=True))
     assert len(written) < 2000
-    ours.say(AgentUpdate("completed", "The turn is complete.", fields={"reply": "yes"}))
+    ours.pass_on(AgentUpdate("completed", "The turn is complete.", fields={"reply": "yes"}))
     assert written[-1]["reply"] == "yes"
     recorded = len([told for told in written if told.get("phase") == "unknown"])
     assert recorded + sum(told.get("missing", 0) for told in written) == 5000

@@ -18,7 +18,7 @@ SLEEPER = Process(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0)
 
 
 def sample(process: Process = SLEEPER, **rest: Any) -> FullSample:
-    return FullSample(at=100.0, hz=100, root=1, processes={process.pid: process}, **rest)
+    return FullSample(at=100.0, hz=100, processes={process.pid: process}, **rest)
 
 
 def test_a_tree_that_slept_through_was_then_as_it_is_now() -> None:
