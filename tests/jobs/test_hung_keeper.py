@@ -190,6 +190,16 @@ def test_a_job_that_ended_in_time_while_its_keeper_was_stopped_keeps_its_own_end
     assert not [event for event in events if event["type"] in ("signal", "watchdog")]
 
 
+def test_an_ending_that_its_keeper_has_begun_is_no_end_of_the_jobs_own(jobs: Jobs) -> None:
+    line = "trap 'kill -STOP $PPID; exit 7' TERM; sleep 1000 & wait"
+    job = jobs.begin("--hard", "1", "--grace", "0.5", "--shell", line)
+    _keeper, guard = keeper_of(job.place)
+    assert guard.wait_gone(BOUND)
+    end = check_log(job.place)[-1]
+    assert (end["phase"], end["timeoutReason"], end["exitCode"]) == ("timed_out", "exec_timeout", 7)
+    assert end["endedBy"] == "guard"
+
+
 def test_what_a_job_printed_last_is_kept_when_its_guard_ends_it(jobs: Jobs) -> None:
     job = jobs.begin("--hard", "3", "--shell", "sleep 1; echo last words; exec sleep 1000")
     keeper, guard = keeper_of(job.place)

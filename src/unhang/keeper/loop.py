@@ -16,7 +16,7 @@ from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog import messages
-from unhang.core.watchdog.machine import ENDED, KILLING, RUNNING, Watchdog
+from unhang.core.watchdog.machine import ENDED, KILLING, RUNNING, STOPPING, Watchdog
 from unhang.keeper import agent_channel
 from unhang.keeper.observer import Observer, Screen
 from unhang.keeper.prefork.deadline_board import Promise
@@ -131,6 +131,7 @@ class Loop:
             Promise(
                 due,
                 reason,
+                ending=self.dog.phase in (STOPPING, KILLING),
                 started=self.started,
                 life=self.dog.clocks.life,
                 idle=limits.idle,
@@ -306,8 +307,10 @@ class Loop:
                 self._look(full)
                 return True
             case act.Terminate(reason):
+                self.promise()  # first: a guard that has to take over must not take what follows for the job's own end
                 self._terminate(reason)
             case act.Kill(reason):
+                self.promise()
                 self._record_step(self.stopper.kill(), reason)
             case act.Settle():
                 self._settled = action

@@ -34,6 +34,7 @@ class Promise(Record):
 
     due: float
     reason: str  # START, the limit's tier, the reason of an ending that is under way, FINISH
+    ending: bool = False  # the keeper has begun to end the job: how the leader exits from now on is the keeper's doing
     started: float = 0.0
     life: float = 0.0  # the last sign of life
     idle: float | None = None
@@ -57,7 +58,8 @@ class DeadlineBoard:
     def post(self, promise: Promise) -> None:
         """By the keeper. The guard is woken if it has to wake sooner than it knows."""
         known = self._posted
-        if promise.reason == known.reason and 0 <= promise.due - known.due < _GRAIN:
+        same = promise.reason == known.reason and promise.ending == known.ending
+        if same and 0 <= promise.due - known.due < _GRAIN:
             return
         self._posted = promise
         shown = promise.to_dict() | {"due": None if promise.due == NEVER else promise.due}

@@ -204,12 +204,14 @@ class _Enforcement:
     def run(self) -> None:
         self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
         unread = UnreadOutput(self._keeper, self._hang.promise.pipes)
-        self._exited = self._has_exited()
+        begun = self._hang.promise.ending
+        self._mode = outcome.SOFT if begun else None
+        self._exited = not begun and self._has_exited()
         if self._exited:
             self._leftovers = named(descendants(self._keeper))
-        else:
+        elif not begun:
             self._note_timeout()
-        if not self._hang.asked:
+        if not begun and not self._hang.asked:
             self._terminate()
         killed = self._kill_below()
         self._over_at = clock.monotonic()
