@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from unhang.jobs.follow import Follower
+from unhang.jobs.readable import Readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,29 +12,16 @@ if TYPE_CHECKING:
     from unhang.core.events import Event
     from unhang.store.layout import JobDir
 
-_CHECK = 1.0
-_NAP = 0.05
-
 
 async def afollow(place: JobDir, after_seq: int) -> AsyncIterator[Event]:
-    loop = asyncio.get_running_loop()
-    woken = asyncio.Event()
+    """Yield every event after the cursor as it comes; ends after the last one."""
     with Follower(place, after_seq=after_seq) as follower:
-        watched = follower.fd
-        if watched >= 0:
-            loop.add_reader(watched, woken.set)
-        try:
+        async with Readable(follower.fd) as readable:
             while True:
                 follower.clear()
-                woken.clear()
+                readable.clear()
                 for event in follower.new():
                     yield event
                 if follower.ended:
                     return
-                try:
-                    await asyncio.wait_for(woken.wait(), _CHECK if watched >= 0 else _NAP)
-                except TimeoutError:
-                    continue
-        finally:
-            if watched >= 0:
-                loop.remove_reader(watched)
+                await readable.wait()

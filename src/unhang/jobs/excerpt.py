@@ -34,7 +34,7 @@ def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excer
     first = output_reader.read(parts, 0, most // 3).data
     last = output_reader.read(parts, end - (most - most // 3), most).data
     gap = (len(first), end - len(last))
-    note = f"\n[… {gap[1] - gap[0]} bytes left out; read on at offset {gap[0]} with `output` …]\n"
+    note = f"\n[… {gap[1] - gap[0]} bytes left out; read on at offset {gap[0]} …]\n"
     last = plain_text.whole_start(last)
     text = plain_text.decode(first) + note + plain_text.decode(last)
     return Excerpt(text, plain_text.decode(plain_text.whole_start(last[-tail:])), end, gap)

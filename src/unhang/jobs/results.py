@@ -1,4 +1,4 @@
-"""Job directory → view and result. Reads only what is on disk, so it says the same to everybody."""
+"""Job directory → view and result. It reads only what is on disk, so every reader is told the same."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _WHOLE = 1 << 20
 
 
 def view_of(place: JobDir) -> View:
+    """What the events of a job say about it."""
     view = View()
     try:
         reader = EventReader(place.events)
@@ -39,6 +40,7 @@ def view_of(place: JobDir) -> View:
 
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:
+    """What was kept of a stream, its end, and whether something is missing."""
     data, gap = output.kept(place.stream(stream))
     tail = data if len(data) <= output.TAIL else plain_text.whole_start(data[-output.TAIL :])
     # of an ended job one file is left: it has all that was printed, or a line that says what is missing
@@ -46,12 +48,22 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
     return Printed(plain_text.decode(data), plain_text.decode(tail), cut)
 
 
-def result_of(place: JobDir, view: View | None = None) -> Result:
+def view_with_limits(place: JobDir, view: View | None = None) -> View:
+    """The view of a job, with the limits that were asked for where no event has named them yet."""
     view = view or view_of(place)
     if not view.limits:
         view.limits = (records.job(place) or {}).get("sources") or {}
-    elapsed = None
+    return view
+
+
+def elapsed_of(view: View) -> float | None:
+    """How many seconds a running job has run; None if it has ended or has not been started."""
     started = values.moment(view.started_at)
-    if not view.ended and started is not None:
-        elapsed = max(0.0, clock.wall() - started)
-    return build(place.id, view, printed(place, "stdout", view), printed(place, "stderr", view), elapsed)
+    return None if view.ended or started is None else max(0.0, clock.wall() - started)
+
+
+def result_of(place: JobDir, view: View | None = None) -> Result:
+    """The result of a job with all that was kept of its output; of a running job, what is known so far."""
+    view = view_with_limits(place, view)
+    stdout, stderr = (printed(place, stream, view) for stream in ("stdout", "stderr"))
+    return build(place.id, view, stdout, stderr, elapsed_of(view))

@@ -18,11 +18,12 @@ from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.explain import Explanation
-from unhang.faces.mcp.notifications import Notifications, progress_line
+from unhang.faces.mcp.notifications import Notifications
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.handle import Job
+from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.launcher import Launched
+from unhang.jobs.progress import progress_line
 from unhang.store.reader import EventReader
 
 # How often to see whether the client of an HTTP request is still there.
@@ -54,7 +55,7 @@ class AttendedJob:
         settings = self.backend.settings
         deadline = time.monotonic() + seconds
         report = time.monotonic() + settings.first_progress
-        why = Explanation(self.job, seconds)
+        why = LateDiagnosis(self.job, seconds, self.backend.in_loose_thread)
         try:
             while not self._over:
                 await self._news()

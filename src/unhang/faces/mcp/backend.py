@@ -19,6 +19,7 @@ from unhang.jobs import reconcile, run
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.launcher import Launched
 from unhang.jobs.lease import Lease
+from unhang.jobs.progress import ReportTimes
 from unhang.jobs.request import Prepared, prepare
 from unhang.store import home as homes
 from unhang.store import policy_file
@@ -34,15 +35,20 @@ class Backend:
         self.settings = settings
         self.home = homes.locate(os.environ)
         self.lease = Lease()
+        self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
         self._threads: anyio.CapacityLimiter | None = None
         self._started: dict[str, JobDir] = {}
         self._calls = 0
 
-    async def in_thread(self, work: Callable[..., _Answer], *args: Any, **options: Any) -> _Answer:
-        """Not abandoned when the call is cancelled: what was begun is known to be finished."""
+    async def in_thread(self, work: Callable[..., _Answer], /, *args: Any, **options: Any) -> _Answer:
+        """Run work that is not abandoned when the call is cancelled: what was begun is known to be finished."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_THREADS)
         return await anyio.to_thread.run_sync(partial(work, *args, **options), limiter=self._threads)
+
+    async def in_loose_thread(self, work: Callable[..., _Answer], /, *args: Any) -> _Answer:
+        """Run work that is abandoned when the call is cancelled: it only reads."""
+        return await anyio.to_thread.run_sync(partial(work, *args), abandon_on_cancel=True)
 
     def job(self, name: str) -> Job:
         return attach(self.home, name)

@@ -13,15 +13,15 @@ from pydantic import Field
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.policy.model import Asked
-from unhang.faces.mcp import text as texts
 from unhang.faces.mcp.arguments import patience_of
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
+from unhang.faces.mcp.text import fenced, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
 from unhang.faces.mcp.tools.jobs import READS, JobId
 from unhang.faces.mcp.tools.run import command_of
-from unhang.faces.mcp.wait import Changes
 from unhang.jobs import listing
+from unhang.jobs.async_wait import Changes
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 
@@ -60,7 +60,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             "lastSeq": last,
             "more": len(found) > limit,
         }
-        text = "\n".join(texts.of_event(event) for event in shown) or "nothing new"
+        text = "\n".join(text_of_event(event) for event in shown) or "nothing new"
         return tool_result(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
 
     @with_readable_errors
@@ -74,7 +74,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         job = backend.job(job_id)
         structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
         printed = plain_text.harmless(structured["text"])
-        text = texts.fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
+        text = fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
         if structured["nextOffset"] < structured["totalBytes"]:
             text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
         return tool_result(structured, text)
@@ -149,7 +149,7 @@ async def _events(
 
 def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) -> dict[str, Any]:
     view = job.view()
-    total = int(view.bytes.get(stream, 0)) if view.ended else _total(job, stream)
+    total = int(view.bytes.get(stream, 0)) if view.ended else job.printed(stream)
     found = job.output(
         stream, max(0, total - tail) if tail is not None else offset, tail if tail is not None else limit
     )
@@ -165,13 +165,6 @@ def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) ->
         "text": plain_text.decode(plain_text.whole_start(data) if tail is not None else data),
         "status": view.status,
     }
-
-
-def _total(job: Job, stream: str) -> int:
-    from unhang.store.output import pieces
-
-    found = pieces(job.place.stream(stream))
-    return found[-1].position + found[-1].length if found else 0
 
 
 def _explained(backend: Backend, command: str | list[str], cwd: str, asked: Asked) -> dict[str, Any]:
