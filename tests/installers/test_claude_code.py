@@ -75,13 +75,14 @@ def test_a_fresh_file_is_written_once_and_removed_again(tmp_path: Path) -> None:
     (hook,) = found["PreToolUse"][0]["hooks"]
     assert hook["command"].endswith("unhang hook")
     assert os.path.isabs(hook["command"].split()[0])
-    again = run(tmp_path, "install", "--yes")
-    assert (again.returncode, "there already" in again.stdout) == (0, True)
+    text = settings(tmp_path).read_text()
+    assert run(tmp_path, "install", "--yes").returncode == 0
+    assert settings(tmp_path).read_text() == text
     assert backups(settings(tmp_path)) == []
     assert run(tmp_path, "uninstall", "--yes").returncode == 0
     assert not settings(tmp_path).exists()
-    nothing = run(tmp_path, "uninstall", "--yes")
-    assert (nothing.returncode, "nothing of unhang" in nothing.stdout) == (0, True)
+    assert run(tmp_path, "uninstall", "--yes").returncode == 0
+    assert not settings(tmp_path).exists()
 
 
 @pytest.mark.parametrize(
@@ -178,11 +179,11 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"hooks": ', "cannot be read as JSON"),
-        ("[]", "something else than an object"),
-        ('{"hooks": []}', 'where "hooks" belongs'),
-        ('{"hooks": {"PreToolUse": {}}}', 'where the hooks of "PreToolUse" belong'),
-        ('{"hooks": null}', "cannot be edited safely"),
+        ('{"hooks": ', "JSON"),
+        ("[]", "object"),
+        ('{"hooks": []}', '"hooks"'),
+        ('{"hooks": {"PreToolUse": {}}}', '"PreToolUse"'),
+        ('{"hooks": null}', "safely"),
     ],
 )
 def test_what_cannot_be_done_safely_is_one_line_and_changes_nothing(tmp_path: Path, text: str, words: str) -> None:
@@ -225,7 +226,7 @@ def test_without_a_yes_nothing_is_changed(tmp_path: Path) -> None:
     file = written(tmp_path, SETTINGS)
     done = run(tmp_path, "install")
     assert done.returncode == 2
-    assert "give --yes" in done.stderr
+    assert "--yes" in done.stderr
     assert file.read_text() == SETTINGS
 
 
@@ -262,7 +263,7 @@ def test_an_enabled_plugin_is_mentioned(tmp_path: Path) -> None:
     written(tmp_path, '{"enabledPlugins": {"unhang@unhang": true}}')
     done = run(tmp_path, "install", "-y")
     assert done.returncode == 0
-    assert "one of the two is enough" in done.stderr
+    assert "plugin" in done.stderr
 
 
 # --- the text itself ----------------------------------------------------------------------------------------
@@ -299,7 +300,7 @@ def test_in_and_out_again_leaves_the_same_settings(text: str) -> None:
     done = claude_code.with_hooks(text, COMMAND)
     assert claude_code.state(done, COMMAND) == "installed"
     assert claude_code.with_hooks(done, COMMAND) == done
-    before, after = jsonc.parse(text), jsonc.parse(claude_code.without_hooks(done) or "{}")
+    before, after = jsonc.parse(text), jsonc.parse(claude_code.without_hooks(done))
     kept = {event: groups for event, groups in (before.get("hooks") or {}).items() if groups}
     expected = {name: value for name, value in before.items() if name != "hooks"} | ({"hooks": kept} if kept else {})
     seen = {event: groups for event, groups in (after.pop("hooks", None) or {}).items() if groups}

@@ -1,4 +1,4 @@
-"""`unhang acp install zed`: into settings as people keep them, shown first, and out again."""
+"""`unhang acp install zed`: settings as people keep them are shown first, edited, and restored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def zed(jobs: Jobs, tmp_path: Path) -> Path:
     return home / ".config" / "zed" / "settings.json"
 
 
-def test_it_is_written_shown_backed_up_and_taken_out_again(jobs: Jobs, zed: Path) -> None:
+def test_an_entry_is_shown_written_backed_up_and_removed_again(jobs: Jobs, zed: Path) -> None:
     zed.parent.mkdir(parents=True)
     zed.write_text(ZED)
     done = jobs.call("acp", "install", "zed", "--yes", "--idle", "5m", "--terminals", "--", "kimi", "acp")
@@ -67,13 +67,25 @@ def test_it_is_written_shown_backed_up_and_taken_out_again(jobs: Jobs, zed: Path
     (backup,) = zed.parent.glob("*.bak")
     assert backup.read_text() == ZED
     again = jobs.call("acp", "install", "zed", "--yes", "--idle", "5m", "--terminals", "--", "kimi", "acp")
-    assert again.out.startswith(b"there already")
+    assert again.code == 0
     assert zed.read_text() == text
     gone = jobs.call("acp", "uninstall", "zed", "--yes")
     assert gone.code == 0
-    assert jsonc.parse(zed.read_text()) == jsonc.parse(ZED)
-    assert "// the plain one" in zed.read_text()
-    assert jobs.call("acp", "uninstall", "zed", "--yes").out.startswith(b"nothing of unhang in it")
+    assert zed.read_text() == ZED
+    backups = list(zed.parent.glob("*.bak"))
+    assert jobs.call("acp", "uninstall", "zed", "--yes").code == 0
+    assert list(zed.parent.glob("*.bak")) == backups, "nothing was left to change"
+
+
+def test_uninstalling_keeps_what_was_edited_since_and_removes_a_file_that_unhang_made(jobs: Jobs, zed: Path) -> None:
+    assert jobs.call("acp", "install", "zed", "--yes", "--", "kimi").code == 0
+    assert jobs.call("acp", "uninstall", "zed", "--yes").code == 0
+    assert not zed.exists()
+    zed.write_text(ZED)
+    assert jobs.call("acp", "install", "zed", "--yes", "--", "kimi").code == 0
+    zed.write_text(zed.read_text().replace("One Dark", "One Light"))
+    assert jobs.call("acp", "uninstall", "zed", "--yes").code == 0
+    assert jsonc.parse(zed.read_text()) == jsonc.parse(ZED.replace("One Dark", "One Light"))
 
 
 def test_a_new_option_replaces_our_own_entry_and_never_anothers(jobs: Jobs, zed: Path) -> None:
@@ -83,8 +95,8 @@ def test_a_new_option_replaces_our_own_entry_and_never_anothers(jobs: Jobs, zed:
     assert list(entries) == ["K"]
     assert "--hard" in entries["K"]["args"]
     zed.write_text(ZED)
-    line = jobs.refused("acp", "install", "zed", "--yes", "--name", "Kimi", "--", "kimi", code=2)
-    assert "not of ours" in line
+    for verb, words in (("install", ("--", "kimi")), ("uninstall", ())):
+        assert "'Kimi'" in jobs.refused("acp", verb, "zed", "--yes", "--name", "Kimi", *words, code=2)
     assert zed.read_text() == ZED
 
 
@@ -93,7 +105,7 @@ def test_without_a_yes_nothing_is_written(jobs: Jobs, zed: Path) -> None:
     assert dry.code == 0
     assert b"agent_servers" in dry.out
     asked = jobs.call("acp", "install", "zed", "--", "kimi", "acp")
-    assert (asked.code, b"nobody to ask" in asked.err) == (2, True)
+    assert (asked.code, b"--yes" in asked.err) == (2, True)
     assert not zed.exists()
     for answer, code in ((b"n\n", 1), (b"y\n", 0)):
         ours, theirs = pty.openpty()
@@ -119,10 +131,10 @@ def test_what_cannot_be_meant_is_refused(jobs: Jobs, zed: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "{ }", ZED, '{"agent_servers": {}}', '{"a": 1}\n', "// only\n{\n}\n"])
 def test_in_and_out_again_means_the_same_as_before(text: str) -> None:
-    put = zed_settings.installed(text, "mine", COMMAND)
+    put = zed_settings.add(text, "mine", COMMAND)
     assert jsonc.parse(put)["agent_servers"]["mine"] == zed_settings.entry_of(COMMAND)
-    assert zed_settings.installed(put, "mine", COMMAND) == put
-    back = jsonc.parse(zed_settings.uninstalled(put, None))
+    assert zed_settings.add(put, "mine", COMMAND) == put
+    back = jsonc.parse(zed_settings.remove(put, None))
     before = jsonc.parse(text) if text else {}
     assert {"agent_servers": {}} | back == {"agent_servers": {}} | before
 
@@ -145,12 +157,12 @@ def test_whatever_else_stands_there_stays(whole: dict[str, object], others: obje
     before = whole | {"agent_servers": others}
     text = json.dumps(before, indent=indent)  # type: ignore[arg-type]
     try:
-        put = zed_settings.installed(text, name, COMMAND)
+        put = zed_settings.add(text, name, COMMAND)
     except UsageError:
         assert name in others  # type: ignore[operator]
         return
     found = jsonc.parse(put)
     assert found["agent_servers"].pop(name) == zed_settings.entry_of(COMMAND)
     assert found == before
-    back = jsonc.parse(zed_settings.uninstalled(put, None))
+    back = jsonc.parse(zed_settings.remove(put, None))
     assert {"agent_servers": {}} | back == {"agent_servers": {}} | before

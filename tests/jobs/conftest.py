@@ -11,7 +11,7 @@ import pytest
 from tests.keeper.conftest import end_fork_server
 from tests.support.engine import MARK
 from tests.support.jobs import Jobs
-from unhang.jobs import run
+from unhang.jobs import start
 from unhang.testing.liveness import RollCall
 
 
@@ -28,7 +28,7 @@ def nothing_is_left(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("UNHANG_HOME", str(jobs.home))
     monkeypatch.setenv(MARK, jobs.mark)
-    run.default_launcher.cache_clear()
+    start.default_launcher.cache_clear()
     yield
     jobs.close()
     jobs.end_everything()

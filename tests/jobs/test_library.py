@@ -14,7 +14,7 @@ import pytest
 import unhang
 from tests.keeper.conftest import fork_servers
 from tests.support.jobs import Jobs, actor, check_log
-from unhang.jobs import run
+from unhang.jobs import start
 from unhang.testing.liveness import PATIENCE, RollCall
 
 
@@ -118,7 +118,7 @@ def test_a_fork_of_the_client_gets_a_server_of_its_own(jobs: Jobs) -> None:
     """Even if another thread was just starting a job, and held the lock, when the client forked."""
     assert unhang.run(["true"]).ok
     [server] = fork_servers()
-    launcher: Any = run.default_launcher()
+    launcher: Any = start.default_launcher()
     with launcher._lock:
         pid = os.fork()
         if pid == 0:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import MARK, Engine
-from unhang.jobs import run
+from unhang.jobs import start
 from unhang.procs import linux, stat
 from unhang.testing.liveness import RollCall
 
@@ -40,7 +40,7 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.delenv(name)
     monkeypatch.setenv("UNHANG_HOME", str(engine.home))
     monkeypatch.setenv(MARK, engine.mark)
-    run.default_launcher.cache_clear()
+    start.default_launcher.cache_clear()
     yield
     engine.close()
     end_fork_server()
@@ -58,11 +58,11 @@ def fork_servers() -> list[int]:
 def end_fork_server() -> None:
     """As the end of this process would: by closing its line."""
     servers = fork_servers()
-    launcher = run.default_launcher()
+    launcher = start.default_launcher()
     line = getattr(launcher, "_line", None)
     if line is not None:
         line.close()
-    run.default_launcher.cache_clear()
+    start.default_launcher.cache_clear()
     for pid in servers:
         os.waitpid(pid, 0)
 

@@ -228,7 +228,9 @@ def test_cancelling_the_task_ends_the_job_first(engine: Engine, roll: RollCall) 
 
 def test_a_timeout_around_arun_ends_the_job(roll: RollCall) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(None) as timeout:
+            running = asyncio.create_task(asyncio.to_thread(roll.wait_for, "leader"))
+            running.add_done_callback(lambda _: timeout.reschedule(asyncio.get_running_loop().time()))
             await unhang.arun(actor("ignore_term", roll.path), grace=0.2)
 
     with pytest.raises(TimeoutError):

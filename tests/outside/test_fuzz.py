@@ -19,8 +19,7 @@ from unhang.core.policy.file.lint import lint
 from unhang.core.policy.file.load import load
 from unhang.core.policy.resolve import resolve
 from unhang.errors import UsageError
-from unhang.installers import claude_code, mcp_entry, zed
-from unhang.installers.mcp_clients import known
+from unhang.installers import claude_code, mcp_clients, zed
 from unhang.sessions import settings as watch_settings
 from unhang.store import policy_file
 
@@ -280,18 +279,18 @@ def test_the_settings_of_a_watcher(tmp_path: Path, data: bytes, kind: str) -> No
 
 # --- settings that others keep --------------------------------------------------------------------------------------
 
-CLIENTS = known({"HOME": "/home"})
+CLIENTS = mcp_clients.known({"HOME": "/home"})
 
 
 @given(st.one_of(JSON, TOML), st.sampled_from(sorted(CLIENTS)))
 @FUZZ
 def test_a_client_s_configuration(text: str, name: str) -> None:
     client = CLIENTS[name]
-    after = _only_usage_errors(lambda: mcp_entry.planned(client, text, ["unhang", "mcp"]))
+    after = _only_usage_errors(lambda: mcp_clients.add(client, text, ["unhang", "mcp"]))
     if after is not None:
-        assert mcp_entry.planned(client, after, ["unhang", "mcp"]) is None
+        assert mcp_clients.add(client, after, ["unhang", "mcp"]) == after
         if client.form == "json":
-            assert _only_usage_errors(lambda: mcp_entry.without(client, after)) is not None
+            assert _only_usage_errors(lambda: mcp_clients.remove(client, after)) is not None
 
 
 @given(JSON)
@@ -307,9 +306,9 @@ def test_claude_s_settings(text: str) -> None:
 @given(JSON)
 @FUZZ
 def test_an_editor_s_settings(text: str) -> None:
-    after = _only_usage_errors(lambda: zed.installed(text, "x", ["unhang", "acp", "proxy", "--", "x"]))
+    after = _only_usage_errors(lambda: zed.add(text, "x", ["unhang", "acp", "proxy", "--", "x"]))
     if after is not None:
-        assert _only_usage_errors(lambda: zed.uninstalled(after, "x")) is not None
+        assert _only_usage_errors(lambda: zed.remove(after, "x")) is not None
 
 
 @given(st.one_of(JSON, TOML))

@@ -19,8 +19,9 @@ from tests.support.outside.trap import Trap
 from tests.support.places import SOURCE
 from tests.support.plugin.places import HOOK, MCP
 from unhang.__main__ import _STEERING
+from unhang.installers import watch_service
 from unhang.jobs import executable
-from unhang.sessions import lock, service
+from unhang.sessions import lock
 from unhang.testing.liveness import Process
 
 UNHANG = executable.command()
@@ -122,7 +123,7 @@ def test_a_hook_and_the_watcher_that_it_starts(jobs: Jobs, trap: Trap, command: 
 
 
 def test_a_watcher_that_was_installed(jobs: Jobs, trap: Trap) -> None:
-    command = service.plan(str(jobs.home), ["--json"], jobs.env, job=True).command
+    command = watch_service.plan_install(str(jobs.home), ["--json"], jobs.env, job=True).command
     env = jobs.env | {"HOME": str(jobs.folder)}
     watcher = jobs.popen_program(*command, cwd=trap.project, env=env)
     wait_until(lambda: lock.holder(str(jobs.home)), "it runs")

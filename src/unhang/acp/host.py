@@ -17,10 +17,10 @@ from unhang.agents.base.update import one_line
 from unhang.core.policy.model import Asked
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import here
-from unhang.jobs.launcher import Launched
 from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
-from unhang.jobs.run import begin
+from unhang.jobs.start import launch
 from unhang.procs.spawn import SHELL, find_program
 
 if TYPE_CHECKING:
@@ -169,22 +169,22 @@ class Host:
 
     async def _start(self, request: Request) -> Terminal:
         try:
-            launched, spec = await self._in_thread(lambda: self._launch(request))
+            connection, spec = await self._in_thread(lambda: self._launch(request))
         except (UsageError, SpawnError) as error:
             raise Refused(at.INVALID_PARAMS, str(error)) from None
         except (UnhangError, OSError) as error:
             raise Refused(at.INTERNAL_ERROR, f"cannot be started: {error}") from None
-        terminal = Terminal(launched, spec, request.session, request.limit, self._in_thread)
+        terminal = Terminal(connection, spec, request.session, request.limit, self._in_thread)
         self._terminals[terminal.id] = terminal
         await asyncio.shield(terminal.up)
-        if launched.owner.failure:
+        if connection.failure:
             self._let_go(terminal)
-            raise Refused(at.INTERNAL_ERROR, launched.owner.failure)
+            raise Refused(at.INTERNAL_ERROR, connection.failure)
         return terminal
 
-    def _launch(self, request: Request) -> tuple[Launched, JobSpec]:
+    def _launch(self, request: Request) -> tuple[Connection, JobSpec]:
         prepared = self.prepared(request)
-        return begin(prepared), prepared.spec
+        return launch(prepared), prepared.spec
 
     def prepared(self, request: Request) -> Prepared:
         """In a thread: it reads the policy's file and asks after programs and folders."""

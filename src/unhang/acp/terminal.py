@@ -8,37 +8,33 @@ thread to block. Only reading files is left to threads.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable
 from typing import Any
 
 from unhang.acp.protocol import FINISHED, TIMED_OUT, Exit, Machine, Shown, exit_of, shown
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
-from unhang.jobs import reconcile
-from unhang.jobs.connection import PATIENCE
+from unhang.jobs.connection import PATIENCE, Connection
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import Launched
-from unhang.jobs.results import result_of, view_of
+from unhang.jobs.results import result_of
 
 _CHUNK = 1 << 20
 
 
 class Terminal:
     def __init__(
-        self, launched: Launched, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
+        self, connection: Connection, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
     ) -> None:
         self.machine = Machine()
         self.session = session
         self.limit = limit
-        self.job = Job(launched.place)
+        self.job = Job(connection.place)
         self.limits: dict[str, Any] = spec.sources  # what was applied, and from where
         self.hard = spec.limits.hard
         self.diagnosis: dict[str, Any] | None = None
         self.suggestions: list[str] = []
         self.by_timer = False  # a timer of ours has asked for its end
-        self._owner = launched.owner
+        self._connection = connection
         self._in_thread = in_thread
         loop = asyncio.get_running_loop()
         self.up: asyncio.Future[None] = loop.create_future()  # it runs, or will never
@@ -56,24 +52,11 @@ class Terminal:
 
     async def _listen(self) -> None:
         """To the end of the job, however it comes."""
-        loop = asyncio.get_running_loop()
-        line = socket.socket(fileno=os.dup(self._owner.fileno()))
-        line.setblocking(False)
         try:
-            while not self._owner.ended:
-                try:
-                    # bounded until it has started: the keeper, or what forks it, may be stopped
-                    chunk = await asyncio.wait_for(loop.sock_recv(line, 1 << 16), self._owner.patience())
-                except TimeoutError:
-                    await self._insist()
-                    if self._owner.closed:
-                        break
-                    continue
-                except OSError:
-                    chunk = b""
-                if not self._owner.heard(chunk):
-                    break
-                if self._owner.seq and not self.up.done():
+            # bounded until it has started: the keeper, or what forks it, may be stopped
+            while not self._connection.ended and await self._connection.hear_async(self._connection.patience()):
+                await self._insist()
+                if self._connection.started and not self.up.done():
                     self.machine.started()
                     self.up.set_result(None)
             try:
@@ -85,24 +68,19 @@ class Terminal:
             if not self.up.done():
                 self.up.set_result(None)
         finally:  # also when our loop is closed: the keeper then ends the job
-            line.close()
-            self._owner.close()
+            self._connection.close()
             for waited_for in (self.up, self.over):
                 if not waited_for.done():
                     waited_for.cancel()
 
     async def _exit(self) -> Exit:
-        if self._owner.failure:
-            return exit_of({"status": "error", "message": self._owner.failure})
-        exit = exit_of(await self._in_thread(self._outcome), timer=self.by_timer)
+        if self._connection.failure:
+            return exit_of({"status": "error", "message": self._connection.failure})
+        exit = exit_of(await self._in_thread(self._connection.outcome) or {}, timer=self.by_timer)
         if exit.state == TIMED_OUT:
             result = await self._in_thread(lambda: result_of(self.job.place))
             self.diagnosis, self.suggestions = result.diagnosis, result.suggestions
         return exit
-
-    def _outcome(self) -> dict[str, Any]:
-        reconcile.settle(self.job.place, birth=0)  # keeper and guard may both have been killed
-        return dict(view_of(self.job.place).outcome or {})
 
     async def wait(self) -> Exit:
         """Any number may wait; cancelling one disturbs none of the others."""
@@ -111,7 +89,7 @@ class Terminal:
     async def end(self, by: str) -> Exit:
         """Ask for its end (once, whoever asks), and wait for it: SIGTERM, the grace, SIGKILL, nothing left."""
         if self.machine.asked_to_end():
-            self._owner.cancel(by)
+            self._connection.cancel(by)
             await asyncio.wait({self.over}, timeout=PATIENCE)
             await self._insist()
         return await self.wait()
@@ -119,7 +97,7 @@ class Terminal:
     async def _insist(self) -> None:
         """Do without a keeper that does not answer; nothing, if it has answered."""
         try:
-            await self._in_thread(self._owner.insist)
+            await self._connection.insist_async(self._in_thread)
         except UnhangError:
             return  # what became of it is in its record
 

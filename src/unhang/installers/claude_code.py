@@ -1,28 +1,35 @@
-"""Claude Code's settings with unhang's hooks in them, and without them again. Pure: the file's text goes in and out.
+"""unhang's hooks in Claude Code's settings.
 
-Only our own entries are put in or cut out; what else stands in the file stays as it is, comments and order included.
+Only unhang's own entries are added or removed; everything else in the file stays as it is, comments and order included.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 
 from unhang.core import jsonc
 from unhang.errors import UsageError
+from unhang.installers import flow
+from unhang.installers.settings_text import parse_object, proved
+from unhang.jobs import executable
+from unhang.store import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
-# Whether Claude waits for it. Where order matters it must: a call that is told to end before it began would look open
-# for ever. Those it does not wait for may come a moment late.
+# Each event, and whether Claude waits for its hook. It must wait where order matters: a call that ended before it was
+# known to have begun would look open for ever. The other hooks may run a moment late.
 EVENTS = {
     "SessionStart": True,
     "UserPromptSubmit": True,
     "PreToolUse": True,
     "PostToolUse": True,
     "PostToolUseFailure": True,
-    "PostToolBatch": True,  # the only one that tells of the end of a call that was refused
+    "PostToolBatch": True,  # the only event after a call that was refused
     "PermissionRequest": False,
     "Notification": False,
     "SubagentStart": True,
@@ -31,10 +38,50 @@ EVENTS = {
     "StopFailure": True,
     "SessionEnd": True,
 }
-# It takes some 30 ms; a machine that cannot do it in this time must not hold a session up for longer.
+# Seconds. A hook takes some 30 ms; a machine that is slower than this must not hold the session up any longer.
 TIMEOUT = 5
+_BY_HAND = "edit it by hand (`unhang claude install --project --dry-run` in an empty folder shows the hooks)"
 # `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `jobs/executable.py` has it
 _OURS = re.compile(r"""((^|[\s/"'])unhang|unhang\.__main__ import main; main\(\))["']?\s+hook\s*$""")
+
+
+def settings_file(environ: Mapping[str, str], *, project: bool) -> str:
+    """The person's settings, or those of the project in the current directory."""
+    if project:
+        return user_file.in_project(os.getcwd(), ".claude/settings.json")
+    folder = environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    return os.path.join(os.path.abspath(folder), "settings.json")
+
+
+def plan(environ: Mapping[str, str], *, project: bool, installs: bool) -> flow.FileChange:
+    """The hooks, added to the settings or removed from them."""
+    command = hook_command()
+    return flow.plan_file(
+        settings_file(environ, project=project),
+        add=lambda text: with_hooks(text, command),
+        remove=without_hooks,
+        installs=installs,
+        with_folder=project,
+    )
+
+
+def states(environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings file → whether the hooks are in it; for `unhang claude status`."""
+    found: dict[str, str] = {}
+    for project in (False, True):
+        path = ".claude/settings.json"
+        try:
+            path = settings_file(environ, project=project)
+            text = user_file.read(path)
+            found[path] = state(text or "", hook_command()) if text is not None or not project else ""
+        except UsageError as error:
+            found[path] = str(error)
+    return {path: state for path, state in found.items() if state}
+
+
+def hook_command() -> str:
+    """What Claude Code runs: by an absolute path, because its PATH need not be the shell's."""
+    return shlex.join([*executable.command(), "hook"])
 
 
 def entry(command: str, *, waits: bool) -> dict[str, Any]:
@@ -44,22 +91,21 @@ def entry(command: str, *, waits: bool) -> dict[str, Any]:
 
 
 def hooks(command: str) -> dict[str, list[dict[str, Any]]]:
+    """Every hook of unhang's, as settings.json has it."""
     return {event: [entry(command, waits=waits)] for event, waits in EVENTS.items()}
 
 
 def is_ours(group: Any) -> bool:
-    """A group of hooks in which every command is ours."""
+    """Whether every command of this group of hooks is unhang's."""
     listed = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(listed, list) or not listed:
         return False
     return all(isinstance(hook, dict) and _OURS.search(str(hook.get("command"))) is not None for hook in listed)
 
 
-def state(text: str | None, command: str) -> str:
-    """In words: installed, partly installed, another one, not installed."""
-    found = _parsed(text)
-    groups = {event: [group for group in _groups(found, event) if is_ours(group)] for event in _events(found)}
-    ours = {event: listed for event, listed in groups.items() if listed}
+def state(text: str, command: str) -> str:
+    """Whether the hooks are in the text, in words."""
+    ours = _ours(parse_object(text))
     if not ours:
         return "not installed"
     if ours == hooks(command):
@@ -67,36 +113,33 @@ def state(text: str | None, command: str) -> str:
     return "installed, but not as this unhang would do it"
 
 
-def with_hooks(text: str | None, command: str) -> str:
-    """The text with exactly our hooks in it. Raises UsageError where that cannot be done safely."""
-    found = _parsed(text)
+def with_hooks(text: str, command: str) -> str:
+    """The text with exactly unhang's hooks in it. Raises UsageError where that cannot be done safely."""
     wanted = hooks(command)
-    ours = {event: [group for group in _groups(found, event) if is_ours(group)] for event in _events(found)}
-    if {event: listed for event, listed in ours.items() if listed} == wanted:
-        return text or ""
-    done = without_hooks(text) or ""
+    if _ours(parse_object(text)) == wanted:
+        return text
+    done = without = without_hooks(text)
     # from the last to the first, because each is put before the others
     for event in reversed(wanted):
         group = wanted[event][0]
-        if event in _events(_parsed(done)):
+        if event in _events(parse_object(done)):
             done = jsonc.insert_first(done, ("hooks", event), group)
         else:
             done = jsonc.insert(done, ("hooks",), event, [group])
-    expected = _parsed(without_hooks(text))
+    expected = parse_object(without)
     expected = expected | {"hooks": dict(expected.get("hooks") or {})}
     for event, groups in wanted.items():
         expected["hooks"][event] = [*groups, *(expected["hooks"].get(event) or [])]
-    _check(done, expected)
-    return done
+    return proved(done, expected, _BY_HAND)
 
 
-def without_hooks(text: str | None) -> str | None:
-    """The text without our hooks, and without what is left empty by that."""
-    if text is None or not text.strip():
+def without_hooks(text: str) -> str:
+    """The text without unhang's hooks, and without the tables that are empty then."""
+    if not text.strip():
         return text
-    found = _parsed(text)
+    found = parse_object(text)
     done = text
-    expected = _parsed(text)
+    expected = parse_object(text)
     for event in _events(found):
         groups = _groups(found, event)
         numbers = [number for number, group in enumerate(groups) if is_ours(group)]
@@ -112,27 +155,19 @@ def without_hooks(text: str | None) -> str | None:
     if found.get("hooks") and not expected["hooks"]:
         done = jsonc.remove(done, ("hooks",))
         del expected["hooks"]
-    _check(done, expected)
-    return done
+    return proved(done, expected, _BY_HAND)
 
 
-def uses_plugin(text: str | None) -> bool:
-    """The plugin brings the same hooks: both together would tell everything twice."""
-    enabled = _parsed(text).get("enabledPlugins")
+def uses_plugin(text: str) -> bool:
+    """Whether the plugin is enabled: it brings the same hooks, and with both every event is recorded twice."""
+    enabled = parse_object(text).get("enabledPlugins")
     names = enabled if isinstance(enabled, dict) else {}
     return any(str(name).partition("@")[0] == "unhang" and value is True for name, value in names.items())
 
 
-def _parsed(text: str | None) -> dict[str, Any]:
-    if text is None or not text.strip():
-        return {}
-    try:
-        found = jsonc.parse(text)
-    except ValueError as error:
-        raise UsageError(f"cannot be read as JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise UsageError("holds something else than an object")
-    return found
+def _ours(found: dict[str, Any]) -> dict[str, list[Any]]:
+    groups = {event: [group for group in _groups(found, event) if is_ours(group)] for event in _events(found)}
+    return {event: listed for event, listed in groups.items() if listed}
 
 
 def _events(found: dict[str, Any]) -> list[str]:
@@ -140,21 +175,12 @@ def _events(found: dict[str, Any]) -> list[str]:
     if hooks_there is None:
         return []
     if not isinstance(hooks_there, dict):
-        raise UsageError('holds something else than an object where "hooks" belongs')
+        raise UsageError('"hooks" must be an object')
     return list(hooks_there)
 
 
 def _groups(found: dict[str, Any], event: str) -> list[Any]:
     groups = found["hooks"][event]
     if not isinstance(groups, list):
-        raise UsageError(f'holds something else than a list where the hooks of "{event}" belong')
+        raise UsageError(f'the hooks of "{event}" must be a list')
     return groups
-
-
-def _check(text: str, expected: dict[str, Any]) -> None:
-    try:
-        right = jsonc.same(_parsed(text), expected)
-    except UsageError:
-        right = False
-    if not right:
-        raise UsageError("cannot be edited safely; see `unhang claude install --dry-run` and do it by hand")

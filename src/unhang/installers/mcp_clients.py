@@ -1,14 +1,25 @@
-"""Where each client keeps its list of servers, and what an entry looks like there."""
+"""The MCP server in each client's configuration: where its file is, how an entry looks, adding it and removing it.
+
+An entry of this name that unhang did not write is never overwritten. Where a text cannot be edited safely, the error
+says what to add by hand.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from typing import Any
 
+from unhang.core import bounded, jsonc
+from unhang.errors import UsageError
+from unhang.installers import flow
+from unhang.installers.settings_text import parse_object, proved
 from unhang.jobs import executable
+from unhang.store import user_file
 
 NAME = "unhang"
+ALIASES = {"claude": "claude-code", "code": "vscode", "vs-code": "vscode", "gemini-cli": "gemini"}
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,7 @@ class Client:
     kind: str = "plain"
 
     def entry(self, command: list[str]) -> dict[str, Any]:
+        """The server, as this client's configuration describes it."""
         if self.kind == "opencode":
             return {"type": "local", "command": command, "enabled": True}
         shown: dict[str, Any] = {"command": command[0], "args": command[1:]}
@@ -35,6 +47,7 @@ class Client:
 
 
 def known(environ: dict[str, str]) -> dict[str, Client]:
+    """Every client that `unhang mcp install` can edit, by name."""
     home = environ.get("HOME") or os.path.expanduser("~")
     config = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     claude = environ.get("CLAUDE_CONFIG_DIR")
@@ -70,8 +83,110 @@ def known(environ: dict[str, str]) -> dict[str, Client]:
     return {client.name: client for client in listed}
 
 
-ALIASES = {"claude": "claude-code", "code": "vscode", "vs-code": "vscode", "gemini-cli": "gemini"}
+def client_of(name: str, environ: dict[str, str]) -> Client:
+    """The client of this name or alias. Raises UsageError for an unknown one."""
+    found = known(environ)
+    wanted = ALIASES.get(name.lower(), name.lower())
+    if wanted not in found:
+        raise UsageError(f"no such client: {name!r}; known clients: {', '.join(found)}")
+    return found[wanted]
 
 
-def command() -> list[str]:
+def server_command() -> list[str]:
+    """How a client starts the server."""
     return [*executable.command(), "mcp"]
+
+
+def plan(client: Client, *, project: bool, installs: bool) -> flow.FileChange:
+    """The server, added to the client's configuration (`project`: to that of the current directory) or removed."""
+    path = client.path
+    if project:
+        if client.project is None:
+            raise UsageError(f"{client.title} has no configuration file for a project")
+        path = user_file.in_project(os.getcwd(), client.project)
+    command = server_command()
+    return flow.plan_file(
+        path,
+        add=lambda text: add(client, text, command),
+        remove=lambda text: remove(client, text),
+        installs=installs,
+    )
+
+
+def snippet(client: Client, command: list[str]) -> str:
+    """What the file needs, for a person to paste."""
+    entry = client.entry(command)
+    if client.form == "toml":
+        head = ".".join((*client.keys, NAME))
+        # a JSON string is a TOML basic string
+        return f"[{head}]\ncommand = {json.dumps(entry['command'])}\nargs = {json.dumps(entry['args'])}\n"
+    value: dict[str, Any] = {NAME: entry}
+    for key in reversed(client.keys):
+        value = {key: value}
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def add(client: Client, text: str, command: list[str]) -> str:
+    """The text with unhang's entry in it; the same text if that entry is there."""
+    entry = client.entry(command)
+    before = _parse(client, text)
+    there = _at(before, (*client.keys, NAME))
+    if there == entry:
+        return text
+    if there is not None:
+        raise UsageError(
+            f"has another entry {NAME!r}; remove it first, or change it by hand to:\n{snippet(client, command)}"
+        )
+    wanted = _with(before, (*client.keys, NAME), entry)
+    instead = f"add this by hand:\n{snippet(client, command)}"
+    if client.form != "toml":
+        return proved(jsonc.insert(text, client.keys, NAME, entry), wanted, instead)
+    # a table at the end of the file can be added whatever stands before it
+    gap = "" if not text else ("\n" if text.endswith("\n") else "\n\n")
+    done = text + gap + snippet(client, command)
+    try:
+        if jsonc.same(bounded.toml(done), wanted):
+            return done
+    except ValueError:
+        pass
+    raise UsageError(f"cannot be edited safely; {instead}")
+
+
+def remove(client: Client, text: str) -> str:
+    """The text without unhang's entry, and without the table if that is empty then."""
+    if client.form == "toml":
+        raise UsageError("is TOML; remove the entry by hand")
+    found = parse_object(text)
+    there = _at(found, (*client.keys, NAME))
+    if not isinstance(there, dict):
+        return text
+    args = there.get("args")
+    if "mcp" not in [*(args if isinstance(args, list) else []), *str(there.get("command")).split()]:
+        return text
+    path = (*client.keys, NAME) if len(_at(found, client.keys)) > 1 else client.keys
+    return jsonc.remove(text, path)
+
+
+def _parse(client: Client, text: str) -> dict[str, Any]:
+    if client.form != "toml":
+        return parse_object(text)
+    try:
+        return bounded.toml(text)
+    except ValueError as error:
+        raise UsageError(f"cannot be read as TOML: {error}") from None
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        if not isinstance(value, dict):
+            raise UsageError(f"{'.'.join(keys)} must be an object")
+        value = value.get(key)
+        if value is None:
+            return None
+    return value
+
+
+def _with(value: Any, keys: tuple[str, ...], entry: Any) -> Any:
+    if not keys:
+        return entry
+    return {**value, keys[0]: _with(value.get(keys[0]) or {}, keys[1:], entry)}

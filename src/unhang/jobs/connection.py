@@ -1,9 +1,14 @@
-"""The line between whoever started a job in the foreground and its keeper.
+"""The connection between the process that started a job and the job's keeper.
 
-The keeper says `{"seq": n}` when there is something new to read and `{"ended": true}` when the end is recorded; it
-closes when nothing of the job is left. We say what any caller may say to the control socket. Our end closing, by
-whatever death of ours, ends the job. A keeper that does not answer a request to end the job is done without: its guard
-is asked (truth.end_without_keeper).
+The keeper writes `{"seq": n}` when there are new events to read and `{"ended": true}` when the end is recorded. It
+closes the connection when nothing of the job is left. The caller writes the requests of the control socket. When the
+caller's end of a foreground job closes, for whatever reason, the keeper ends the job.
+
+A keeper may be stopped, starved or held up by a disk, so every wait for it has a bound: `patience` says how long to
+wait, and `insist` acts when that time is over (it ends the job without its keeper: reconcile.end_without_keeper).
+
+`Connection` has two drivers: `hear` and `wait_until_…` block; those that end in `_async` leave the event loop free. A
+caller with a poll loop of its own waits for `fileno()` for at most `patience()`, then calls `insist` and `hear`.
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """
@@ -15,85 +20,125 @@ import os
 import signal
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
+from unhang.core.events import EXITED
 from unhang.errors import UnhangError
 from unhang.procs import clock, stat
 from unhang.store import files
-from unhang.store.reader import last_event
+from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
+    from unhang.core.events import Event
     from unhang.store.layout import JobDir
+
+    # Runs a blocking function in a thread, as asyncio.to_thread does.
+    InThread = Callable[[Callable[[], None]], Awaitable[None]]
 
 # How long a keeper may take to answer a request to end its job.
 PATIENCE = 5.0
 # How long it may take to say that the job has started; a thousand jobs that are started at once take half of it.
 START_PATIENCE = 60.0
-# How long its word is waited for, for a start, before the record is looked at instead.
-_LOOK = 2.0
+# How long its first message is waited for before the record is looked at instead.
+_START_CHECK = 2.0
+# How often a guard that is our child is looked at: stopped (a job can do that), it would never let us go.
+_GUARD_CHECK = 5.0
 
 
 def pair() -> tuple[socket, socket]:
-    """Ours and the keeper's."""
+    """Two connected sockets: the caller's and the keeper's."""
     return socketpair(AF_UNIX, SOCK_STREAM)
 
 
-class Owner:
-    def __init__(self, sock: socket, place: JobDir, start_patience: float | None = None, server: int = 0) -> None:
-        """`server`: our child that is to make the keeper, if we have one."""
+class Connection:
+    """The caller's end of the connection to one job: its start, its events, its end."""
+
+    def __init__(
+        self,
+        sock: socket,
+        place: JobDir,
+        *,
+        start_patience: float = START_PATIENCE,
+        guard: int | None = None,
+        server: int | None = None,
+    ) -> None:
+        """`guard` and `server`: child processes of this one, if it forked the guard itself or has a fork server."""
         self.sock = sock
         self.place = place
+        self.guard = guard
         self._server = server
-        self.ended = False
-        self.closed = False
+        self.ended = False  # the end is recorded
+        self.closed = False  # there is nothing more to hear: as a rule, nothing of the job is left
         self.gave_up = False  # the keeper did not answer, and the job was ended without it
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.answered = self.refused = False  # what became of the last `offer`
-        self._start_by = clock.monotonic() + (START_PATIENCE if start_patience is None else start_patience)
-        self._asked_at: float | None = None  # to end the job, and not answered yet
+        now = clock.monotonic()
+        self._start_by = now + start_patience
+        self._guard_seen = now
+        self._asked_at: float | None = None  # when the end was asked for; None: not asked, or answered
         self._in = b""
+        self._reader: EventReader | None = None
 
     def fileno(self) -> int:
+        """The descriptor to poll for."""
         return self.sock.fileno()
 
+    @property
+    def started(self) -> bool:
+        """The keeper has recorded a first event: the job runs, or could not be started."""
+        return self.seq > 0
+
+    # --- requests -------------------------------------------------------------------------------------------
+
     def ask(self, **request: Any) -> None:
-        """Never blocks for long and never fails: a keeper that is gone has ended its job."""
+        """Send a request. Never blocks for long and never fails: a keeper that is gone has ended its job."""
         try:
             self.sock.sendall(json.dumps(request).encode() + b"\n")
         except OSError:
             pass
 
     def offer(self, data: str, *, eof: bool) -> None:
-        """Input for the job (base64). See `answered`: a keeper whose job does not read refuses it for now."""
+        """Offer input to the job (base64). See `answered`: a keeper whose job does not read refuses it for now."""
         self.answered = self.refused = False
         self.ask(do="send", data=data, eof=eof, offered=True)
 
     def cancel(self, by: str, *, force: bool = False) -> None:
+        """Ask for the end of the job; from now on `patience` is limited until the keeper answers."""
         self.ask(do="cancel", by=by, force=force)
         if self._asked_at is None:
             self._asked_at = clock.monotonic()
 
+    # --- bounds ---------------------------------------------------------------------------------------------
+
     def patience(self) -> float | None:
-        """How long to wait for a word at the most, before `insist` is called; None: nothing is owed."""
+        """How long to wait for a message at most, before `insist` is called; None: without a bound."""
         left = self._left()
-        return min(left, _LOOK) if left is not None and self._starting() else left
+        if left is not None and self._starting():
+            left = min(left, _START_CHECK)
+        if self.guard is None:
+            return left
+        return _GUARD_CHECK if left is None else min(left, _GUARD_CHECK)
 
     def _starting(self) -> bool:
-        return self._asked_at is None and self.seq == 0 and not self.ended
+        return self._asked_at is None and not self.started and not self.ended
 
     def _left(self) -> float | None:
+        """The time left for what the keeper owes; None: it owes nothing."""
         if self._asked_at is not None:
             return max(0.0, self._asked_at + PATIENCE - clock.monotonic())
         return max(0.0, self._start_by - clock.monotonic()) if self._starting() else None
 
     def insist(self) -> None:
-        """When the patience is over: end the job without its keeper. Afterwards the line counts as closed."""
+        """Wake our children if they are stopped; when the keeper's time is over, end the job without it.
+
+        Afterwards the connection counts as closed.
+        """
         if self.closed:
             return
-        if self._starting() and self._server:
-            _wake(self._server)
+        self._wake_children()
         if self._left() != 0.0:
             return
         from unhang.jobs import reconcile
@@ -101,27 +146,18 @@ class Owner:
         self.closed = self.gave_up = True
         reconcile.end_without_keeper(self.place)
 
-    def listen_to_the_end(self) -> None:
-        """Until nothing of the job is left."""
-        while self.hear(self.patience()):
-            self.insist()
+    def _wake_children(self) -> None:
+        if self._server is not None and self._starting():
+            _wake(self._server)  # a fork server that is stopped makes no keeper; the job waits in its queue
+        now = clock.monotonic()
+        if self.guard is not None and now >= self._guard_seen + _GUARD_CHECK:
+            self._guard_seen = now
+            _wake(self.guard)
 
-    def wait_until_started(self) -> None:
-        """Or until that has failed, which the record says. Bounded: the job may stop its keeper before that speaks."""
-        from unhang.jobs import reconcile
-
-        while self.seq == 0 and not self.ended:
-            if not self.hear(_LOOK):
-                if self.failure:
-                    raise UnhangError(self.failure)
-                reconcile.settle(self.place, birth=0)  # lost at birth: no process has it, and none will start it
-                return
-            if self.seq == 0 and _is_recorded(self.place):
-                return
-            self.insist()
+    # --- the driver that blocks -----------------------------------------------------------------------------
 
     def hear(self, timeout: float | None = None) -> bool:
-        """Read once (blocking if nothing is there). False when the line is closed: the job is over and recorded."""
+        """Read once, for at most `timeout` seconds. False: closed, the job is over and recorded."""
         if self.closed:
             return False
         if timeout != self.sock.gettimeout():
@@ -132,30 +168,127 @@ class Owner:
             return True
         except OSError:
             chunk = b""
-        return self.heard(chunk)
+        return self._heard(chunk)
 
-    def heard(self, chunk: bytes) -> bool:
+    def wait_until_started(self) -> None:
+        """Until the job runs, or the record says why not. Bounded: a job may stop its keeper before that reports."""
+        while not self.started and not self.ended:
+            if not self.hear(_START_CHECK):
+                self.settle()  # lost at birth: no process has the job, and none will start it
+                return
+            if self._starting() and _is_recorded(self.place):
+                return
+            self.insist()
+
+    def wait_until_ended(self) -> None:
+        """Until the end of the job is recorded."""
+        while not self.ended and self.hear(self.patience()):
+            self.insist()
+
+    def wait_until_closed(self) -> None:
+        """Until nothing of the job is left."""
+        while self.hear(self.patience()):
+            self.insist()
+
+    # --- the driver for an event loop -----------------------------------------------------------------------
+
+    async def hear_async(self, timeout: float | None = None) -> bool:
+        """As `hear`, without blocking the event loop."""
+        import asyncio
+
+        if self.closed:
+            return False
+        loop, fd = asyncio.get_running_loop(), self.sock.fileno()
+        readable = asyncio.Event()
+        loop.add_reader(fd, readable.set)
+        try:
+            await asyncio.wait_for(readable.wait(), timeout)
+        except TimeoutError:
+            return True
+        finally:
+            loop.remove_reader(fd)
+        return self.hear(0.0)
+
+    async def insist_async(self, in_thread: InThread) -> None:
+        """As `insist`; ending a job without its keeper takes time, and is left to a thread."""
+        if self._left() == 0.0:
+            await in_thread(self.insist)
+        else:
+            self._wake_children()
+
+    async def wait_until_ended_async(self, in_thread: InThread) -> None:
+        """As `wait_until_ended`, without blocking the event loop."""
+        while not self.ended and await self.hear_async(self.patience()):
+            await self.insist_async(in_thread)
+
+    # --- what was heard -------------------------------------------------------------------------------------
+
+    def _heard(self, chunk: bytes) -> bool:
         if not chunk:
             self.closed = True
             return False
         *lines, self._in = (self._in + chunk).split(b"\n")
         for line in lines:
-            said = json.loads(line)
-            if "ok" in said:
+            message = json.loads(line)
+            if "ok" in message:
                 self._asked_at = None
-            self.seq = max(self.seq, int(said.get("seq", 0)))
-            self.ended = self.ended or bool(said.get("ended"))
-            self.failure = self.failure or str(said.get("failed", ""))
-            if said.get("offered"):
-                self.answered, self.refused = True, bool(said.get("full"))
+            self.seq = max(self.seq, int(message.get("seq", 0)))
+            self.ended = self.ended or bool(message.get("ended"))
+            self.failure = self.failure or str(message.get("failed", ""))
+            if message.get("offered"):
+                self.answered, self.refused = True, bool(message.get("full"))
         return True
 
+    def new_events(self) -> list[Event]:
+        """The events that were recorded since the last call."""
+        if self._reader is None:
+            try:
+                self._reader = EventReader(self.place.events)
+            except FileNotFoundError:
+                return []
+        return self._reader.read_new()
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Make the record true when the connection has ended. UnhangError: nothing could be started at all.
+
+        Keeper and guard may both have been killed, or the fork server before it made them.
+        """
+        if self.failure:
+            raise UnhangError(self.failure)
+        from unhang.jobs import reconcile
+
+        reconcile.settle(self.place, birth=0)
+
+    def outcome(self) -> Event | None:
+        """The last event of a job whose connection has ended; None: its record is gone."""
+        self.settle()
+        last = last_event(self.place.events)
+        return last if last is not None and last["type"] == EXITED else None
+
+    def wait_for_guard(self) -> None:
+        """When a guard of our own has exited, nothing of the job or of unhang is left."""
+        if self.guard is None:
+            return
+        try:
+            if self.gave_up:  # the guard may be stopped, too
+                os.kill(self.guard, signal.SIGKILL)
+            os.waitpid(self.guard, 0)
+        except (ChildProcessError, ProcessLookupError):
+            pass
+
     def close(self) -> None:
+        """Close our end. The keeper of a foreground job then ends it."""
+        self.closed = True
         self.sock.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
 
 def _is_recorded(place: JobDir) -> bool:
-    """By a keeper that wrote the start down and said no more. What we are about to tell must survive a power cut."""
+    """By a keeper that recorded the start and reported nothing. What we are about to tell must survive a power cut."""
     if last_event(place.events) is None:
         return False
     for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
@@ -163,8 +296,8 @@ def _is_recorded(place: JobDir) -> bool:
     return True
 
 
-def _wake(server: int) -> None:
-    """A fork server that is stopped makes no keeper; the job waits in its queue."""
-    found = stat.of(server)
+def _wake(child: int) -> None:
+    """Continue a child of ours that is stopped. It was not waited for, so its pid is still its own."""
+    found = stat.of(child)
     if found is not None and found[0].ppid == os.getpid() and found[0].state == "T":
-        os.kill(server, signal.SIGCONT)  # our own child, and not waited for: its number is its own
+        os.kill(child, signal.SIGCONT)

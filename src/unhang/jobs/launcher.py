@@ -1,4 +1,8 @@
-"""Two ways to a keeper: fork it here (a command line: one thread, about to do nothing else), or have it forked."""
+"""The two ways to start a keeper.
+
+A process with one thread that is about to do nothing else (a command line) forks it. Every other process has it forked
+by a fork server of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import os
 
 from unhang.core.record import Record
 from unhang.errors import UnhangError
-from unhang.jobs import connection as owners
+from unhang.jobs import connection as connections
 from unhang.jobs import executable
+from unhang.jobs.connection import Connection
 from unhang.keeper.prefork import spare
 from unhang.store import layout
 
@@ -20,7 +25,9 @@ if TYPE_CHECKING:
     from unhang.store.layout import JobDir
 
     class Launcher(Protocol):
-        def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched: ...
+        """Gives a prepared job to a keeper, and connects the caller to it."""
+
+        def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection: ...
 
 
 # The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
@@ -32,17 +39,11 @@ _TO_START = 10.0
 
 
 class Streams(Record):
-    """Descriptors of ours that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
+    """The caller's descriptors that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
 
     stdin: int | None = None
     stdout: int | None = None
     stderr: int | None = None
-
-
-class Launched(Record):
-    place: JobDir
-    owner: owners.Owner
-    guard: int | None  # our child, if we forked it ourselves
 
 
 def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) -> tuple[bytes, list[int]]:
@@ -52,7 +53,7 @@ def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) ->
 
 
 def check_descriptors() -> None:
-    """Before anything is made: with less a keeper would fail on its way, and could not even say so."""
+    """Refuse to start with too few descriptors: the keeper would fail on its way, and could not even say so."""
     limit = os.sysconf("SC_OPEN_MAX")
     if 0 <= limit < FEWEST_DESCRIPTORS:
         raise UnhangError(f"too few file descriptors: {limit}; at least {FEWEST_DESCRIPTORS} are needed (ulimit -n)")
@@ -68,13 +69,13 @@ def check_descriptors() -> None:
 
 
 def _patience(prepared: Prepared) -> float:
-    """How long the start may take: who gives a job five seconds does not wait a minute for it to begin."""
+    """How long the start may take: the caller of a job with a limit of five seconds does not wait a minute for it."""
     limits = [limit for limit in (prepared.spec.limits.idle, prepared.spec.limits.hard) if limit is not None]
-    return min([owners.START_PATIENCE, *(limit + _TO_START for limit in limits)])
+    return min([connections.START_PATIENCE, *(limit + _TO_START for limit in limits)])
 
 
 class ForkingLauncher:
-    """For a process with one thread. Make it early: its keeper gets ready while the caller does other things."""
+    """For a process with one thread. Make it early: the keeper gets ready while the caller does other things."""
 
     def __init__(self) -> None:
         check_descriptors()
@@ -83,41 +84,41 @@ class ForkingLauncher:
         except OSError as error:
             raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
-    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection:
         place = layout.create(home)
-        ours, theirs = owners.pair()
+        ours, theirs = connections.pair()
         try:
             self._spare.give(*_message(place, prepared, streams, theirs.fileno()))
         except OSError as error:
             raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours, place, _patience(prepared)), self._spare.guard)
+        return Connection(ours, place, start_patience=_patience(prepared), guard=self._spare.guard)
 
     def close(self) -> None:
-        """Let the keeper go, if it never got a job."""
+        """End the keeper, if it never got a job."""
         self._spare.let_go()
 
 
 class ServedLauncher:
-    """For everybody else: through a fork server that is started with the first job and ends with this process."""
+    """For every other process: a fork server, which is started with the first job and ends with this process."""
 
     def __init__(self) -> None:
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Also in a fork of this process: it needs a server of its own, and a lock that no thread of ours holds."""
+        """Called again in a fork of this process, which needs a server of its own and a lock that no thread holds."""
         import threading  # only here: a command line has no threads and no time for the import
 
         self._lock = threading.Lock()
         self._line: socket | None = None
-        self._server = 0
+        self._server: int | None = None
 
-    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Launched:
+    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection:
         check_descriptors()
         place = layout.create(home)
-        ours, theirs = owners.pair()
+        ours, theirs = connections.pair()
         try:
             with self._lock:
                 self._send(*_message(place, prepared, streams, theirs.fileno()))
@@ -126,7 +127,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
-        return Launched(place, owners.Owner(ours, place, _patience(prepared), self._server), None)
+        return Connection(ours, place, start_patience=_patience(prepared), server=self._server)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
@@ -134,7 +135,7 @@ class ServedLauncher:
             try:
                 spare.send(line, message, fds)
                 return
-            except OSError:  # somebody ended the server: start another, once
+            except OSError:  # the server was ended: start another, once
                 line.close()
                 self._line = None
                 if attempt == 2:
@@ -147,9 +148,12 @@ class ServedLauncher:
 
 
 def start_server() -> tuple[socket, int]:
-    """The line to it, and its pid. Its own session (a Ctrl-C is not for it), no descriptor of ours but the line,
-    stdlib only: no site needed."""
-    ours, theirs = owners.pair()
+    """Start a fork server; the line to it, and its pid.
+
+    It has a session of its own (a Ctrl-C is not for it) and none of our descriptors but the line. It needs the standard
+    library only, and no `site`.
+    """
+    ours, theirs = connections.pair()
     command = executable.isolated("from unhang.keeper.prefork.server import main; main(3)", site=False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     line = theirs.fileno()

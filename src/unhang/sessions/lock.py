@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FOLDER, LOCK = "watch", "lock"
+LOCK = "lock"
 WATCHING, STOPPED, HUNG = "watching", "stopped", "hung"
 # How often a watcher signs at most, and after how long without that it counts as hung. Its longest work in one go
 # (tmux servers that do not answer, a session that is started again) takes half a minute.
@@ -36,10 +36,6 @@ _LOOK_AGAIN = 10.0
 _SIZE = 256
 
 
-def folder(home: str) -> str:
-    return f"{home}/{FOLDER}"
-
-
 def _now() -> float:
     """Of a clock that stands still while the machine is suspended: then no watcher can move."""
     return time.monotonic()
@@ -48,14 +44,14 @@ def _now() -> float:
 class Lock:
     def __init__(self, home: str) -> None:
         self._home = home
-        self.path = f"{folder(home)}/{LOCK}"
+        self.path = f"{homes.watch_folder(home)}/{LOCK}"
         self._fd = -1
         self._signed = 0.0
 
     def take(self, *, wait: bool = False) -> bool:
         """False: another watcher has it, and moves. With `wait` that is waited out."""
         homes.make(self._home)
-        homes.make(folder(self._home))
+        homes.make(homes.watch_folder(self._home))
         while not self._take():
             who = holder(self._home)
             if who is not None and who["state"] != WATCHING and self._take_its_place():
@@ -84,7 +80,7 @@ class Lock:
 
     def _take_its_place(self) -> bool:
         """Of one that does not move. Only one process at a time may try."""
-        place = os.open(folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        place = os.open(homes.watch_folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
             who = holder(self._home)
@@ -138,7 +134,7 @@ def holder(home: str) -> dict[str, Any] | None:
     None: there is none.
     """
     try:
-        fd = files.open_plain(f"{folder(home)}/{LOCK}", os.O_RDWR)
+        fd = files.open_plain(f"{homes.watch_folder(home)}/{LOCK}", os.O_RDWR)
     except (OSError, StateError):
         return None
     try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 JOBS = "jobs"
 INDEX = "index.db"
+WATCH = "watch"
 
 
 def locate(environ: Mapping[str, str]) -> str:
@@ -39,6 +40,11 @@ def settings(environ: Mapping[str, str], names: Sequence[str]) -> list[str]:
             return []
         config = os.path.join(home, ".config")
     return [os.path.join(config, "unhang", name) for name in names]
+
+
+def watch_folder(home: str) -> str:
+    """What `unhang watch` keeps: its lock, and the note of how it was installed."""
+    return os.path.join(home, WATCH)
 
 
 def ensure(home: str) -> str:

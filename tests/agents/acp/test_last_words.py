@@ -12,7 +12,7 @@ from unhang.core.spec import AGENT, NULL
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import prepare
-from unhang.jobs.run import input_descriptor
+from unhang.jobs.start import input_descriptor
 from unhang.keeper.agent_channel import DESCRIPTOR
 
 # Its keeper is woken by the output, and is at work while the rest happens: the order in which it looks decides.
@@ -30,12 +30,12 @@ def test_the_last_words_of_a_driver_are_recorded(bench: Bench) -> None:
         words = [sys.executable, "-S", "-c", DRIVER]
         prepared = prepare(words, stdin=NULL, kind=AGENT, asked=Asked(liveness="agent"), policy="built-in")
         launcher = ForkingLauncher()
-        launched = launcher.launch(str(bench.home), prepared, Streams(input_descriptor(prepared, None)))
-        job = Job(launched.place)
+        connection = launcher.launch(str(bench.home), prepared, Streams(input_descriptor(prepared, None)))
+        job = Job(connection.place)
         job.wait(30)
-        launched.owner.sock.close()
+        connection.close()
         launcher.close()
-        if launched.guard is not None:
-            os.waitpid(launched.guard, 0)
+        if connection.guard is not None:
+            os.waitpid(connection.guard, 0)
         told = [event["message"] for event in job.events() if event["type"] == "agent"]
         assert told == ["the last word"], json.dumps(job.events())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.acp.proxy.terminals import TerminalDesk
-    from unhang.jobs.launcher import Launched
+    from unhang.jobs.connection import Connection
 
 _CHUNK = 1 << 18
 # Woken up so much later than asked for: we did not run (stopped, starved), and nobody was silent meanwhile.
@@ -73,7 +73,7 @@ class Direction:
 class Proxy:
     def __init__(
         self,
-        launched: Launched,
+        connection: Connection,
         conversation: Conversation,
         *,
         agent_in: int,
@@ -83,8 +83,7 @@ class Proxy:
         editor_in: int = 0,
         editor_out: int = 1,
     ) -> None:
-        self._launched = launched
-        self._owner = launched.owner
+        self._connection = connection
         self._conversation = conversation
         self._to_agent = Direction(Sink(agent_in, own=True))
         self._to_editor = Direction(Sink(editor_out, own=False))
@@ -191,22 +190,14 @@ class Proxy:
         while self._agent_open:
             self._turn()
         if self._owned:
-            self._owner.listen_to_the_end()
-        last = self._last_event()
+            self._connection.wait_until_closed()
+        last = self._connection.outcome() or {}
         self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
         self._drain_to_editor()
         if self._desk is not None:
             self._desk.close()
-        self._wait_for_the_guard()
+        self._connection.wait_for_guard()
         return last
-
-    def _wait_for_the_guard(self) -> None:
-        """When it has gone, nothing of the agent is left."""
-        if self._launched.guard is not None:
-            try:
-                os.waitpid(self._launched.guard, 0)
-            except ChildProcessError:
-                pass
 
     def _turn(self) -> None:
         poll = select.poll()
@@ -218,17 +209,17 @@ class Proxy:
         deadline = self._conversation.deadline() if self._blocked_since is None else None
         due = min((at for at in (deadline, self._end_at) if at is not None), default=None)
         timeout = None if due is None else max(0.0, due - began)
-        waits = [wait for wait in (timeout, self._owner.patience()) if wait is not None]
+        waits = [wait for wait in (timeout, self._connection.patience()) if wait is not None]
         ready = poll.poll(min(waits) * 1000 + 1 if waits else None)
         now = time.monotonic()
-        self._owner.insist()  # a keeper that does not answer is done without
+        self._connection.insist()  # a keeper that does not answer is done without
         if timeout is not None and now - began > timeout + _LATE:
             self._conversation.away(now - began - timeout)
         for fd, _ in ready:
             handlers[fd](now)
         if self._to_editor.sink.broken and not self._told_of_its_death:
             self._told_of_its_death = True
-            self._owner.cancel("the death of the editor")
+            self._connection.cancel("the death of the editor")
         if due is not None and now >= due and (now > due + _PATIENCE or not self._more_to_read()):
             self._judge(now)
 
@@ -254,7 +245,7 @@ class Proxy:
         _add(poll, handlers, self._signals, select.POLLIN, self._signalled)
         _add(poll, handlers, self._back.fd, select.POLLIN, lambda _: self._back.take())
         if self._owned:
-            _add(poll, handlers, self._owner.fileno(), select.POLLIN, self._hear)
+            _add(poll, handlers, self._connection.fileno(), select.POLLIN, self._hear)
 
     def _more_to_read(self) -> bool:
         poll = select.poll()
@@ -300,17 +291,17 @@ class Proxy:
         import signal
 
         for number in os.read(self._signals, 4096):
-            self._owner.cancel(signal.Signals(number).name)
+            self._connection.cancel(signal.Signals(number).name)
 
     def _hear(self, _now: float) -> None:
-        self._owned = self._owner.hear()
+        self._owned = self._connection.hear()
 
     # --- the clock ------------------------------------------------------------------------------------------
 
     def _judge(self, now: float) -> None:
         if self._end_at is not None and now >= self._end_at:
             self._end_at = None
-            self._owner.cancel("the end of its input")
+            self._connection.cancel("the end of its input")
         if self._blocked_since is not None:
             return
         judged: list[Told] = []
@@ -323,7 +314,7 @@ class Proxy:
         for line in told.editor:
             self._to_editor.say(line)
         for session in dict.fromkeys(told.stalled):
-            look_at(self._launched.place.id, self._back, partial(self._stalled, session))
+            look_at(self._connection.place.id, self._back, partial(self._stalled, session))
 
     def _stalled(self, session: str, why: str) -> None:
         line = self._conversation.stall_line(session, why, time.monotonic())
@@ -331,13 +322,6 @@ class Proxy:
             self._to_editor.say(line)
 
     # --- the end --------------------------------------------------------------------------------------------
-
-    def _last_event(self) -> dict[str, Any]:
-        from unhang.jobs import reconcile
-        from unhang.store.reader import last_event
-
-        reconcile.settle(self._launched.place, birth=0)
-        return last_event(self._launched.place.events) or {}
 
     def _drain_to_editor(self) -> None:
         sink = self._to_editor.sink

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from unhang.core import outcome
-from unhang.errors import EXIT_FAILED, UnhangError
+from unhang.errors import EXIT_FAILED
 from unhang.faces.cli.job_monitor import Signals, Watching
 from unhang.faces.cli.output import print_json
 from unhang.faces.cli.stderr import Talk
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from unhang.jobs.launcher import Launched
+    from unhang.jobs.connection import Connection
 
     Shown = Callable[[Job, dict[str, Any]], dict[str, Any]]  # a result with what is known of the agent beside it
 
@@ -38,20 +36,14 @@ class Foreground:
         self._talk = AgentTalk(quiet=quiet)
         self._signals = Signals(resizes=False)
 
-    def finish(self, launched: Launched, *, as_json: bool) -> int:
+    def finish(self, connection: Connection, *, as_json: bool) -> int:
         """To its end; its exit code, with JSON as without."""
-        last = Watching(launched, self._talk, self._signals, None).until_the_end()
-        cleanup.in_a_child(launched.place.home)
-        if launched.guard is not None:
-            try:
-                os.waitpid(launched.guard, 0)  # when it has gone, nothing of the job is left
-            except ChildProcessError:
-                pass
-        if launched.owner.failure:
-            raise UnhangError(launched.owner.failure)
-        job = Job(launched.place)
+        last = Watching(connection, self._talk, self._signals, None).until_the_end()
+        cleanup.in_a_child(connection.place.home)
+        connection.wait_for_guard()
         if last is None:
-            last = job.view().outcome
+            last = connection.outcome()
+        job = Job(connection.place)
         if as_json:
             print_json(self._shown(job, job.result().to_json()))
         if last is None:

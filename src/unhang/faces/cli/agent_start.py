@@ -6,20 +6,20 @@ import argparse
 import os
 
 from unhang.agents.base.job import Wanted
-from unhang.core import outcome
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import seconds, split_pairs
+from unhang.jobs.start import check_started, input_descriptor
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.faces.cli.agent_monitor import Shown
-    from unhang.jobs.launcher import Launched
+    from unhang.jobs.connection import Connection
     from unhang.jobs.request import Prepared
 
 
@@ -43,9 +43,7 @@ def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
     )
 
 
-def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Launched:
-    from unhang.jobs.run import input_descriptor
-
+def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Connection:
     stdin = input_descriptor(prepared, data)
     streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
     return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
@@ -67,21 +65,13 @@ def in_the_background(
     shown: Shown,
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
-    launched = launch(prepared, data, relay=False)
-    launched.owner.wait_until_started()
-    cleanup.in_a_child(launched.place.home)
-    job = Job(launched.place)
-    _raise_if_not_started(launched, job)
+    connection = launch(prepared, data, relay=False)
+    connection.wait_until_started()
+    cleanup.in_a_child(connection.place.home)
+    check_started(connection)
+    job = Job(connection.place)
     if as_json:
         output.print_json(shown(job, job.status()))
     else:
         print(job.id)
     return 0
-
-
-def _raise_if_not_started(launched: Launched, job: Job) -> None:
-    if launched.owner.ended:
-        last = job.view().outcome or {}
-        error = last.get("error") or {}
-        if error.get("code") == "ESPAWN":
-            raise SpawnError(str(error.get("message")), outcome.exit_code(last))

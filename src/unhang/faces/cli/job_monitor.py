@@ -8,18 +8,14 @@ import select
 import signal
 
 from unhang.core import events as ev
-from unhang.procs import clock, stat
-from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.faces.cli.stderr import Talk
     from unhang.faces.cli.terminal import Terminal
-    from unhang.jobs.launcher import Launched
+    from unhang.jobs.connection import Connection
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# how often our guard is looked at: stopped (a job can do that), it would never let us go
-_LOOK = 5.0
 # a job that does not read its keys: how soon the next are offered again
 _OFFER_AGAIN = 0.05
 
@@ -47,12 +43,8 @@ def _caught(_number: int, _frame: object) -> None:
 
 
 class Watching:
-    def __init__(self, launched: Launched, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
-        self._owner = launched.owner
-        self._guard = launched.guard
-        self._looked = clock.monotonic()
-        self._events = launched.place.events
-        self._reader: EventReader | None = None
+    def __init__(self, connection: Connection, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
+        self._connection = connection
         self._talk = talk
         self._signals = signals
         self._terminal = terminal
@@ -73,15 +65,14 @@ class Watching:
     def _watch(self, keys: int) -> None:
         while True:
             poll = select.poll()
-            poll.register(self._owner.fileno(), select.POLLIN)
+            poll.register(self._connection.fileno(), select.POLLIN)
             poll.register(self._signals.fd, select.POLLIN)
             if keys >= 0 and self._typed is None:
                 poll.register(keys, select.POLLIN)
-            refused = self._typed is not None and self._owner.refused
+            refused = self._typed is not None and self._connection.refused
             ready = dict(poll.poll(self._timeout(refused)))
-            self._owner.insist()
-            self._wake_guard()
-            if self._owner.closed:
+            self._connection.insist()
+            if self._connection.closed:
                 return
             if self._signals.fd in ready:
                 for number in self._signals.take():
@@ -91,38 +82,27 @@ class Watching:
                 self._offer()
             elif refused and not ready:
                 self._offer()
-            if self._owner.fileno() in ready:
-                if not self._owner.hear():
+            if self._connection.fileno() in ready:
+                if not self._connection.hear():
                     return
                 self._read_events()
-                if self._typed is not None and self._owner.answered and not self._owner.refused:
+                if self._typed is not None and self._connection.answered and not self._connection.refused:
                     keys = keys if self._typed else -1  # the end of our input was the last of it
                     self._typed = None
 
-    def _wake_guard(self) -> None:
-        now = clock.monotonic()
-        if self._guard is None or now < self._looked + _LOOK:
-            return
-        self._looked = now
-        found = stat.of(self._guard)
-        if found is not None and found[0].state == "T":
-            os.kill(self._guard, signal.SIGCONT)  # our own child, not waited for yet
-
-    def _timeout(self, refused: bool) -> float:
+    def _timeout(self, refused: bool) -> float | None:
         """In milliseconds, as poll wants it."""
-        waits = [_OFFER_AGAIN if refused else _LOOK]
-        patience = self._owner.patience()
-        waits += [] if patience is None else [patience]
-        return min(waits) * 1000
+        waits = [wait for wait in (_OFFER_AGAIN if refused else None, self._connection.patience()) if wait is not None]
+        return min(waits) * 1000 if waits else None
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGWINCH:
             size = self._terminal.size() if self._terminal is not None else None
             if size is not None:
-                self._owner.ask(do="resize", rows=size[0], columns=size[1])
+                self._connection.ask(do="resize", rows=size[0], columns=size[1])
         elif number in _ENDING:
             self._interrupts += number == signal.SIGINT
-            self._owner.cancel(signal.Signals(number).name, force=self._interrupts > 1)
+            self._connection.cancel(signal.Signals(number).name, force=self._interrupts > 1)
 
     def _read_keys(self, keys: int) -> bytes:
         """Empty: there will be no more."""
@@ -134,15 +114,10 @@ class Watching:
     def _offer(self) -> None:
         """To the keeper. One piece at a time: when the job does not read, we do not either."""
         data = self._typed or b""
-        self._owner.offer(binascii.b2a_base64(data, newline=False).decode(), eof=not data)
+        self._connection.offer(binascii.b2a_base64(data, newline=False).decode(), eof=not data)
 
     def _read_events(self) -> None:
-        if self._reader is None:
-            try:
-                self._reader = EventReader(self._events)
-            except FileNotFoundError:
-                return
-        for event in self._reader.read_new():
+        for event in self._connection.new_events():
             if event["type"] == ev.EXITED:
                 self._last = event
             else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import time
 from typing import Any
 
@@ -20,11 +19,10 @@ from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.notifications import Notifications
 from unhang.jobs import control_client, reconcile
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
-from unhang.jobs.launcher import Launched
 from unhang.jobs.progress import progress_line
-from unhang.store.reader import EventReader
 
 # How often to see whether the client of an HTTP request is still there.
 _CHECK = 1.0
@@ -35,17 +33,14 @@ class ClientGone(Exception):
 
 
 class AttendedJob:
-    def __init__(self, backend: Backend, launched: Launched, notices: Notifications) -> None:
+    def __init__(self, backend: Backend, connection: Connection, notices: Notifications) -> None:
         self.backend = backend
-        self.job = Job(launched.place)
+        self.job = Job(connection.place)
         self.view = View()
         self.diagnosis: dict[str, Any] | None = None
-        self._owner = launched.owner
-        self._line: socket.socket | None = socket.socket(fileno=os.dup(launched.owner.fileno()))
-        self._line.setblocking(False)
+        self._connection = connection
         self._notices = notices
-        self._reader: EventReader | None = None
-        self._over = launched.owner.ended
+        self._over = connection.ended
         self.has_ended = False
 
     # --- waiting --------------------------------------------------------------------------------------------
@@ -105,26 +100,14 @@ class AttendedJob:
         return total
 
     async def _listen(self, seconds: float) -> None:
-        """Until its keeper says something, but not longer."""
-        assert self._line is not None
+        """Until the keeper reports something, at most for so many seconds."""
         if seconds <= 0:
             await anyio.sleep(0)
-            return
-        with anyio.move_on_after(seconds):
-            try:
-                chunk = await asyncio.get_running_loop().sock_recv(self._line, 1 << 16)
-            except OSError:
-                chunk = b""
-            if not self._owner.heard(chunk) or self._owner.ended:
-                self._over = True
+        elif not await self._connection.hear_async(seconds) or self._connection.ended:
+            self._over = True
 
     async def _news(self) -> None:
-        try:
-            if self._reader is None:
-                self._reader = EventReader(self.job.place.events)
-        except FileNotFoundError:
-            return
-        for event in self._reader.read_new():
+        for event in self._connection.new_events():
             self.view.apply(event)
             await self._notices.tell(self.job, event)
             if audience(event).client:
@@ -158,13 +141,7 @@ class AttendedJob:
         self.finish()
 
     def _close(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
-            self._owner.close()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self._connection.close()
 
 
 def _cancel(job: Job, by: str) -> None:

@@ -15,9 +15,9 @@ from unhang.core.policy.model import Asked, Policy
 from unhang.errors import UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.settings import BOUNDS, Settings
-from unhang.jobs import reconcile, run
+from unhang.jobs import reconcile, start
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job, attach
-from unhang.jobs.launcher import Launched
 from unhang.jobs.lease import Lease
 from unhang.jobs.progress import ReportTimes
 from unhang.jobs.request import Prepared, prepare
@@ -109,23 +109,23 @@ class Backend:
             asked=asked,
         )
 
-    def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Launched:
+    def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Connection:
         """Returns when it has been started; `hold`: it ends with this server. The owner's line stays open."""
         self._make_room()
         if hold:
             self.lease.ready()
-        launched = run.begin(prepared, data)
+        connection = start.launch(prepared, data)
         if hold:
-            self.lease.hold(launched.place)
-        self._started[launched.place.id] = launched.place
+            self.lease.hold(connection.place)
+        self._started[connection.place.id] = connection.place
         try:
-            launched.owner.wait_until_started()
+            connection.wait_until_started()
         except BaseException:
-            self.lease.release(launched.place)
-            self._started.pop(launched.place.id, None)
-            launched.owner.close()
+            self.lease.release(connection.place)
+            self._started.pop(connection.place.id, None)
+            connection.close()
             raise
-        return launched
+        return connection
 
     def ended(self, place: JobDir) -> None:
         self._started.pop(place.id, None)

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import UsageError
 from unhang.jobs.launcher import ForkingLauncher, Streams
 
 TYPE_CHECKING = False
@@ -51,6 +51,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.core.policy.model import Asked
     from unhang.jobs import cleanup
     from unhang.jobs.request import prepare
+    from unhang.jobs.start import check_started
     from unhang.store import home as homes
 
     conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
@@ -66,17 +67,16 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
     home = homes.locate(os.environ)
     try:
-        launched = launcher.launch(home, prepared, Streams(reads, writes, 2))
+        connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
     finally:
         os.close(reads)
         os.close(writes)
     cleanup.in_a_child(home)
     terminals = {"policy": args.policy} if args.terminals else None
     last = Proxy(
-        launched, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
+        connection, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
     ).run()
-    if (last.get("error") or {}).get("code") == "ESPAWN":
-        raise SpawnError(str(last["message"]), exit_code(last))
+    check_started(connection)
     return exit_code(last)
 
 

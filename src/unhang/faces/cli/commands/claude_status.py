@@ -1,12 +1,14 @@
-"""`unhang claude status`: which program, which version, what works with it; whether the hooks are in."""
+"""`unhang claude status`: the program, its version, what works with it, and whether the hooks are installed."""
 
 from __future__ import annotations
 
 import argparse
+import os
 
 from unhang.agents.claude import job
 from unhang.errors import SpawnError
 from unhang.faces.cli import output
+from unhang.installers import claude_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(args: argparse.Namespace) -> int:
-    """The exit code says whether a task could be given to it."""
-    from unhang.faces.cli.commands import claude_install
-
+    """Exits with 0 if Claude Code can be given a task."""
     known: dict[str, Any] = {"program": None, "version": None, "works": None, "error": None}
     try:
         known["program"] = job.find_claude(args.claude)
@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> int:
         known["version"], known["works"] = job.version_of(known["program"])
         if known["version"] is None:
             known["error"] = f"{known['program']} does not say its version"
-    known["settings"] = claude_install.states()
+    known["settings"] = claude_code.states(os.environ)
     if args.json:
         output.print_json(known)
         return 0 if known["version"] else 1

@@ -119,5 +119,5 @@ def _cloud(args: argparse.Namespace) -> int:
     asked = Asked(category=agent_terms.CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     watched = Foreground(quiet=True, shown=codexing.shown)
-    launched = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
-    return watched.finish(launched, as_json=False)
+    connection = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
+    return watched.finish(connection, as_json=False)

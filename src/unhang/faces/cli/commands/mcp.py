@@ -1,12 +1,11 @@
-"""`unhang mcp`: the server for agents, and putting it into a client's configuration."""
+"""`unhang mcp`: the MCP server, and its entry in a client's configuration."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from unhang.core import plain_text
-from unhang.errors import UnhangError, UsageError
+from unhang.errors import UnhangError
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
 
@@ -32,10 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, metavar=value, action="append", default=[], help=f"{text} (no sandbox)")
     verbs = parser.add_subparsers(dest="mcp_verb", metavar="install|config")
     text = "write it into a client's own configuration file"
-    mcp_entry = verbs.add_parser("install", help=text, description=text.capitalize() + ".")
-    mcp_entry.add_argument("client", metavar="CLIENT", help=CLIENTS)
-    mcp_entry.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
-    mcp_entry.add_argument("--project", action="store_true", help="into the file of the project in this directory")
+    install = verbs.add_parser("install", help=text, description=text.capitalize() + ".")
+    install.add_argument("client", metavar="CLIENT", help=CLIENTS)
+    install.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
+    install.add_argument("--project", action="store_true", help="into the file of the project in this directory")
     text = "print what a client's configuration needs"
     config = verbs.add_parser("config", help=text, description=text.capitalize() + ".")
     config.add_argument("client", metavar="CLIENT", help=CLIENTS)
@@ -50,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    # a face may not import another; this command is the way into the other one, and only when it is used
+    # A face does not import another one; this command starts the MCP face, and only when it is used.
     try:
         from unhang.faces.mcp.main import serve
     except ModuleNotFoundError as error:
@@ -61,35 +60,19 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _config(args: argparse.Namespace) -> int:
-    from unhang.installers import mcp_clients, mcp_entry
+    from unhang.installers import mcp_clients
 
-    client = mcp_entry.client_of(args.client, dict(os.environ))
+    client = mcp_clients.client_of(args.client, dict(os.environ))
     print(f"# {client.title}: {client.path}" if client.form == "toml" else f"// {client.title}: {client.path}")
-    print(mcp_entry.snippet(client, mcp_clients.command()), end="")
+    print(mcp_clients.snippet(client, mcp_clients.server_command()), end="")
     return 0
 
 
 def _install(args: argparse.Namespace) -> int:
-    from unhang.installers import mcp_clients, mcp_entry
-    from unhang.store import user_file
+    """This command does not ask: it only adds one entry, and keeps a backup."""
+    from unhang.installers import flow, mcp_clients
 
-    client = mcp_entry.client_of(args.client, dict(os.environ))
-    path = client.path
-    if args.project:
-        if client.project is None:
-            raise UsageError(f"{client.title} has no file for a project")
-        path = user_file.in_project(os.getcwd(), client.project)
-    before = user_file.read(path)
-    try:
-        after = mcp_entry.planned(client, before or "", mcp_clients.command())
-    except UsageError as error:
-        raise UsageError(f"{path} {error}") from None
-    if after is None:
-        print(f"{client.title} has it already: {path}")
-    elif args.dry_run:
-        print(f"would write {path}:")
-        print(plain_text.harmless(after), end="" if after.endswith("\n") else "\n")
-    else:
-        backup = user_file.write(path, before, after)
-        print(f"added to {client.title}: {path}" + (f" (before: {backup})" if backup else ""))
+    client = mcp_clients.client_of(args.client, dict(os.environ))
+    change = mcp_clients.plan(client, project=args.project, installs=True)
+    flow.carry_out([change], yes=True, dry_run=args.dry_run)
     return 0

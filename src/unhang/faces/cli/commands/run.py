@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 
 from unhang.core import outcome
@@ -13,12 +12,13 @@ from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import Signals, Watching
 from unhang.faces.cli.terminal import Terminal
 from unhang.jobs import cleanup
-from unhang.jobs.launcher import Launched, Streams
+from unhang.jobs.launcher import Streams
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core import events as ev
+    from unhang.jobs.connection import Connection
 
 SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
 
@@ -45,45 +45,27 @@ def main(args: argparse.Namespace) -> int:
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
     home = homes.locate(os.environ)
-    launched = args.launcher.launch(home, prepared, streams)
+    connection = args.launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
     say = stderr.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"
-    watching = Watching(launched, say, signals, terminal if forwards else None)
+    watching = Watching(connection, say, signals, terminal if forwards else None)
     last = watching.until_the_end()
-    _wait_for_the_guard(launched)
-    return _finish(launched, last, say, as_json=args.json)
+    connection.wait_for_guard()
+    return _finish(connection, last, say, as_json=args.json)
 
 
-def _wait_for_the_guard(launched: Launched) -> None:
-    """When it has gone, nothing of the job or of ours is left."""
-    if launched.guard is None:
-        return
-    try:
-        if launched.owner.gave_up:  # it may be stopped, too; it is our own child
-            os.kill(launched.guard, signal.SIGKILL)
-        os.waitpid(launched.guard, 0)
-    except (ChildProcessError, ProcessLookupError):
-        pass
-
-
-def _finish(launched: Launched, last: ev.Event | None, say: stderr.Talk, *, as_json: bool) -> int:
-    if launched.owner.failure:
-        raise UnhangError(launched.owner.failure)
-    if last is None:  # keeper and guard are both gone: whoever looks next does their work, and that is us
-        from unhang.jobs import reconcile
-        from unhang.jobs.handle import Job
-
-        reconcile.settle(launched.place, birth=0)
-        last = Job(launched.place).view().outcome
+def _finish(connection: Connection, last: ev.Event | None, say: stderr.Talk, *, as_json: bool) -> int:
+    if last is None:
+        last = connection.outcome()
     if as_json:
         from unhang.core.values import dump
         from unhang.jobs.results import result_of
 
-        result = result_of(launched.place)
+        result = result_of(connection.place)
         sys.stdout.write(dump(result.to_json()) + "\n")
         sys.stdout.flush()
     if last is None:
         raise UnhangError("the job was not started, or its record is gone")
-    say.ending(launched.place.id, last)
+    say.ending(connection.place.id, last)
     return outcome.exit_code(last)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.core import outcome
-from unhang.errors import SpawnError
 from unhang.faces.cli import options
 from unhang.faces.cli.output import print_json
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import Streams
+from unhang.jobs.start import check_started
 from unhang.store import home as homes
 
 SUMMARY = "start a command in the background and print its job id"
@@ -32,16 +31,11 @@ def main(args: argparse.Namespace) -> int:
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = homes.locate(os.environ)
-    launched = args.launcher.launch(home, prepared, Streams(descriptor))
-    launched.owner.wait_until_started()
+    connection = args.launcher.launch(home, prepared, Streams(descriptor))
+    connection.wait_until_started()
     cleanup.in_a_child(home)
-    job = Job(launched.place)
-    if launched.owner.ended or launched.owner.seq == 0:
-        view = job.view()
-        if view.pid is None:  # nothing ran: there is no job to print the id of
-            last = view.outcome or {}
-            why = (last.get("error") or {}).get("message") or "the job was not started"
-            raise SpawnError(str(why), outcome.exit_code(last))
+    check_started(connection)
+    job = Job(connection.place)
     if args.json:
         print_json(job.status())
     else:

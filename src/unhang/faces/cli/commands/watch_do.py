@@ -10,7 +10,7 @@ from unhang.core.durations import human
 from unhang.core.fields import text_of
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import output
-from unhang.sessions import service
+from unhang.installers import watch_service
 from unhang.sessions.claude import status_file
 from unhang.sessions.lock import WATCHING, Lock, described, holder
 from unhang.sessions.settings import Settings, load
@@ -187,12 +187,12 @@ def _status(args: argparse.Namespace) -> int:
     who = holder(home)
     views = _views(home, settings, _configs(args, settings), lambda _: True)
     if args.json:
-        installed = service.installed(home)
+        installed = watch_service.installed(home)
         running = who is not None and who["state"] == WATCHING
         output.print_json({"running": running, "watcher": who, "installed": installed, "sessions": views})
         return 0
     output.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
-    installed = service.installed(home)
+    installed = watch_service.installed(home)
     how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
     output.print_line(f"installed: {how}")
     for view in views:

@@ -1,16 +1,13 @@
-"""`unhang watch install` and `uninstall`: shows what will change, asks, does it, and can undo it."""
+"""`unhang watch install` and `uninstall`."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import shlex
-import sys
 
-from unhang.errors import UnhangError, UsageError
-from unhang.sessions import service
+from unhang.installers import flow, watch_service
+from unhang.jobs.handle import here
 from unhang.sessions.lock import holder
-from unhang.store import home as homes
 
 # what is passed on to the watcher, as it was given
 _VALUES = [
@@ -21,12 +18,22 @@ _SWITCHES = ("allow_clear", "allow_restart")
 
 
 def main(args: argparse.Namespace) -> int:
-    home = homes.locate(os.environ)
-    return _install(args, home) if args.watch_verb == "install" else _uninstall(args, home)
+    """The exit code is 0 also where the person said no."""
+    home = here()
+    change: flow.Change
+    if args.watch_verb == "install":
+        change = watch_service.plan_install(home, options(args), os.environ, job=args.job)
+        who = holder(home)
+        if who is not None:
+            print(f"a watcher is running (pid {who.get('pid', '?')}); the new one takes over when it has ended")
+    else:
+        change = watch_service.plan_uninstall(home, os.environ)
+    flow.carry_out([change], yes=args.yes, dry_run=args.show_only)
+    return 0
 
 
 def options(args: argparse.Namespace) -> list[str]:
-    """The watcher's own words, out of ours; they have been checked already."""
+    """The options of `unhang watch` that were given here, checked."""
     from unhang.faces.cli.commands.watch_do import settings_of
 
     settings_of(args)
@@ -42,53 +49,3 @@ def options(args: argparse.Namespace) -> list[str]:
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def _install(args: argparse.Namespace, home: str) -> int:
-    there = service.installed(home)
-    if there is not None:
-        raise UsageError(f"installed already ({there['how']}: {there['path']}); first: unhang watch uninstall")
-    planned = service.plan(home, options(args), os.environ, job=args.job)
-    if planned.how == service.SYSTEMD:
-        print(f"will write {planned.path}:")
-        print("".join(f"    {line}\n" for line in planned.text.splitlines()), end="")
-        if planned.before is not None and planned.before != planned.text:
-            print("the file that is there is kept beside it and comes back with uninstall")
-        print(f"will run: systemctl --user daemon-reload; systemctl --user enable --now {service.UNIT}")
-    else:
-        print(f"will start a background job (until the next restart of this machine): {shlex.join(planned.command)}")
-    who = holder(home)
-    if who is not None:
-        print(f"a watcher runs already (pid {who.get('pid', '?')}): the new one takes over when that one has ended")
-    if args.show_only or not _agreed(args):
-        return 0
-    done = service.install(planned, home, os.environ)
-    print(f"done: job {done['jobId']}" if done["how"] == service.JOB else f"done: {service.UNIT} is enabled and runs")
-    return 0
-
-
-def _uninstall(args: argparse.Namespace, home: str) -> int:
-    there = service.installed(home)
-    if there is None:
-        raise UnhangError("nothing was installed by `unhang watch install`")
-    if there["how"] == service.JOB:
-        print(f"will cancel the job {there.get('jobId')}")
-    else:
-        back = there.get("backup")
-        print(f"will run: systemctl --user disable --now {service.UNIT}")
-        print(f"will put {back} back as {there['path']}" if back else f"will remove {there['path']}")
-    if args.show_only or not _agreed(args):
-        return 0
-    service.uninstall(home, os.environ)
-    print("done")
-    return 0
-
-
-def _agreed(args: argparse.Namespace) -> bool:
-    if args.yes:
-        return True
-    if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked here; --yes agrees, --dry-run only shows")
-    sys.stdout.write("go ahead? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

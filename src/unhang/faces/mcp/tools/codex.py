@@ -22,8 +22,8 @@ from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.faces.mcp.tools import run
+from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import Launched
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
@@ -133,13 +133,13 @@ async def _turn(
 ) -> CallToolResult:
     seconds = patience_of(backend.settings, wait_sec)
     with backend.call():
-        launched = await backend.in_thread(_launch, backend, plan, cwd, asked, run._labels(ctx))
-        attended = AttendedJob(backend, launched, Notifications(ctx))
+        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, run._labels(ctx))
+        attended = AttendedJob(backend, connection, Notifications(ctx))
         shown = await run._attend(attended, ctx, seconds, background=False)
         return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(backend: Backend, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Launched:
+def _launch(backend: Backend, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()

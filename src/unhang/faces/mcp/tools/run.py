@@ -184,11 +184,11 @@ async def _begin(
         labels=_labels(ctx),
     )
     data = stdin.encode("utf-8", "surrogatepass") if stdin else None
-    launched = await backend.in_thread(backend.launch, prepared, None if typed else data, hold=hold)
-    attended = AttendedJob(backend, launched, Notifications(ctx))
+    connection = await backend.in_thread(backend.launch, prepared, None if typed else data, hold=hold)
+    attended = AttendedJob(backend, connection, Notifications(ctx))
     if typed and data:
         try:
-            await backend.in_thread(Job(launched.place).send, data)
+            await backend.in_thread(Job(connection.place).send, data)
         except BaseException:  # cancelled, or refused: nobody waits for it any more
             await attended.end("its caller")
             raise
