@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 from unhang.core.diagnosis.prompt import waits_for_input
 from unhang.core.diagnosis.rules import diagnose
+from unhang.procs.linux.procfs import read
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
-from unhang.procs.sampler.stat import read
 
 BUDGETS = {("cheap", 1): 0.2, ("cheap", 200): 15.0, ("full", 200): 150.0}
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import unhang
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 from unhang.jobs.start import start
@@ -65,7 +65,7 @@ def lost() -> Job:
 
 
 def truncated_output() -> Job:
-    prepared = prepare(["seq", "100000", "103000"], foreground=False, budget=_BUDGET, asked=Asked())
+    prepared = prepare(["seq", "100000", "103000"], foreground=False, budget=_BUDGET, asked=LimitRequest())
     return start(prepared)
 
 

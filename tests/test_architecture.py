@@ -19,7 +19,7 @@ HEAVY = ["typing", "dataclasses", "socket", "asyncio", "subprocess", "sqlite3", 
 def test_starting_a_command_loads_nothing_heavy() -> None:
     code = (
         "import sys; import unhang.faces.cli.main, unhang.faces.cli.parser, unhang.faces.cli.commands.run;"
-        "import unhang.keeper.main, unhang.keeper.prefork.guard, unhang.procs.linux; print(*sys.modules)"
+        "import unhang.keeper.main, unhang.keeper.prefork.guard, unhang.procs.linux.tree; print(*sys.modules)"
     )
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True

@@ -153,7 +153,7 @@ def _grown(job: Job) -> list[int]:
     for event in job.watch():
         if event["type"] == "output" and event["offset"] + event["bytes"] >= WIDTH * WIDTH:
             break
-    from unhang.procs.linux import descendants
+    from unhang.procs.tree import descendants
 
     return [p.pid for p in descendants(int(job.spec["keeper"]["pid"]))]
 

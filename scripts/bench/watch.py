@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import Row
-from unhang.procs.stat import start_time
+from unhang.procs.identity import start_time
 from unhang.store.session_log import SessionLog
 
 SESSIONS = 200

@@ -11,7 +11,7 @@ from tests.support.acp.harness import S, ask, created, pulse, run
 from tests.support.engine import actor
 from tests.support.jobs import Jobs
 from unhang.acp import Refused, Terminals
-from unhang.acp.recovery import identity, lives
+from unhang.acp.recovery import client_label, lives
 from unhang.testing.liveness import RollCall
 
 CLIENT = """
@@ -74,8 +74,8 @@ def test_a_new_client_ends_the_orphans_of_a_dead_one_and_only_those(jobs: Jobs, 
 
 
 def test_an_identity_is_a_pid_a_start_and_a_boot() -> None:
-    assert lives(identity())
-    pid, start, boot = identity().split(":")
+    assert lives(client_label())
+    pid, start, boot = client_label().split(":")
     assert not lives(f"{pid}:{int(start) + 1}:{boot}")
     assert not lives(f"{pid}:{start}:another")
     assert not lives("")

@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from unhang.core import durations
-from unhang.core.policy import builtin
-from unhang.core.policy.model import Asked
-from unhang.core.policy.resolve import resolve
+from unhang.core.limit_request import read_limit, read_limits
 from unhang.errors import UsageError
-from unhang.jobs.request import seconds
 
 GOOD = {
     "90": 90, "90s": 90, "5m": 300, "1h30m": 5400, "500ms": 0.5, "0.5": 0.5, "1.5h": 5400, "2d": 172800, "0": 0,
@@ -78,9 +75,9 @@ def test_a_number_that_is_no_length_of_time_is_refused_in_one_line(number: float
     for refuse in (
         lambda: durations.usable("idle", number),
         lambda: durations.usable_ms("idle", number),  # type: ignore[arg-type]
-        lambda: seconds("idle", number),
-        lambda: resolve("true", builtin.policy(), Asked(timeout_sec=number)),
-        lambda: resolve("true", builtin.policy(), Asked(idle=number)),
+        lambda: read_limit("idle", number),
+        lambda: read_limits({"timeout_sec": number}),
+        lambda: read_limits({"idleTimeoutMs": number}),
     ):
         with pytest.raises((ValueError, UsageError), match="must be between 0 and a century"):
             refuse()

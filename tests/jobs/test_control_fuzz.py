@@ -18,7 +18,8 @@ from tests.support.engine import read_line
 from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.keeper import control_socket, requests
 from unhang.keeper.streams import InputStream
-from unhang.procs import clock, stat
+from unhang.procs import clock
+from unhang.procs.linux import procfs
 from unhang.testing.liveness import PATIENCE, RollCall
 
 ODD: st.SearchStrategy[Any] = st.one_of(
@@ -126,7 +127,7 @@ def test_a_real_keeper_lives_through_it_and_does_not_grow(jobs: Jobs, roll: Roll
             except (BrokenPipeError, ConnectionResetError):
                 assert len(said) > control_socket.MAX_REQUEST
     os.close(folder)
-    status = (stat.read_file(f"/proc/{keeper}/status") or b"").decode()
+    status = procfs.read(f"/proc/{keeper}/status").decode()
     [resident] = [int(each.split()[1]) for each in status.splitlines() if each.startswith("VmRSS")]
     assert resident < 64 << 10
     assert leader.is_alive()

@@ -13,7 +13,7 @@ import pytest
 
 import unhang
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.store import claim, files
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import Process, RollCall
@@ -24,7 +24,7 @@ BOUND = 45
 
 def _stopped(process: Process) -> Process:
     assert process.send(signal.SIGSTOP)
-    wait_until(lambda: (stat.of(process.pid) or [None])[0].state == "T", "it is stopped")  # type: ignore[union-attr]
+    wait_until(lambda: (found := identity.find(process.pid)) and found.state == "T", "it is stopped")
     return process
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.jobs import check_log, wait_until
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 from unhang.jobs.start import start
@@ -28,7 +28,7 @@ def _numbered(count: int) -> bytes:
 
 
 def _start(command: list[str]) -> Job:
-    return start(prepare(command, stdin="pipe", foreground=False, budget=_BUDGET, asked=Asked(idle=0.0)))
+    return start(prepare(command, stdin="pipe", foreground=False, budget=_BUDGET, asked=LimitRequest(idle=0.0)))
 
 
 @pytest.mark.parametrize("count", [0, 10, _HEAD - 1, _HEAD, _HEAD + 1, _BUDGET, _BUDGET + 1, 10 * _BUDGET + 7])

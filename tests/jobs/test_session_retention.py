@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tests.support.jobs import Jobs
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.store.session_log import SessionLog, session_ids
 
 OLD = 40 * 86400
@@ -29,7 +29,7 @@ def test_old_streams_are_let_go_and_new_ones_stay(jobs: Jobs) -> None:
 
 
 def test_the_stream_of_a_session_that_lives_stays_however_old_it_is(jobs: Jobs) -> None:
-    start = stat.start_time(os.getpid())
+    start = identity.start_time(os.getpid())
     stream(jobs, "alive", OLD, pid=os.getpid(), procStart=start)
     stream(jobs, "recycled", OLD, pid=os.getpid(), procStart="1")
     assert jobs.said("gc")["sessions"] == ["recycled"]

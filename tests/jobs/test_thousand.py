@@ -12,7 +12,7 @@ import pytest
 
 import unhang
 from tests.support.jobs import Jobs, check_log
-from unhang.procs import stat
+from unhang.procs import identity
 
 _MANY = 1000
 _KINDS = ("success", "failure", "idle", "hard", "cancelled")
@@ -46,7 +46,7 @@ def test_a_thousand_jobs_at_once_end_with_the_right_outcome_each(jobs: Jobs, tmp
     assert len({job.id for job in started}) == _MANY
     assert len(jobs.jobs()) == _MANY
     keepers = [job.spec["keeper"] for job in started]
-    alive = sum(stat.is_alive(int(keeper["pid"]), str(keeper["start"])) for keeper in keepers)
+    alive = sum(identity.is_alive(int(keeper["pid"]), str(keeper["start"])) for keeper in keepers)
     assert alive > _MANY // 2, f"only {alive} of {_MANY} were there at once"
     writer = os.open(gate, os.O_RDWR)  # the readers are let go all at once, however many have opened it already
     try:

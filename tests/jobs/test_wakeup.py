@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.engine import read_line
 from tests.support.jobs import STILL, Jobs, actor, keeper_of
-from unhang.procs.inotify import Inotify
+from unhang.procs.file_watch import FileWatch
 from unhang.procs.wakeup import Wakeup
 from unhang.testing.liveness import PATIENCE, RollCall
 
@@ -74,7 +74,7 @@ def test_what_comes_back_is_not_gone(log: Path) -> None:
 
 
 def test_without_a_watch_it_looks_again_soon(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Inotify, "add", lambda _self, _path, _mask: None)
+    monkeypatch.setattr(FileWatch, "add", lambda _self, _path, _events: None)
     with Wakeup() as wakeup:
         wakeup.add_file(str(log))
         assert wakeup.fd == -1
@@ -83,7 +83,7 @@ def test_without_a_watch_it_looks_again_soon(log: Path, monkeypatch: pytest.Monk
 
 _USED_UP = """
 import ctypes, os, resource
-import unhang.procs.inotify
+import unhang.procs.linux.inotify
 from unhang.procs.wakeup import Wakeup
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.engine import MARK, Engine
 from unhang.jobs import start
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import RollCall
 
 
@@ -50,9 +50,7 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def fork_servers() -> list[int]:
     """Fork servers that are children of this process."""
-    return [
-        pid for pid in linux.children(os.getpid()) if "unhang.keeper.prefork.server" in stat.command_line(pid, 10_000)
-    ]
+    return [pid for pid in tree.children(os.getpid()) if "unhang.keeper.prefork.server" in command_line.of(pid, 10_000)]
 
 
 def end_fork_server() -> None:

@@ -17,8 +17,12 @@ import pytest
 from tests.keeper.test_escapes import SOMEBODY, interpreter_for_everybody, open_folder
 from tests.support.engine import Engine, actor, wait_until
 from tests.support.places import ROOT, SOURCE, TESTS
-from unhang.procs import census, linux, posix, stat
+from unhang.procs import identity
 from unhang.procs.base import UNKNOWN, Process
+from unhang.procs.linux import census, procfs
+from unhang.procs.linux import tree as linux
+from unhang.procs.posix import ps
+from unhang.procs.posix.tree import PosixTree
 from unhang.testing.liveness import Process as Held
 from unhang.testing.liveness import RollCall
 
@@ -147,7 +151,7 @@ def test_none_is_not_the_same_as_unreadable(monkeypatch: pytest.MonkeyPatch) -> 
         def used_up(path: str, _size: int = 4096) -> bytes:
             raise OSError(24, os.strerror(24), path)
 
-        monkeypatch.setattr(stat, "read", used_up)
+        monkeypatch.setattr(procfs, "read_or_raise", used_up)
         with pytest.raises(OSError, match="Too many"):
             linux.children(leaf.pid, 1)
         assert "Too many" in linux.survey(os.getpid()).unseen
@@ -160,7 +164,7 @@ def test_none_is_not_the_same_as_unreadable(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_kernel_without_lists_of_children_is_read_by_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """CONFIG_PROC_CHILDREN is not everywhere, and a tree must not look empty without it."""
-    read = stat.read
+    read = procfs.read_or_raise
 
     def no_lists(path: str, size: int = 4096) -> bytes:
         if path.endswith("/children"):
@@ -171,7 +175,7 @@ def test_a_kernel_without_lists_of_children_is_read_by_its_table(monkeypatch: py
     assert shell.stdout is not None
     below = int(shell.stdout.readline())
     try:
-        monkeypatch.setattr(stat, "read", no_lists)
+        monkeypatch.setattr(procfs, "read_or_raise", no_lists)
         assert linux.children(shell.pid) == [below]
         found = {process.pid for process in linux.survey(os.getpid()).found}
         assert {shell.pid, below} <= found
@@ -265,22 +269,22 @@ def test_without_pidfds_the_start_time_is_compared_right_before(monkeypatch: pyt
     other = subprocess.Popen(["sleep", "1000"])
     try:
         monkeypatch.setattr(os, "pidfd_open", missing)
-        found = stat.of(other.pid)
+        found = identity.find(other.pid)
         assert found is not None
-        assert not linux.signal_one(found[0].replace(start="1"), (signal.SIGKILL,), direct=False)
+        assert not linux.signal_one(found.replace(start="1"), (signal.SIGKILL,), direct=False)
         assert other.poll() is None
-        assert linux.signal_one(found[0], (signal.SIGKILL,), direct=False)
+        assert linux.signal_one(found, (signal.SIGKILL,), direct=False)
     finally:
         assert other.wait() == -signal.SIGKILL
 
 
 def test_the_group_that_was_seen_empty_is_never_the_portable_trees_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = posix.PosixTree()
+    tree = PosixTree()
     leader = os.posix_spawn("/bin/true", ["true"], {}, setsid=True)
     tree.spawned(leader)
     assert Held(leader).wait_gone()
     while not tree.reap().empty:
         pass
     stranger = Process(4_000_000, "now", 1, "S", "stranger")
-    monkeypatch.setattr(posix, "process_table", lambda: {stranger.pid: (stranger, leader)})
+    monkeypatch.setattr(ps, "process_table", lambda: {stranger.pid: stranger.replace(group=leader)})
     assert tree.survey().found == []

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.engine import Engine, actor, wait_until
 from unhang.jobs import control_client
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.testing.liveness import Process, RollCall
 
 
@@ -86,7 +86,7 @@ def test_output_during_grace_is_read_and_kept(engine: Engine, roll: RollCall) ->
 
 def stop(process: Process) -> None:
     process.send(signal.SIGSTOP)
-    wait_until(lambda: (entry := stat.of(process.pid)) and entry[0].state == "T", "the keeper is stopped")
+    wait_until(lambda: (entry := identity.find(process.pid)) and entry.state == "T", "the keeper is stopped")
 
 
 def puppet(engine: Engine, roll: RollCall, *limits: object) -> subprocess.Popen[bytes]:

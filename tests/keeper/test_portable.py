@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.engine import Engine
 from tests.support.escapes import ESCAPES, names, play_all
-from unhang.procs import posix
+from unhang.procs.posix import ps
+from unhang.procs.posix.tree import PosixTree
 from unhang.testing.liveness import Process
 
 # Who can be found by group or by parent. A daemon that has left both cannot; the marks find it later.
@@ -45,15 +46,15 @@ def test_what_the_leader_left_in_its_group_is_ended_and_named(engine: Engine) ->
 
 
 def test_the_process_table_knows_this_process_and_its_parent() -> None:
-    table = posix.process_table()
-    process, group = table[os.getpid()]
-    assert (process.ppid, group) == (os.getppid(), os.getpgrp())
-    assert posix.process_table()[os.getpid()][0].start == process.start
+    table = ps.process_table()
+    process = table[os.getpid()]
+    assert (process.ppid, process.group) == (os.getppid(), os.getpgrp())
+    assert ps.process_table()[os.getpid()].start == process.start
 
 
 def test_a_recycled_pid_of_the_leader_is_not_a_member() -> None:
     """The leader has been reaped; whoever has its number now is somebody else."""
-    tree = posix.PosixTree()
+    tree = PosixTree()
     leader = os.posix_spawn("/bin/sleep", ["sleep", "0"], {}, setsid=True)
     tree.spawned(leader)
     assert Process(leader).wait_gone()

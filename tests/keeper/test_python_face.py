@@ -18,7 +18,7 @@ import pytest
 import unhang
 from tests.keeper.conftest import fork_servers
 from tests.support.engine import Engine, actor
-from unhang.procs import stat
+from unhang.procs import command_line
 from unhang.store import reader
 from unhang.testing.liveness import Process, RollCall
 
@@ -249,6 +249,6 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing(engine: Engine) -> None
 
     for turns in range(4):
         asyncio.run(cancelled(turns))
-    running = [stat.command_line(pid) for pid in engine.marked()]
+    running = [command_line.of(pid) for pid in engine.marked()]
     assert [command for command in running if "sleep" in command] == []
     assert {reader.read_all(place.events)[-1]["phase"] for place in engine.jobs()} <= {"cancelled"}

@@ -17,11 +17,11 @@ import pytest
 from tests.support.diagnosis.actors import actor, command, until_blocked, until_state
 from unhang.core.diagnosis.prompt import waits_for_input
 from unhang.core.diagnosis.samples import FOREVER
+from unhang.procs.linux.procfs import read
+from unhang.procs.linux.sampler.jvm import counter
+from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
-from unhang.procs.sampler.jvm import counter
-from unhang.procs.sampler.locks import locks_of
-from unhang.procs.sampler.stat import read
 
 
 def test_the_cheap_look_imports_next_to_nothing() -> None:

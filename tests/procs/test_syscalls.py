@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from unhang.core.diagnosis.samples import FOREVER
-from unhang.procs.sampler.syscalls import AARCH64, READS, TABLES, WRITES, X86_64, Call, decode
+from unhang.procs.linux.sampler.syscalls import AARCH64, READS, TABLES, WRITES, X86_64, Call, decode
 
 MINUS_ONE = 0xFFFFFFFF
 

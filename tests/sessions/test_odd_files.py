@@ -18,7 +18,7 @@ from tests.support.acp_agents.odd import FEW, ODD, mutated, odd
 from tests.support.engine import wait_until
 from tests.support.sessions.harness import Place
 from unhang.errors import UsageError
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.sessions import notify, settings
 from unhang.sessions.claude import fact_reader, status_file
 from unhang.sessions.claude.transcript import Transcript
@@ -30,7 +30,7 @@ from unhang.sessions.tmux import client
 from unhang.sessions.tmux.client import Address, Tmux, TmuxError
 
 ME = os.getpid()
-START = stat.start_time(ME) or ""
+START = identity.start_time(ME) or ""
 STATUS = {
     "pid": ME,
     "procStart": START,

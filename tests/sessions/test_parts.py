@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 
 from unhang.errors import UsageError
-from unhang.procs import clock, stat
+from unhang.procs import clock, identity
 from unhang.sessions import settings
 from unhang.sessions.claude import fact_reader, resume, status_file, transcript
 from unhang.sessions.state import facts, screen
@@ -24,7 +24,7 @@ from unhang.sessions.state.machine import Session
 from unhang.sessions.tmux.client import Address
 
 ME = os.getpid()
-START = stat.start_time(ME) or ""
+START = identity.start_time(ME) or ""
 
 # --- settings -------------------------------------------------------------------------------------------------
 
@@ -120,9 +120,7 @@ def told(events: list[dict[str, Any]], found: status_file.StatusFile) -> Session
 
 def began() -> float:
     """The wall-clock time at which this process began, if nobody has set the clock since."""
-    from unhang.sessions import process_identity
-
-    return time.time() - process_identity.age(START)
+    return time.time() - identity.age(START)
 
 
 def test_a_call_that_was_open_before_we_came_has_its_true_age() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import wait_until
-from unhang.procs import clock, linux
+from unhang.procs import clock, tree
 from unhang.procs.base import Process
 from unhang.sessions import process_trees
 from unhang.sessions.state.calls import Call
@@ -32,7 +32,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
             words = ["/bin/bash", "-c", line]
             process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
         begun.append(process)
-        wait_until(lambda: linux.descendants(process.pid) or printed.stat().st_size, "the command runs")
+        wait_until(lambda: tree.descendants(process.pid) or printed.stat().st_size, "the command runs")
         return process
 
     yield start
@@ -92,14 +92,14 @@ def test_twice_the_same_command_is_told_apart_by_its_order_or_not_at_all(shell: 
     first, second = shell("tail -f /dev/null"), shell("tail -f /dev/null")
     one, two = call("tail -f /dev/null", "a", 9), call("tail -f /dev/null", "b", 5)
     wanted = [first.pid, second.pid]
-    if len({process.start for process in linux.descendants(os.getpid()) if process.pid in wanted}) == 2:
+    if len({process.start for process in tree.descendants(os.getpid()) if process.pid in wanted}) == 2:
         assert roots(one, two) == [first.pid]
         assert roots(two, one) == [second.pid]
     assert roots(one) == []  # two trees, and one call: which is which?
 
 
 def tree_of(process: subprocess.Popen[bytes]) -> Process:
-    return next(each for each in linux.descendants(os.getpid()) if each.pid == process.pid)
+    return next(each for each in tree.descendants(os.getpid()) if each.pid == process.pid)
 
 
 def test_a_command_that_prints_works_and_one_that_waits_does_not(shell: Shell, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_command_that_prints_works_and_one_that_waits_does_not(shell: Shell, t
 
 def test_ending_reaches_the_whole_tree_and_nothing_else(shell: Shell) -> None:
     doomed, other = shell("tail -f /dev/null | cat"), shell("tail -f /dev/null")
-    below = linux.descendants(doomed.pid)
+    below = tree.descendants(doomed.pid)
     assert len(below) >= 2
     reached = process_trees.end(tree_of(doomed), signal.SIGTERM)
     assert set(reached) == {doomed.pid, *(process.pid for process in below)}

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.procs.base import UNKNOWN
-from unhang.procs.linux import LinuxTree
+from unhang.procs.linux.tree import LinuxTree
 
 PR_SET_DUMPABLE = 4
 
@@ -77,7 +77,7 @@ def main(what: str) -> dict[str, Any]:
         "denied": len(first.denied),
         "group": first.group == leader,
         "rounds": rounds,
-        "visible": stat.of(os.getpid()) is not None,
+        "visible": identity.find(os.getpid()) is not None,
     }
 
 

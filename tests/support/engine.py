@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.places import ACTORS
-from unhang.procs import markers, stat
+from unhang.procs import command_line, identity, markers
 from unhang.store import files, reader
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import PATIENCE, Process, RollCall
@@ -145,16 +145,11 @@ class Engine:
 
     def marked(self) -> list[int]:
         """Every living process that this engine's tests started, by either mark."""
-        wanted = f"{MARK}={self.mark}".encode()
         tags = {int(job["keeper"]["tag"]): place.id for place in self.jobs() if (job := files.read_json(place.job))}
         found: set[int] = set()
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
-                continue
-            if wanted in (stat.read_file(f"/proc/{name}/environ", 1 << 16) or b"").split(b"\0"):
-                entry = stat.of(int(name))
-                if entry is not None and entry[0].state not in "ZX":
-                    found.add(int(name))
+        for process in identity.every():
+            if process.pid != os.getpid() and identity.environment(process.pid).get(MARK) == self.mark:
+                found.add(process.pid)
         for tag, job_id in tags.items():
             found |= {process.pid for process in markers.find(markers.Marks(job_id, tag, None))}
         return sorted(found)
@@ -174,7 +169,7 @@ class Engine:
         deadline = time.monotonic() + timeout
         while pids := self.marked():
             if time.monotonic() > deadline:
-                words = [f"{pid}: {stat.command_line(pid)}" for pid in pids]
+                words = [f"{pid}: {command_line.of(pid)}" for pid in pids]
                 for pid in pids:
                     Process(pid).send(9)
                 return words

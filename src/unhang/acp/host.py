@@ -14,17 +14,17 @@ from unhang.acp.protocol import Refused, Request
 from unhang.acp.results import Completed, TimedOut
 from unhang.acp.terminal import Terminal
 from unhang.agents.base.update import one_line
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import read_limits
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
 from unhang.jobs.connection import Connection
 from unhang.jobs.handle import here
-from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
+from unhang.jobs.request import Prepared, prepare
 from unhang.jobs.start import launch
 from unhang.procs.spawn import SHELL, find_program
 
 if TYPE_CHECKING:
-    from unhang.jobs.request import Duration
+    from unhang.core.limit_request import Duration
 
 _T = TypeVar("_T")
 METHODS = ("terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
@@ -198,10 +198,10 @@ class Host:
             env=request.env,
             stdin=NULL,
             labels=self._labels
-            | {recovery.LABEL: recovery.TERMINAL, recovery.CLIENT: recovery.identity()}
+            | {recovery.LABEL: recovery.TERMINAL, recovery.CLIENT: recovery.client_label()}
             | {recovery.SESSION: request.session[:_LONGEST_LABEL] or "-"},
             policy=self._policy,
-            asked=_asked(wishes),
+            asked=read_limits(wishes),
             budget=at.budget_for(request.limit),
             foreground=True,
         )
@@ -295,19 +295,7 @@ def _check(limits: Mapping[str, Any]) -> None:
     unknown = set(limits) - set(_LIMITS)
     if unknown:
         raise TypeError(f"unknown limit: {', '.join(sorted(unknown))}; there are: {', '.join(_LIMITS)}")
-    _asked(limits)
-
-
-def _asked(wishes: Mapping[str, Any]) -> Asked:
-    return Asked(
-        idle=seconds("idle", wishes.get("idle")),
-        hard=seconds("hard", wishes.get("hard")),
-        stall=seconds("stall", wishes.get("stall")),
-        warn=lead_or_grace("warn", wishes.get("warn")),
-        grace=lead_or_grace("grace", wishes.get("grace")),
-        category=wishes.get("category"),
-        liveness=wishes.get("liveness"),
-    )
+    read_limits(limits)
 
 
 def _runs(name: str, environ: Mapping[str, str], cwd: str | None) -> bool:

@@ -12,22 +12,22 @@ import os
 from unhang.errors import UnhangError
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.store.layout import JobDir
 
 LABEL, TERMINAL, CLIENT, SESSION = "acp", "terminal", "acp-client", "acp-session"
 BY = "the death of its client"
 
 
-def identity() -> str:
-    """Of this process, as the labels of its terminals have it."""
-    return f"{os.getpid()}:{stat.start_time(os.getpid())}:{stat.boot_id()}"
+def client_label() -> str:
+    """Return what names this process in the labels of its terminals."""
+    return f"{os.getpid()}:{identity.start_time(os.getpid())}:{identity.boot_id()}"
 
 
 def lives(client: str) -> bool:
     pid, _, rest = client.partition(":")
     start, _, boot = rest.partition(":")
-    return pid.isdigit() and boot == stat.boot_id() and stat.is_alive(int(pid), start)
+    return pid.isdigit() and boot == identity.boot_id() and identity.is_alive(int(pid), start)
 
 
 def end_orphans(home: str) -> list[str]:

@@ -6,6 +6,10 @@ A bare number is seconds. Parsing is written by hand because a regular expressio
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DIGITS = frozenset("0123456789.")
 OFF_WORDS = frozenset({"0", "off", "none", "never"})
@@ -15,7 +19,7 @@ LONGEST = 100 * 365 * 86400.0
 
 
 def parse(text: str) -> float:
-    """Seconds. Raises ValueError with one line that names the text and shows what would do."""
+    """Return the seconds of a text. Raise ValueError with one line that names the text and shows what would do."""
     bad = ValueError(f"not a duration: {text!r} (try 90, 90s, 5m, 1h30m, 500ms or 0.5)")
     rest = text.strip().lower()
     if not rest:
@@ -52,23 +56,42 @@ def parse(text: str) -> float:
     return total
 
 
+def seconds_of(name: str, value: Any) -> float:
+    """Return a duration in seconds that was given as a number, a text or a timedelta.
+
+    Raise ValueError with one line that begins with `name`, which is what the caller calls it.
+    """
+    if isinstance(value, str):
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    if hasattr(value, "total_seconds"):  # a timedelta: importing datetime to ask would cost start-up time
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name}: not a duration: {value!r:.80} (try 90, 90s, 5m, 1h30m, 500ms or 0.5)")
+    return usable(name, value)
+
+
 def usable(name: str, seconds: float) -> float:
-    """A number of seconds from outside, of whatever size. Raises ValueError in one line, without the number: it may
-    have ten thousand digits."""
+    """Return a number of seconds that came from outside, of whatever size.
+
+    Raise ValueError in one line, without the number: it may have ten thousand digits.
+    """
     if not 0 <= seconds <= LONGEST:  # false for NaN, and exact for an int that is too large for a float
         raise ValueError(f"{name} must be between 0 and a century ({LONGEST:.0f} s)")
     return float(seconds)
 
 
 def usable_ms(name: str, milliseconds: int) -> float:
-    """As `usable`, from milliseconds. Dividing comes last, since a huge int cannot be divided."""
+    """Return milliseconds as seconds, as `usable` does. A huge int cannot be divided, so it is compared first."""
     if not 0 <= milliseconds <= LONGEST * 1000:
         raise ValueError(f"{name} must be between 0 and a century ({LONGEST * 1000:.0f} ms)")
     return milliseconds / 1000
 
 
 def human(seconds: float) -> str:
-    """Short and exact enough to act upon: 0.4 → "0.4s", 41 → "41s", 270 → "4m 30s", 5400 → "1h 30m"."""
+    """Return a duration for people: 0.4 → "0.4s", 41 → "41s", 270 → "4m 30s", 5400 → "1h 30m"."""
     if seconds < 0:
         return "-" + human(-seconds)
     if seconds < 9.95:
@@ -88,5 +111,5 @@ def human(seconds: float) -> str:
 
 
 def human_ms(milliseconds: float | None) -> str:
-    """As `human`; a length of time that was never recorded (a job whose keeper was lost) is not 0."""
+    """Return milliseconds for people; a duration that was never recorded (of a lost job) is "unknown", not 0."""
     return "unknown" if milliseconds is None else human(milliseconds / 1000)

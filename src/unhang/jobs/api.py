@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import read_duration, read_limits
 from unhang.jobs import run as foreground
 from unhang.jobs import start as background
 from unhang.jobs.handle import Job, attach, here
-from unhang.jobs.request import Prepared, lead_or_grace, prepare, seconds
+from unhang.jobs.request import Prepared, prepare
 
 if TYPE_CHECKING:
     import os
     from typing import Unpack
 
+    from unhang.core.limit_request import Duration
     from unhang.core.result import Result
-    from unhang.jobs.request import Duration
+
+
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category")
 
 
 class Options(TypedDict, total=False):
@@ -46,16 +49,7 @@ def _prepared(command: str | Sequence[str], options: Options, *, foreground: boo
     unknown = set(options) - set(Options.__annotations__)
     if unknown:
         raise TypeError(f"unknown option: {', '.join(sorted(unknown))}")
-    asked = Asked(
-        idle=seconds("idle", options.get("idle")),
-        hard=seconds("hard", options.get("hard")),
-        stall=seconds("stall", options.get("stall")),
-        warn=lead_or_grace("warn", options.get("warn")),
-        grace=lead_or_grace("grace", options.get("grace")),
-        liveness=options.get("liveness"),
-        on_hung=options.get("on_hung"),
-        category=options.get("category"),
-    )
+    request = read_limits({name: options[name] for name in _LIMITS if name in options})  # type: ignore[literal-required]
     return prepare(
         command,
         shell=options.get("shell", False),
@@ -67,7 +61,7 @@ def _prepared(command: str | Sequence[str], options: Options, *, foreground: boo
         labels=options.get("labels"),
         policy=options.get("policy"),
         retry=options.get("retry"),
-        asked=asked,
+        asked=request,
         foreground=foreground,
     )
 
@@ -126,6 +120,5 @@ def wait_any(jobs: Sequence[Job], timeout: Duration = None) -> list[Job]:
     """Those that have ended, as soon as one has; empty when the time is over."""
     from unhang.jobs.follow import wait_for_any
 
-    limit = seconds("timeout", timeout)
-    places = wait_for_any([job.place for job in jobs], None if isinstance(limit, str) else limit)
+    places = wait_for_any([job.place for job in jobs], read_duration("timeout", timeout))
     return [Job(place) for place in places]

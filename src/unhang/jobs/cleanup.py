@@ -63,11 +63,11 @@ def _collect(home: str) -> None:
     from unhang.core import retention
     from unhang.jobs import history as learning
     from unhang.jobs import listing, session_cleanup
-    from unhang.procs import stat
+    from unhang.procs import identity
 
     try:
         path = os.path.join(home, _STAMP)
-        clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+        clocks = retention.Clocks(clock.wall(), clock.monotonic(), identity.boot_id())
         stamp, keep = retention.from_json(files.read_json(path)), retention.Keep()
         if stamp is None or stamp.boot != clocks.boot:
             stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)

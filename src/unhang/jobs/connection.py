@@ -22,7 +22,7 @@ from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
 from unhang.core.events import EXITED
 from unhang.errors import UnhangError
-from unhang.procs import clock, stat
+from unhang.procs import clock, identity
 from unhang.store import files
 from unhang.store.reader import EventReader, last_event
 
@@ -298,6 +298,6 @@ def _is_recorded(place: JobDir) -> bool:
 
 def _wake(child: int) -> None:
     """Continue a child of ours that is stopped. It was not waited for, so its pid is still its own."""
-    found = stat.of(child)
-    if found is not None and found[0].ppid == os.getpid() and found[0].state == "T":
+    found = identity.find(child)
+    if found is not None and found.ppid == os.getpid() and found.state == "T":
         os.kill(child, signal.SIGCONT)

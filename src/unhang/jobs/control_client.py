@@ -13,8 +13,7 @@ import stat
 import time
 
 from unhang.errors import ControlError, StateError
-from unhang.keeper.control_socket import address
-from unhang.procs import clock
+from unhang.procs import clock, descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _once(place: JobDir, message: bytes, deadline: float) -> dict[str, Any]:
     try:
         if not stat.S_ISSOCK(os.stat(os.path.basename(place.control), dir_fd=folder, follow_symlinks=False).st_mode):
             raise StateError(f"refused: {place.control} is no socket")
-        _connect(line, address(folder, place.control), deadline)
+        _connect(line, descriptors.path_in(folder, place.control), deadline)
         line.settimeout(max(0.001, deadline - clock.monotonic()))
         line.sendall(message)
         return _answer(line, deadline)

@@ -6,11 +6,11 @@ import binascii
 import os
 
 from unhang.core import plain_text
+from unhang.core.limit_request import read_duration
 from unhang.errors import ControlError, StateError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.follow import follow, wait_for_all
 from unhang.jobs.reconcile import ELSEWHERE
-from unhang.jobs.request import seconds
 from unhang.jobs.results import result_of, view_of
 from unhang.store import output_reader, records
 from unhang.store.output import BUDGET
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.events import Event
+    from unhang.core.limit_request import Duration
     from unhang.core.result import Result
     from unhang.core.view import View
-    from unhang.jobs.request import Duration
     from unhang.store.layout import JobDir
     from unhang.store.output import Piece
 
@@ -102,7 +102,7 @@ class Job:
 
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
         """Events as they come, until the last one (or until the time is over)."""
-        return follow(self.place, after_seq=after_seq, timeout=_plain(timeout))
+        return follow(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
 
     async def follow(self, after_seq: int = 0) -> AsyncIterator[Event]:
         """The same for `async for`."""
@@ -135,7 +135,7 @@ class Job:
 
     def wait(self, timeout: Duration = None) -> Result:
         """The result when it has ended; after `timeout` what is known so far (status "running")."""
-        wait_for_all([self.place], _plain(timeout))
+        wait_for_all([self.place], read_duration("timeout", timeout))
         return self.result()
 
     async def wait_async(self, timeout: Duration = None) -> Result:
@@ -152,7 +152,7 @@ class Job:
 
     def extend(self, *, idle: Duration = None, hard: Duration = None) -> None:
         """More time: added to the limit it has."""
-        self._ask(do="extend", idle=_plain(idle) or 0.0, hard=_plain(hard) or 0.0)
+        self._ask(do="extend", idle=read_duration("timeout", idle) or 0.0, hard=read_duration("timeout", hard) or 0.0)
 
     def resize(self, rows: int, columns: int) -> None:
         self._ask(do="resize", rows=rows, columns=columns)
@@ -203,13 +203,6 @@ class Job:
 
     def ping(self) -> dict[str, Any]:
         return self._ask(do="ping")
-
-
-def _plain(value: Duration) -> float | None:
-    number = seconds("timeout", value)
-    if isinstance(number, str):
-        return None
-    return number
 
 
 def attach(home: str, name: str) -> Job:

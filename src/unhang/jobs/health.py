@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import signal
 
 from unhang.errors import UnhangError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.listing import list_jobs
-from unhang.procs import stat
+from unhang.procs import identity
+from unhang.procs.process_handle import ProcessHandle
 from unhang.store import files
 from unhang.store.layout import JobDir
 
@@ -37,9 +37,9 @@ def _problem(place: JobDir) -> str:
     keeper = reconcile.keeper_of(files.read_json(place.job))
     for name, pid, start in (("keeper", "pid", "start"), ("guard", "guard", "guardStart")):
         process = reconcile.process_named(keeper, pid, start)
-        found = None if process is None else stat.of(process.pid)
-        if process is not None and found is not None and found[0].start == process.start:
-            state = _STATES.get(found[0].state)
+        found = None if process is None else identity.find(process.pid)
+        if process is not None and found is not None and found.start == process.start:
+            state = _STATES.get(found.state)
             if state is not None:
                 return f"its {name} {state}"
     try:
@@ -65,11 +65,10 @@ def disk_answers(home: str, patience: float = 5.0) -> bool:
         finally:
             os._exit(code)  # the numbers of errors go up to 133
     try:
-        poll = select.poll()
-        poll.register(os.pidfd_open(child), select.POLLIN)
-        if not poll.poll(patience * 1000):
-            os.kill(child, signal.SIGKILL)
-            return False
+        with ProcessHandle(child) as handle:
+            if not handle.wait(patience):
+                handle.signal(signal.SIGKILL)
+                return False
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except (OSError, ChildProcessError):
         return True

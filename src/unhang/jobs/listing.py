@@ -10,7 +10,7 @@ from unhang.core.spec import command_line
 from unhang.errors import StateError
 from unhang.jobs import reconcile
 from unhang.jobs.results import view_of
-from unhang.procs import clock, stat
+from unhang.procs import clock, identity
 from unhang.store import files, find, records
 from unhang.store import home as homes
 from unhang.store.index import Row, listed
@@ -112,7 +112,7 @@ def folder_size(path: str) -> int:
 
 def collect(home: str, keep: Keep, now: float | None = None) -> list[str]:
     """Let old jobs go; the ids of those. `now`: the time by which ages are counted, if not by the wall clock."""
-    clocks = retention.Clocks(clock.wall(), clock.since_boot(), stat.boot_id())
+    clocks = retention.Clocks(clock.wall(), clock.monotonic(), identity.boot_id())
     now = clocks.wall if now is None else now
     rows = [row for row in list_jobs(home) if row.final]
     offered = [_offered(home, row, keep, clocks, now) for row in rows]

@@ -14,7 +14,7 @@ import signal
 
 from unhang.core import events as ev
 from unhang.errors import ControlError, UnhangError
-from unhang.procs import clock, markers, stat, vantage
+from unhang.procs import clock, identity, markers, vantage
 from unhang.procs.base import Process
 from unhang.store import claim, find, reader, records
 from unhang.store.layout import JobDir
@@ -78,13 +78,13 @@ def process_named(keeper: dict[str, Any], pid: str, start: str) -> Process | Non
 def keeper_lives(job: dict[str, Any]) -> bool:
     """By pid and start time: only for a record whose keeper can be seen from here."""
     process = process_named(keeper_of(job), "pid", "start")
-    return process is not None and stat.is_alive(process.pid, process.start)
+    return process is not None and identity.is_alive(process.pid, process.start)
 
 
 def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
     """Is there a keeper that /proc does not show to this process (hidepid, and fewer rights than the keeper has)?"""
     process = process_named(keeper_of(job), "pid", "start")
-    if process is None or stat.of(process.pid) is not None:
+    if process is None or identity.find(process.pid) is not None:
         return False
     try:
         os.kill(process.pid, 0)
@@ -117,15 +117,15 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     if keeper_lives(job) or _is_hidden(place, job):
         _wake(guard)
         return has_ended(place)
-    if guard is not None and stat.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
+    if guard is not None and identity.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
         return True
     return _recover(place, keeper_of(job))
 
 
 def _wake(guard: Process | None) -> None:
     """A guard that is stopped guards nothing; a job can stop it, and then its keeper."""
-    found = None if guard is None else stat.of(guard.pid)
-    if guard is not None and found is not None and found[0].start == guard.start and found[0].state == "T":
+    found = None if guard is None else identity.find(guard.pid)
+    if guard is not None and found is not None and found.start == guard.start and found.state == "T":
         _signal(guard, signal.SIGCONT)
 
 
@@ -195,7 +195,7 @@ def _kill(keeper: dict[str, Any]) -> None:
 
 
 def _signal(process: Process, number: int) -> bool:
-    from unhang.procs.linux import signal_one
+    from unhang.procs.tree import signal_one
 
     try:
         return signal_one(process, (number,), direct=False)
@@ -243,7 +243,7 @@ def give_up(place: JobDir, where: str) -> bool:
 
 def sweep(marks: markers.Marks) -> tuple[list[int], list[int]]:
     """End everything that is proved to be of a job which has no keeper any more: (ended, survived)."""
-    from unhang.procs.linux import signal_one
+    from unhang.procs.tree import signal_one
     from unhang.procs.wakeup import Wakeup
 
     ended: dict[int, None] = {}

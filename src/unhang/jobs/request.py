@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from unhang.core import durations
+from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.learn import argued
-from unhang.core.policy.model import Asked
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
 from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
@@ -18,11 +17,8 @@ from unhang.store.home import locate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import timedelta
 
-    from unhang.core.policy.model import Policy, Resolution, Wish
-
-    Duration = float | int | str | timedelta | None
+    from unhang.core.policy.model import Policy, Resolution
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
@@ -33,37 +29,6 @@ class Prepared(Record):
     spec: JobSpec
     env: dict[str, str]
     resolution: Resolution
-
-
-def seconds(name: str, value: Duration) -> Wish:
-    """None: not given. "off" and 0 switch a limit off; "auto" asks the history."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word == "auto":
-            return "auto"
-        if word in durations.OFF_WORDS:
-            return 0.0
-        try:
-            return durations.parse(value)
-        except ValueError as error:
-            raise UsageError(f"{name}: {error}") from None
-    if isinstance(value, bool):
-        raise UsageError(f"{name}: not a duration: {value!r}")
-    if not isinstance(value, int | float):
-        value = value.total_seconds()
-    try:
-        return durations.usable(name, value)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def lead_or_grace(name: str, value: Duration) -> float | None:
-    number = seconds(name, value)
-    if number == "auto":
-        raise UsageError(f"{name}: cannot be auto")
-    return 0.0 if number == "off" else number
 
 
 def prepare(
@@ -79,7 +44,7 @@ def prepare(
     foreground: bool = True,
     labels: Mapping[str, str] | None = None,
     policy: Policy | str | None = None,
-    asked: Asked | None = None,
+    asked: LimitRequest | None = None,
     retry: int | None = None,
     budget: int | None = None,
     kind: str = "command",
@@ -97,7 +62,7 @@ def prepare(
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
         policy = policy_file.find(policy, folder, os.environ)
-    asked = asked or Asked()
+    asked = asked or LimitRequest()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
     resolution = resolve(what, policy, asked)
@@ -123,7 +88,7 @@ def prepare(
         kind=kind,
         category=resolution.category,
         shown=shown,
-        argued=asked != Asked() and argued(resolution.limits, resolve(what, policy).limits),
+        argued=asked != LimitRequest() and argued(resolution.limits, resolve(what, policy).limits),
         retry=retries,
         most_idle=resolution.bounds.idle_max,
         most_hard=resolution.bounds.hard_max,

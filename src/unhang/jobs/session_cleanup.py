@@ -7,7 +7,7 @@ import os
 from unhang.core import retention
 from unhang.errors import StateError
 from unhang.jobs.listing import folder_size
-from unhang.procs import clock, stat, vantage
+from unhang.procs import clock, identity, vantage
 from unhang.store.reader import last_event
 from unhang.store.session_log import SessionLog, session_ids
 
@@ -41,6 +41,6 @@ def _ended(log: SessionLog) -> retention.Ended | None:
     if last.get("boot") == stands.boot and last.get("pidNamespace") not in (None, "", stands.pids):
         return None  # of a container, or looked at from one: whether it lives cannot be told from here
     pid, start = last.get("pid"), last.get("procStart")
-    if isinstance(pid, int) and isinstance(start, str) and stat.is_alive(pid, start):
+    if isinstance(pid, int) and isinstance(start, str) and identity.is_alive(pid, start):
         return None
     return retention.Ended(log.session_id, changed, folder_size(log.folder))

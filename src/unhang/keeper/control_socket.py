@@ -14,6 +14,8 @@ import os
 import sys
 from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
+from unhang.procs import descriptors
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +34,6 @@ PATIENCE = 5.0
 _BACKLOG = 128
 
 
-def address(folder_fd: int, path: str) -> str:
-    """Of a socket in an open folder: short enough whatever the path. Without /proc it is the path, if that fits."""
-    return f"/proc/self/fd/{folder_fd}/{os.path.basename(path)}" if os.path.exists("/proc/self/fd") else path
-
-
 def listen(folder: str, name: str) -> socket | None:
     """None where no socket can be had (a full disk, a file system without them): the job runs on without."""
     try:
@@ -47,7 +44,7 @@ def listen(folder: str, name: str) -> socket | None:
     try:
         server = socket(AF_UNIX, SOCK_STREAM)
         os.fchmod(server.fileno(), 0o600)  # what bind gives the file, at the most: the umask takes bits away
-        server.bind(address(fd, f"{folder}/{name}"))
+        server.bind(descriptors.path_in(fd, f"{folder}/{name}"))
         os.chmod(name, 0o600, dir_fd=fd)
         server.listen(_BACKLOG)
         server.setblocking(False)

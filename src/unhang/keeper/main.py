@@ -27,7 +27,7 @@ from unhang.keeper.journal import Journal
 from unhang.keeper.prefork.deadline_board import LONGEST, START, Board, Promise
 from unhang.keeper.requests import Desk
 from unhang.keeper.signals import SignalPipe
-from unhang.procs import clock, markers, stat, vantage
+from unhang.procs import clock, identity, markers, vantage
 from unhang.store import files
 from unhang.store.event_log import AlreadyRecorded
 from unhang.store.layout import JobDir
@@ -68,13 +68,13 @@ def get_ready(tree: Tree, guard: int, line: socket, board: Board) -> Ready:
     me = os.getpid()
     stands = vantage.here()
     # a /proc that is not ours would give us the start times of strangers
-    start, guards = (stat.start_time(me), stat.start_time(guard)) if stands.sees else (None, None)
-    identity = {"pid": me, "start": start, "guard": guard, "guardStart": guards}
+    start, guards = (identity.start_time(me), identity.start_time(guard)) if stands.sees else (None, None)
+    named = {"pid": me, "start": start, "guard": guard, "guardStart": guards}
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN)
     if not poll.poll(0):
         _rehearse()
-    return Ready(SignalPipe(), tree, board, identity | vantage.record(stands))
+    return Ready(SignalPipe(), tree, board, named | vantage.record(stands))
 
 
 def _rehearse() -> None:

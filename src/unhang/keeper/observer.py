@@ -149,10 +149,10 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
 
 def _has_sockets(sample: CheapSample) -> bool:
     """Bytes may arrive at a socket while nobody runs."""
-    from unhang.procs.sampler.files import fds_of
+    from unhang.procs import descriptors
 
     for pid in sample.processes:
-        seen = fds_of(pid)
+        seen = descriptors.targets(pid)
         if seen is None or any(target.startswith("socket:") for target in seen[0].values()):
             return True
     return False

@@ -11,6 +11,8 @@ import os
 import select
 import stat as modes
 
+from unhang.procs import descriptors
+
 # POSIX: a pipe that polls writable takes this many bytes without blocking.
 PIPE_BUF = select.PIPE_BUF
 
@@ -27,7 +29,7 @@ class Relay:
         if modes.S_ISREG(mode) or modes.S_ISBLK(mode):
             return fd
         try:
-            return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            return descriptors.reopen_for_writing(fd)
         except OSError:
             # a socket, somebody else's terminal, no /proc
             self._careful = True

@@ -15,7 +15,7 @@ import select
 
 from unhang.core import durations, plain_text
 from unhang.keeper import control_socket
-from unhang.procs import clock
+from unhang.procs import clock, descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Desk:
 def _count_seats(guests: int) -> int:
     """How many clients may be here at once; `guests` are here now. Two, however scarce descriptors are."""
     try:
-        used = len(os.listdir("/proc/self/fd")) - guests
+        used = len(descriptors.open_numbers()) - guests
     except OSError:
         used = _USED_AT_MOST
     return max(2, min(MAX_SEATS, os.sysconf("SC_OPEN_MAX") - used - SPARE_DESCRIPTORS))

@@ -1,25 +1,56 @@
-"""What the keeper needs of an operating system to own a tree of processes. One file a system implements it.
+"""The types of `procs`, and what a system must provide to own a tree of processes (`Tree`).
 
-`linux.py` proves emptiness by the kernel's word (a subreaper's ECHILD). `posix.py` does what the others allow: a
-process group and a walk of the tree, and says so (`proof` is False).
+`linux/tree.py` proves emptiness by the kernel's word (a subreaper's ECHILD). `posix/tree.py` does what every Unix
+allows, a process group and a walk of the tree, and says so (`proof` is False).
 """
 
 from __future__ import annotations
 
+import os
+
 from unhang.core.record import Record
 
-# The start time and the state of a process that is known to be there but cannot be looked at.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Protocol
+
+# The start time and the state of a process that is known to exist but cannot be looked at.
 UNKNOWN = "?"
+
+# What a file watch reports, as bits. The numbers are those of inotify, so that Linux needs no translation.
+CHANGED = 0x2  # the file was written to
+ATTRIBUTES = 0x4  # its metadata changed; losing its last name counts
+WRITTEN = 0x8  # a file in the folder, or the file itself, was closed after writing
+ADDED = 0x180  # an entry was created in the folder, or moved into it
+REMOVED = 0x240  # an entry of the folder was deleted, or moved away
+GONE = 0xC00  # the watched file or folder itself was deleted, or moved away
+UNMOUNTED = 0x2000  # reported only: its file system went away
+OVERFLOWED = 0x4000  # reported only: too much happened at once, and some of it was dropped
+RELEASED = 0x8000  # reported only: the watch is gone, and its number may be used again
 
 
 class Process(Record):
-    """Identity is pid *and* start time: a pid alone may be another process's by now."""
+    """A process at one moment. Its identity is pid *and* start time: a pid alone may be another process's by now.
+
+    A zero among the last five means that the system did not say.
+    """
 
     pid: int
-    start: str
+    start: str  # comparable with that of the same pid only; on Linux, clock ticks since boot
     ppid: int
-    state: str
+    state: str  # one letter, as `ps` shows it
     name: str
+    group: int = 0
+    session: int = 0
+    terminal: int = 0  # device number of its controlling terminal, as in st_rdev
+    foreground: int = 0  # the process group in the foreground of that terminal
+    threads: int = 0
+
+    @property
+    def is_dead(self) -> bool:
+        """Return whether the process has exited, waited for or not."""
+        return self.state in "ZX"
 
 
 class Survey(Record):
@@ -45,15 +76,50 @@ class Signalled(Record):
 
 
 class Reaped(Record):
-    """Exit statuses by pid, and whether anything is left to wait for."""
+    """Exit statuses by pid, and whether nothing is left to wait for."""
 
     exits: dict[int, int]
     empty: bool
 
 
-TYPE_CHECKING = False
+class Stack(Record):
+    """The stack of one process. `tool` is empty where none could be used; `text` then says why."""
+
+    pid: int
+    comm: str
+    tool: str
+    text: str
+
+
+def signal_members(members: Iterable[Process], send: Callable[[Process], bool]) -> Signalled:
+    """Signal each member by `send`, which returns False for one that is gone, and sort them by what came of it."""
+    reached: list[Process] = []
+    denied: list[Process] = []
+    unseen = ""
+    for process in members:
+        try:
+            if send(process):
+                reached.append(process)
+        except ProcessLookupError:
+            continue
+        except PermissionError:
+            denied.append(process)
+        except OSError as error:
+            unseen = unseen or f"process {process.pid} cannot be signalled: {error.strerror}"
+    return Signalled(reached, denied, None, unseen)
+
+
+def signal_group(group: int, signals: tuple[int, ...]) -> bool:
+    """Signal a process group as a whole. False: it has no member, or none that we may signal."""
+    try:
+        for number in signals:
+            os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
 if TYPE_CHECKING:
-    from typing import Protocol
 
     class Tree(Protocol):
         """Everything below this process, whatever it does to get away."""
@@ -61,13 +127,13 @@ if TYPE_CHECKING:
         proof: bool
 
         def adopt(self) -> None:
-            """Call before the first spawn: from now on orphans come to us."""
+            """Make orphans below this process its children. Call before the first spawn."""
 
         def spawned(self, leader: int) -> None:
-            """The leader of the tree, once it is known."""
+            """Note the leader of the tree, once it is known."""
 
         def survey(self) -> Survey:
-            """All living members as far as they can be seen, and why if not."""
+            """Return all living members as far as they can be seen, and why if not."""
 
         def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
             """Send each of the signals to every member, parents first, never to a recycled pid.
@@ -77,7 +143,24 @@ if TYPE_CHECKING:
             """
 
         def allocate(self, fd: int, offset: int, length: int) -> None:
-            """Blocks for a file beyond its end, without changing its size; OSError where there are none."""
+            """Reserve blocks for a file beyond its end, without changing its size; OSError where there are none."""
 
         def reap(self) -> Reaped:
             """Collect every exit there is. `empty` is the proof that nothing is left (where `proof` is True)."""
+
+    class FileWatch(Protocol):
+        """Is told when files and folders change. `fd` is readable then, and -1 where the system has no such thing."""
+
+        fd: int
+
+        def add(self, path: str, events: int) -> int | None:
+            """Watch a file or folder, also for further events. None: it is not there, or there are too many watches."""
+
+        def remove(self, watch: int) -> None:
+            """Stop watching."""
+
+        def read(self) -> list[tuple[int, int, str]]:
+            """Return (watch, events, name of the entry in the folder) of everything there is, without waiting."""
+
+        def close(self) -> None:
+            """Give everything back."""

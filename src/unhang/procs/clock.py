@@ -9,25 +9,21 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def monotonic() -> float:
-    """For deadlines: only goes forward, whatever is done to the wall clock, and goes on while the machine is suspended.
+    """Return the seconds since the machine was started, those included that it was suspended.
 
-    A sleep does not: who sleeps through a suspension wakes late, and finds more time passed than planned.
+    It is for deadlines: it only goes forward, whatever is done to the wall clock. A sleep does not count suspended
+    time, so a process that sleeps through a suspension wakes late and finds more time passed than planned.
     """
     return time.clock_gettime(_CLOCK)
 
 
-def since_boot() -> float:
-    """Seconds since the machine was started, those included that it was suspended; nobody can set it."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 def wall() -> float:
-    """For people to read, and for nothing else."""
+    """Return the time of day, in seconds since 1970: for people to read, and for nothing else."""
     return time.time()
 
 
 def rfc3339(seconds: float) -> str:
-    """UTC with milliseconds: 2026-01-02T03:04:05.678Z"""
+    """Return a time of day as UTC with milliseconds: 2026-01-02T03:04:05.678Z"""
     whole = int(seconds)
     t = time.gmtime(whole)
     return (
@@ -37,12 +33,12 @@ def rfc3339(seconds: float) -> str:
 
 
 def now() -> str:
-    """This moment, for an event."""
+    """Return this moment as text, for an event."""
     return rfc3339(wall())
 
 
 def parse(text: str) -> float:
-    """The reverse of rfc3339."""
+    """Return the time of day that `rfc3339` has written."""
     from datetime import datetime
 
     return datetime.fromisoformat(text).timestamp()

@@ -1,4 +1,4 @@
-"""Marks that every descendant of a job inherits, so that orphans can be found when nobody owns them any more.
+"""Marks that every descendant of a job inherits, so that orphans can be found when no keeper owns them any more.
 
 Two, because each has a hole: the environment (`UNHANG_JOB`) is lost by `env -i` and hidden by setuid programs; the
 RLIMIT_LOCKS limit (ignored by the kernel since 2.4.25, inherited by everything, readable across users) can be reset
@@ -13,7 +13,7 @@ import os
 import resource
 
 from unhang.core.record import Record
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.procs.base import Process
 
 JOB = "UNHANG_JOB"
@@ -22,11 +22,10 @@ PARENTS = "UNHANG_PARENT_JOBS"
 
 RLIMIT_LOCKS = 10  # not in the resource module; the same number on every Linux architecture
 _HIGHEST = (1 << 63) - 1
-_LINE = b"Max file locks"
 
 
 def new_tag(wall: float) -> int:
-    """Smaller than every tag made before, so that it can be set inside a tagged job too."""
+    """Return a tag that is smaller than every tag made before, so that it can be set inside a tagged job too."""
     tag = _HIGHEST - int(wall * 1e9)
     inherited = resource.getrlimit(RLIMIT_LOCKS)[1]
     if inherited != resource.RLIM_INFINITY and 0 < inherited <= tag:  # the wall clock was set back
@@ -35,19 +34,21 @@ def new_tag(wall: float) -> int:
 
 
 def nested(inherited: dict[str, str]) -> bool:
-    """Are we inside a job? Either mark says so: one of them can be dropped, but hardly both."""
+    """Return whether we are inside a job. Either mark says so: one of them can be dropped, but hardly both."""
     return bool(inherited.get(JOB)) or resource.getrlimit(RLIMIT_LOCKS)[1] != resource.RLIM_INFINITY
 
 
 def set_tag(tag: int) -> bool:
+    """Tag this process and what it will start. False: it cannot be; the mark in the environment is left."""
     try:
         resource.setrlimit(RLIMIT_LOCKS, (tag, tag))
     except (OSError, ValueError):
-        return False  # the environment marker is left
+        return False
     return True
 
 
 def environment(job_id: str, inherited: dict[str, str]) -> dict[str, str]:
+    """Return the variables that mark a job, inside of another one too."""
     parents = [p for p in (inherited.get(PARENTS, ""), inherited.get(JOB, "")) if p]
     marks = {JOB: job_id}
     if parents:
@@ -63,42 +64,24 @@ class Marks(Record):
     leader: int | None  # the job's first process, which began a session of its own
 
 
-def _has_tag(pid: int, tag: bytes) -> bool:
-    limits = stat.read_file(f"/proc/{pid}/limits") or b""
-    at = limits.find(_LINE)
-    return at >= 0 and limits[at + len(_LINE) : limits.find(b"\n", at)].split()[:1] == [tag]
-
-
-def _has_mark(pid: int, job_id: bytes) -> bool:
-    for entry in (stat.read_file(f"/proc/{pid}/environ", 1 << 16) or b"").split(b"\0"):
-        if entry.startswith(b"UNHANG_"):
-            name, _, value = entry.partition(b"=")
-            if (name == b"UNHANG_JOB" and value == job_id) or (
-                name == b"UNHANG_PARENT_JOBS" and job_id in value.split(b":")
-            ):
-                return True
-    return False
+def _has_mark(pid: int, job_id: str) -> bool:
+    marks = identity.environment(pid)
+    return marks.get(JOB) == job_id or job_id in marks.get(PARENTS, "").split(":")
 
 
 def find(marks: Marks) -> list[Process]:
-    """Every living process that is proved to descend from this job, except the one that asks; parents first.
+    """Return every living process that is proved to descend from this job, except the one that asks; parents first.
 
     An environment is copied and sourced (`env > .env`, a desktop's activation environment), so the mark in it proves
     nothing. What only fork(2) hands on does: the tag (a limit that nothing else sets), the session of the job's leader
     together with the mark (a session's number may be used again when all of it are gone), and a proved parent.
     """
     me = os.getpid()
-    there: dict[int, Process] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != me:
-            entry = stat.of(int(name))
-            if entry is not None and entry[0].state not in "ZX":
-                there[entry[0].pid] = entry[0]
-    number, mark = str(marks.tag).encode(), marks.job_id.encode()
+    there = {process.pid: process for process in identity.every() if not process.is_dead and process.pid != me}
     proved: dict[int, Process] = {}
     for pid, process in there.items():
-        tagged = marks.tag is not None and _has_tag(pid, number)
-        if tagged or (marks.leader is not None and _session(pid) == marks.leader and _has_mark(pid, mark)):
+        tagged = marks.tag is not None and identity.lock_limit(pid) == marks.tag
+        if tagged or (marks.leader is not None and _session(pid) == marks.leader and _has_mark(pid, marks.job_id)):
             proved[pid] = process
     return _with_descendants(proved, there, me)
 

@@ -11,7 +11,7 @@ import functools
 import os
 
 from unhang.core.record import Record
-from unhang.procs import stat
+from unhang.procs import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ HERE, ELSEWHERE, EARLIER_BOOT = "here", "elsewhere", "earlier boot"
 
 
 class Vantage(Record):
-    """Empty texts: unknown, as without /proc."""
+    """Where a process stands. An empty text means unknown, as without /proc."""
 
     boot: str
     pids: str  # the PID namespace, as the kernel writes it: "pid:[4026531836]"
@@ -32,7 +32,7 @@ class Vantage(Record):
 
 
 class Sight(Record):
-    """What a reader can tell of a keeper; `where`, for people, unless it is here."""
+    """Whether a keeper can be judged from here, and if not, where it runs (for people)."""
 
     kind: str
     where: str = ""
@@ -40,23 +40,27 @@ class Sight(Record):
 
 @functools.cache
 def here() -> Vantage:
-    """Of this process. Nothing of it changes while the process lives, but for the host's name."""
+    """Return where this process stands. Nothing of it changes while the process lives, but for the host's name."""
+    pids = identity.pid_namespace()
+    sees = bool(pids) and identity.sees_own_namespace() and identity.start_time(os.getpid()) is not None
+    return Vantage(identity.boot_id(), pids, sees, os.uname().nodename, _machine_id())
+
+
+def _machine_id() -> str:
     try:
-        pids = os.readlink("/proc/self/ns/pid")
+        with open("/etc/machine-id", "rb", buffering=0) as file:
+            return (file.read(64) or b"").decode("ascii", "replace").strip()
     except OSError:
-        pids = ""
-    machine = (stat.read_file("/etc/machine-id", 64) or b"").decode("ascii", "replace").strip()
-    sees = bool(pids) and stat.proc_is_ours() and stat.start_time(os.getpid()) is not None
-    return Vantage(stat.boot_id(), pids, sees, os.uname().nodename, machine)
+        return ""
 
 
 def record(stands: Vantage) -> dict[str, str]:
-    """For the keeper's entry in job.json."""
+    """Return what the keeper writes into its entry of job.json."""
     return {"boot": stands.boot, "pidNamespace": stands.pids, "host": stands.host, "machine": stands.machine}
 
 
 def sight(keeper: dict[str, Any], stands: Vantage) -> Sight:
-    """Can the process that `keeper` names be judged from where this process stands?"""
+    """Return whether the process that `keeper` names can be judged by one that stands here."""
     boot, pids = _text(keeper, "boot"), _text(keeper, "pidNamespace")
     host, machine = _text(keeper, "host"), _text(keeper, "machine")
     name = f"host {host}" if host else "an unknown host"

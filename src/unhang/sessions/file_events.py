@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.procs import inotify as ino
-from unhang.procs.inotify import Inotify
+from unhang.procs.file_watch import ADDED, CHANGED, OVERFLOWED, RELEASED, REMOVED, WRITTEN, FileWatch
 from unhang.sessions.claude import status_file
 from unhang.store.session_log import is_session_id
-
-_FOLDER = ino.IN_CLOSE_WRITE | ino.IN_MOVED_TO | ino.IN_CREATE | ino.IN_DELETE
-_APPEARS = ino.IN_CREATE | ino.IN_MOVED_TO
 
 
 class Heard(Record):
@@ -23,7 +19,7 @@ class Ears:
     """Several sessions may write to one stream: a session that is resumed while its first process still runs."""
 
     def __init__(self, streams: str) -> None:
-        self._inotify = Inotify()
+        self._files = FileWatch()
         self._home = streams
         self._home_wd: int | None = None
         self._folders: dict[int, str] = {}  # watch → config dir
@@ -32,21 +28,21 @@ class Ears:
 
     @property
     def fd(self) -> int:
-        return self._inotify.fd
+        return self._files.fd
 
     def listen(self, configs: list[str]) -> None:
         """What was not there before may be there now."""
         known = set(self._folders.values())
         for config in configs:
             if config not in known:
-                wd = self._inotify.add(status_file.sessions_dir(config), _FOLDER)
+                wd = self._files.add(status_file.sessions_dir(config), WRITTEN | ADDED | REMOVED)
                 if wd is not None:
                     self._folders[wd] = config
         if self._home_wd is None:
-            self._home_wd = self._inotify.add(self._home, _APPEARS)
+            self._home_wd = self._files.add(self._home, ADDED)
 
     def listen_to(self, stream: str, pid: int) -> None:
-        wd = self._inotify.add(stream, ino.IN_MODIFY)
+        wd = self._files.add(stream, CHANGED)
         if wd is None:
             self.deaf.add(pid)
             return
@@ -59,16 +55,16 @@ class Ears:
             pids.discard(pid)
             if not pids:
                 del self._streams[wd]
-                self._inotify.remove(wd)
+                self._files.remove(wd)
 
     def read(self) -> Heard:
         heard = Heard(set(), set(), set(), lost=False)
-        for wd, mask, name in self._inotify.read():
-            if mask & ino.IN_IGNORED:  # what was listened to is gone; if it comes back, the next scan finds it
+        for wd, mask, name in self._files.read():
+            if mask & RELEASED:  # what was listened to is gone; if it comes back, the next scan finds it
                 self._folders.pop(wd, None)
                 self.deaf |= self._streams.pop(wd, set())
                 self._home_wd = None if wd == self._home_wd else self._home_wd
-            elif mask & ino.IN_Q_OVERFLOW:
+            elif mask & OVERFLOWED:
                 heard = heard.replace(lost=True)
             elif wd in self._folders:
                 if pid := status_file.pid_of(name):
@@ -80,4 +76,4 @@ class Ears:
         return heard
 
     def close(self) -> None:
-        self._inotify.close()
+        self._files.close()

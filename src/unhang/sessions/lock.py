@@ -10,13 +10,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import time
 
 from unhang.core.durations import human
 from unhang.core.fields import integer_of, number_of, parsed, text_of
 from unhang.errors import StateError
-from unhang.procs import stat
+from unhang.procs import identity
+from unhang.procs.process_handle import ProcessHandle
 from unhang.store import files
 from unhang.store import home as homes
 
@@ -101,7 +101,7 @@ class Lock:
         """Whose it is, and that it moves. After a fork the child signs again."""
         pid = os.getpid()
         self._signed = _now()
-        data = json.dumps({"pid": pid, "start": stat.start_time(pid), "moved": round(self._signed, 1)})
+        data = json.dumps({"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)})
         os.pwrite(self._fd, data.encode().ljust(_SIZE - 1) + b"\n", 0)  # of one length: never half of it is read
         os.ftruncate(self._fd, _SIZE)
 
@@ -152,9 +152,9 @@ def _judged(signed: Any) -> dict[str, Any]:
     pid, start = integer_of(signed, "pid"), text_of(signed, "start", most=40)
     moved = number_of(signed, "moved")
     silent = None if moved is None else max(0.0, _now() - moved)
-    found = stat.of(pid) if pid is not None and pid > 0 else None
+    found = identity.find(pid) if pid is not None and pid > 0 else None
     state = WATCHING
-    if found is not None and found[0].start == start and found[0].state in "Tt":
+    if found is not None and found.start == start and found.state in "Tt":
         state = STOPPED
     elif silent is not None and silent > _SILENT:
         state = HUNG
@@ -175,14 +175,12 @@ def _wait_for(who: dict[str, Any] | None) -> None:
     """Until it ends, or until it is time to look at its state again."""
     pid = integer_of(who, "pid") or 0
     try:
-        fd = os.pidfd_open(pid) if pid > 0 else -1
+        handle = ProcessHandle(pid)
     except OSError:
-        fd = -1
-    if fd < 0 or stat.start_time(pid) != text_of(who, "start"):  # gone, or not to be seen from here
         time.sleep(1.0)
-    else:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        poll.poll(_LOOK_AGAIN * 1000)
-    if fd >= 0:
-        os.close(fd)
+        return
+    with handle:
+        if identity.start_time(pid) == text_of(who, "start"):
+            handle.wait(_LOOK_AGAIN)
+        else:  # another process has its number, or it is not to be seen from here
+            time.sleep(1.0)

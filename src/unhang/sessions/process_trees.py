@@ -15,11 +15,10 @@ import signal
 from unhang.core.diagnosis.counters import CheapSample
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.record import Record
-from unhang.procs import clock, stat
+from unhang.procs import clock, descriptors, identity
 from unhang.procs.base import Process
-from unhang.procs.linux import children, descendants, signal_one
 from unhang.procs.sampler.cheap import cheap
-from unhang.sessions import process_identity
+from unhang.procs.tree import children, descendants, signal_one
 from unhang.sessions.state.calls import Call
 
 # A hook is a process that takes its time to start, on a busy machine some seconds; one that is not waited for may
@@ -44,14 +43,14 @@ def roots(pid: int, calls: list[Call], call: Call) -> list[Process]:
     except OSError:
         return found  # what cannot be seen is not certain
     for child in below:
-        at = process_identity.of(child)
-        if at is None or at.session != child or at.state in "ZX":
+        at = identity.find(child)
+        if at is None or at.session != child or at.is_dead:
             continue
-        if process_identity.age(at.start) > now - call.opened + SLACK:
+        if identity.age(at.start) > now - call.opened + SLACK:
             continue
         command = evaluated(child)
         if command and _fits(call, command) and not any(_fits_better(each, call, command) for each in calls):
-            found.append(Process(child, at.start, at.ppid, at.state, at.name))
+            found.append(at)
     if len(found) <= 1:
         return found
     same = sorted((each for each in calls if _text(each) == _text(call)), key=lambda each: each.opened)
@@ -63,7 +62,7 @@ def roots(pid: int, calls: list[Call], call: Call) -> list[Process]:
 
 def evaluated(pid: int) -> str:
     """What a shell of Claude Code's was started to evaluate; empty: it is none."""
-    words = (stat.read_file(f"/proc/{pid}/cmdline", 1 << 17) or b"").decode("utf-8", "replace").split("\0")
+    words = identity.argv(pid, 1 << 17)
     if len(words) < 3 or words[1] not in ("-c", "-lc"):
         return ""
     try:
@@ -97,12 +96,12 @@ def sample(root: Process) -> Sample:
     printed: dict[str, int] = {}
     for process in [root, *descendants(root.pid)]:
         for fd in (1, 2):
-            try:
-                path = os.readlink(f"/proc/{process.pid}/fd/{fd}")
-                if path.startswith("/") and not path.startswith("/dev/"):
+            path = descriptors.target(process.pid, fd)
+            if path.startswith("/") and not path.startswith("/dev/"):
+                try:
                     printed[path] = os.stat(path).st_size
-            except OSError:
-                continue
+                except OSError:
+                    continue
     return Sample(cheap(root.pid, include_root=True), printed)
 
 
@@ -117,7 +116,7 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
 def end(root: Process, number: int) -> list[int]:
     """Signal the whole tree, parents first, each only if it is still the one that was seen. Who was reached."""
     reached: list[int] = []
-    if stat.start_time(root.pid) != root.start:
+    if identity.start_time(root.pid) != root.start:
         return reached  # its number is another process's by now, and so is what is below it
     for process in [root, *descendants(root.pid)]:
         try:

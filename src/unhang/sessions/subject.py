@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unhang.core.fields import id_of
 from unhang.errors import StateError
-from unhang.procs import clock
+from unhang.procs import clock, identity
 from unhang.sessions import notify, process_identity, process_trees, steps
 from unhang.sessions.claude import fact_reader, status_file, transcript
 from unhang.sessions.settings import Settings
@@ -59,7 +59,7 @@ class Subject:
         self._settings = settings
         self._tmux = tmux
         self._tell = tell
-        self._born = clock.monotonic() - max(0.0, process_identity.age(start))
+        self._born = clock.monotonic() - max(0.0, identity.age(start))
         self.machine = Session(settings.limits, machine, self._born)
         self.has_status = False
         self._transcript = transcript.Transcript()

@@ -17,6 +17,7 @@ from functools import partial
 from unhang.core.fields import id_of, integer_of
 from unhang.errors import StateError
 from unhang.procs import clock
+from unhang.procs.process_handle import open_process
 from unhang.sessions import process_identity
 from unhang.sessions.claude import status_file
 from unhang.sessions.file_events import Ears
@@ -70,7 +71,7 @@ class Watcher:
         self.subjects: dict[int, Subject] = {}  # pid →
         self._refused: set[tuple[int, str]] = set()
         self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
-        self._pidfds: dict[int, int] = {}  # descriptor → pid
+        self._processes: dict[int, int] = {}  # descriptor → pid
         self._trouble: dict[int, float] = {}  # pid → until
         self._unreadable: set[str] = set()  # what has been said to be so
         self._poll = select.poll()
@@ -159,11 +160,11 @@ class Watcher:
             if not self._wanted(subject):
                 self._refused.add((pid, start))
                 return
-            fd = os.pidfd_open(pid)
+            fd = open_process(pid)
         except (OSError, StateError):
             return
         self.subjects[pid] = subject
-        self._pidfds[fd] = pid
+        self._processes[fd] = pid
         self._poll.register(fd, select.POLLIN)
         self._guarded(subject, subject.begin)
         if self._lock is not None:
@@ -227,7 +228,7 @@ class Watcher:
         ready = self._poll.poll(timeout * 1000 + 1)
         if not ready:
             return
-        gone = [fd for fd, _ in ready if fd in self._pidfds]
+        gone = [fd for fd, _ in ready if fd in self._processes]
         for fd in gone:
             self._end(fd)
         if self._ears.fd in (fd for fd, _ in ready):
@@ -303,7 +304,7 @@ class Watcher:
         from unhang.sessions.state import facts
 
         self._poll.unregister(fd)
-        pid = self._pidfds.pop(fd)
+        pid = self._processes.pop(fd)
         os.close(fd)
         subject = self.subjects.pop(pid)
         self._trouble.pop(pid, None)
@@ -318,7 +319,7 @@ class Watcher:
         self._ears.forget(pid)
 
     def close(self) -> None:
-        for fd in self._pidfds:
+        for fd in self._processes:
             os.close(fd)
         self._ears.close()
         sys.stdout.flush()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import stat as modes
 
+from unhang.procs import descriptors
+
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -63,7 +65,7 @@ def _taken_apart(name: str, top: int, number: int) -> int:
     if inner is None:
         return number
     try:
-        if _mount_of(inner) != _mount_of(top):
+        if descriptors.mount_of(inner) != descriptors.mount_of(top):
             return number  # what is mounted here is not ours
         for entry in os.listdir(inner):
             if _unlinked(entry, inner):
@@ -92,7 +94,7 @@ def _opened(name: str, folder: int) -> int | None:
         if found.st_mode & 0o700 != 0o700 and found.st_uid == os.geteuid():
             handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
             try:
-                os.chmod(f"/proc/self/fd/{handle}", 0o700)
+                descriptors.change_mode(handle, 0o700)
             finally:
                 os.close(handle)
         return os.open(name, _OPEN, dir_fd=folder)
@@ -106,12 +108,3 @@ def _is_there(name: str, folder: int) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _mount_of(fd: int) -> str | int:
-    """Which mount it is on: a directory of the same file system may be bound into another one."""
-    try:
-        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
-            return next(line for line in file if line.startswith("mnt_id:"))
-    except (OSError, StopIteration):
-        return os.fstat(fd).st_dev

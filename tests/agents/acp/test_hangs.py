@@ -13,7 +13,7 @@ from tests.support.engine import wait_until
 from tests.support.turn import Turn
 from unhang.agents.acp import catalogue
 from unhang.agents.acp import job as acping
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
 
 WAITING = ("--idle", "90", "--hard", "100", "--startup", "80", "--stall", "2", "--grace", "30")
@@ -84,7 +84,7 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=60)
     driver = job.view().pid
     assert driver is not None
-    (agent,) = linux.children(driver)
+    (agent,) = tree.children(driver)
     assert Process(agent).send(9)
     result = job.wait(60)
     assert (result.status, result.exit_code, result.timeout_reason) == ("error", 1, None)
@@ -162,7 +162,7 @@ def test_an_open_question_is_answered_when_the_turn_is_cancelled(bench: Bench) -
 
 
 def below(pid: int) -> list[int]:
-    children = linux.children(pid)
+    children = tree.children(pid)
     return children + [further for child in children for further in below(child)]
 
 
@@ -170,9 +170,7 @@ def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
     bench.equip("gemini")
     job = bench.begun("gemini", "[[shell:sleep 1003 & sleep 1004]]", *PATIENT, "--permissions", "allow")
     driver = wait_until(lambda: job.view().pid, "the driver")
-    wait_until(
-        lambda: any("sleep 1004" in stat.command_line(pid, 4000) for pid in below(driver)), "it runs", timeout=60
-    )
+    wait_until(lambda: any("sleep 1004" in command_line.of(pid, 4000) for pid in below(driver)), "it runs", timeout=60)
     assert Process(driver).send(9)
     result = job.wait(60)
     assert (result.status, result.signal) == ("error", "SIGKILL")

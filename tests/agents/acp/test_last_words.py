@@ -7,7 +7,7 @@ import os
 import sys
 
 from tests.support.acp_agents.harness import Bench
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.core.spec import AGENT, NULL
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
@@ -28,7 +28,7 @@ os._exit(0)
 def test_the_last_words_of_a_driver_are_recorded(bench: Bench) -> None:
     for _ in range(25):
         words = [sys.executable, "-S", "-c", DRIVER]
-        prepared = prepare(words, stdin=NULL, kind=AGENT, asked=Asked(liveness="agent"), policy="built-in")
+        prepared = prepare(words, stdin=NULL, kind=AGENT, asked=LimitRequest(liveness="agent"), policy="built-in")
         launcher = ForkingLauncher()
         connection = launcher.launch(str(bench.home), prepared, Streams(input_descriptor(prepared, None)))
         job = Job(connection.place)

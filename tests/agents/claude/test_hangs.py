@@ -9,7 +9,7 @@ import pytest
 from tests.support.claude.harness import BASH, PATIENT, SHORT, Bench
 from tests.support.engine import wait_until
 from tests.support.turn import steps
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
 
 GENTLE = {"interrupt": True, "close": True}
@@ -136,7 +136,7 @@ def test_cancel_interrupts_by_the_protocol_and_no_signal_is_needed(bench: Bench)
 
     def command() -> int | None:
         for pid in _below(driver):
-            if stat.command_line(pid, 200) == "tail -f /dev/null":
+            if command_line.of(pid, 200) == "tail -f /dev/null":
                 return pid
         return None
 
@@ -151,7 +151,7 @@ def test_cancel_interrupts_by_the_protocol_and_no_signal_is_needed(bench: Bench)
 
 
 def _below(pid: int) -> list[int]:
-    found = linux.children(pid)
+    found = tree.children(pid)
     return [*found, *(deeper for child in found for deeper in _below(child))]
 
 
@@ -160,8 +160,8 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
     wait_until(lambda: any("Running: exec tail" in e["message"] for e in job.events()), "the command is told")
     driver = job.view().pid
     assert driver is not None
-    wait_until(lambda: any(stat.command_line(p, 200) == "tail -f /dev/null" for p in _below(driver)), "it runs")
-    (claude,) = linux.children(driver)
+    wait_until(lambda: any(command_line.of(p, 200) == "tail -f /dev/null" for p in _below(driver)), "it runs")
+    (claude,) = tree.children(driver)
     assert Process(claude).send(9)
     result = job.wait(60)
     assert (result.status, result.exit_code) == ("error", 1)
@@ -178,7 +178,7 @@ def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:
     bench.fake.wait_for(lambda seen: seen.verb == "hang", "the model is asked")
     driver = job.view().pid
     assert driver is not None
-    (claude,) = linux.children(driver)
+    (claude,) = tree.children(driver)
     stopped = Process(claude)
     assert stopped.send(19)
     bench.call("cancel", job.id)

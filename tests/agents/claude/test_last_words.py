@@ -20,12 +20,12 @@ for number in range(400):
 """
 START = """
 import sys
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.core.spec import AGENT
 from unhang.faces.cli import agent_start
 from unhang.jobs.request import prepare
 words = [sys.executable, "-S", "-c", sys.argv[1]]
-prepared = prepare(words, kind=AGENT, foreground=False, asked=Asked(liveness="agent"))
+prepared = prepare(words, kind=AGENT, foreground=False, asked=LimitRequest(liveness="agent"))
 sys.exit(agent_start.in_the_background(prepared, None, as_json=False, shown=lambda job, result: result))
 """
 

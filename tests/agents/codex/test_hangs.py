@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.engine import wait_until
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
 
 SHORT = ("--idle", "6", "--hard", "100", "--stall", "2", "--grace", "10")
@@ -80,7 +80,7 @@ def test_a_killed_codex_fails_the_job_and_the_thread_can_be_resumed(bench: Bench
     wait_until(lambda: len(bench.fake.requests), "the model is asked")
     driver = job.view().pid
     assert driver is not None
-    (server,) = [pid for pid in linux.children(driver) if "app-server" in stat.command_line(pid, 4000)]
+    (server,) = [pid for pid in tree.children(driver) if "app-server" in command_line.of(pid, 4000)]
     assert Process(server).send(9)
     result = job.wait(60)
     assert (result.status, result.exit_code) == ("error", 1)

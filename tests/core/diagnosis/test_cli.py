@@ -13,7 +13,7 @@ import pytest
 from tests.support.diagnosis.actors import actor, until_blocked
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
 from unhang.faces.cli.commands.diagnose import render
-from unhang.procs.deep import choose, stacks
+from unhang.procs.linux.stacks import choose, stacks
 
 READS = "import os; print('READY'); os.read(0, 1)"
 

@@ -13,9 +13,9 @@ import pytest
 from tests.support.diagnosis.actors import actor, until_blocked, until_state
 from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.samples import Process
+from unhang.procs.linux.procfs import split
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
-from unhang.procs.sampler.stat import split
 
 NOBODY = 65534
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.policy import builtin
 from unhang.core.policy.file.load import load
 from unhang.core.policy.learn import Profile
-from unhang.core.policy.model import Asked, Bounds, Category, Policy
+from unhang.core.policy.model import Bounds, Category, Policy
 from unhang.core.policy.resolve import resolve
 from unhang.errors import UsageError
 
@@ -30,7 +31,7 @@ def test_an_unknown_command_gets_the_defaults() -> None:
 
 
 def test_a_callers_limits_win_and_say_so() -> None:
-    asked = Asked(idle=5.0, hard=7.5, stall=2.0, warn=0.5, grace=0.0, liveness="output")
+    asked = LimitRequest(idle=5.0, hard=7.5, stall=2.0, warn=0.5, grace=0.0, liveness="output")
     found = resolve(["npm", "ci"], builtin.policy(), asked)
     limits = found.limits
     assert (limits.stall, limits.idle, limits.hard, limits.warn, limits.grace) == (2.0, 5.0, 7.5, 0.5, 0.0)
@@ -41,7 +42,7 @@ def test_a_callers_limits_win_and_say_so() -> None:
 
 @pytest.mark.parametrize("off", ["off", 0, 0.0])
 def test_off_switches_a_tier_off(off: Any) -> None:
-    found = resolve(["ls"], builtin.policy(), Asked(idle=off, hard=off, stall=off))
+    found = resolve(["ls"], builtin.policy(), read_limits({"idle": off, "hard": off, "stall": off}))
     assert (found.limits.stall, found.limits.idle, found.limits.hard) == (None, None, None)
 
 
@@ -78,7 +79,7 @@ AGENT = ["codex", "exec", "fix it"]
     ],
 )
 def test_a_delegated_agent_gets_what_the_bounds_permit(idle: Any, hard: Any, applied: tuple[float, float]) -> None:
-    found = resolve(AGENT, builtin.policy(), Asked(idle=idle, hard=hard))
+    found = resolve(AGENT, builtin.policy(), read_limits({"idle": idle, "hard": hard}))
     assert (found.limits.idle, found.limits.hard) == applied
     for name, wish in (("idleMs", idle), ("hardMs", hard)):
         sourced = found.sourced[name]
@@ -90,7 +91,7 @@ def test_a_delegated_agent_gets_what_the_bounds_permit(idle: Any, hard: Any, app
 
 
 def test_asked_and_applied_are_both_on_the_wire() -> None:
-    found = resolve(AGENT, builtin.policy(), Asked(idle=10.0))
+    found = resolve(AGENT, builtin.policy(), LimitRequest(idle=10.0))
     assert found.limits_json()["idleMs"] == {
         "value": 60000,
         "source": "argument, bounded by policy:agent-write",
@@ -114,14 +115,14 @@ def test_agents_have_the_limits_of_their_mode(line: str, idle: float | None, har
 
 def test_bounds_of_the_policy_hold_where_the_category_has_none() -> None:
     policy = policy_of(bounds=Bounds(idle_max=30.0, hard_min=100.0))
-    found = resolve("x", policy, Asked(idle=45.0, hard=50.0))
+    found = resolve("x", policy, LimitRequest(idle=45.0, hard=50.0))
     assert (found.limits.idle, found.limits.hard) == (30, 100)
     # the policy's own numbers are the policy's own business
     assert resolve("x", policy).limits.idle == 60
 
 
 def test_timeout_sec_is_bounded_too() -> None:
-    found = resolve(AGENT, builtin.policy(), Asked(timeout_sec=20.0))
+    found = resolve(AGENT, builtin.policy(), LimitRequest(timeout_sec=20.0))
     assert (found.limits.hard, found.limits.idle) == (300, 60)
     assert found.sourced["hardMs"].asked == 20
 
@@ -130,24 +131,24 @@ def test_timeout_sec_is_bounded_too() -> None:
 
 
 def test_a_category_may_be_named_by_the_caller() -> None:
-    found = resolve("ls", builtin.policy(), Asked(category="extended"))
+    found = resolve("ls", builtin.policy(), LimitRequest(category="extended"))
     assert (found.category, found.limits.hard, found.pattern) == ("extended", 3600, None)
     assert found.sourced["hardMs"].source == "policy:extended"
     with pytest.raises(UsageError, match="no category 'nope' in policy built-in; there are: agent-cloud"):
-        resolve("ls", builtin.policy(), Asked(category="nope"))
+        resolve("ls", builtin.policy(), LimitRequest(category="nope"))
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("given", "message"),
     [
-        (Asked(idle=-1.0), "idle must be between 0 and a century"),
-        (Asked(hard=float("nan")), "hard must be between 0 and a century"),
-        (Asked(liveness="pulse"), "liveness must be one of"),
+        ({"idle": -1.0}, "idle must be between 0 and a century"),
+        ({"--hard": float("nan")}, "--hard must be between 0 and a century"),
+        ({"liveness": "pulse"}, "liveness must be one of"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(asked: Asked, message: str) -> None:
+def test_limits_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        resolve("ls", builtin.policy(), asked)
+        resolve("ls", builtin.policy(), read_limits(given))
 
 
 def test_the_environment_prevents_known_hangs() -> None:
@@ -180,14 +181,14 @@ def test_never_ending_pieces_that_do_not_hold_the_line() -> None:
 
 def test_auto_asks_for_history_and_uses_it_when_there_is_enough() -> None:
     policy = builtin.policy()
-    without = resolve("npm ci", policy, Asked(idle="auto", hard="auto"))
+    without = resolve("npm ci", policy, LimitRequest(idle="auto", hard="auto"))
     assert without.wants_history
     assert (without.limits.idle, without.limits.hard) == (300, 1800)
-    found = resolve("npm ci", policy, Asked(idle="auto", hard="auto"), Profile(37, 41.0, 8.0))
+    found = resolve("npm ci", policy, LimitRequest(idle="auto", hard="auto"), Profile(37, 41.0, 8.0))
     assert found.limits.hard == 123
     assert found.sourced["hardMs"].source == "history: p95 41 s of 37 runs ×3"
     assert found.limits.idle == 24
-    few = resolve("npm ci", policy, Asked(hard="auto"), Profile(9, 41.0, 8.0))
+    few = resolve("npm ci", policy, LimitRequest(hard="auto"), Profile(9, 41.0, 8.0))
     assert few.limits.hard == 1800
     assert few.sourced["hardMs"].source == "policy:long"
 
@@ -208,4 +209,4 @@ def test_auto_of_a_category_is_learnt_within_its_bounds() -> None:
     assert (found.limits.hard, found.limits.idle) == (100, 10)
     assert found.sourced["hardMs"].source.endswith("bounded by policy:t")
     assert found.sourced["idleMs"].source == "history: p95 2 s of 20 runs ×3, floor 10 s"
-    assert resolve("x", policy, Asked(hard=50.0), Profile(20, 41.0, 2.0)).limits.hard == 50
+    assert resolve("x", policy, LimitRequest(hard=50.0), Profile(20, 41.0, 2.0)).limits.hard == 50

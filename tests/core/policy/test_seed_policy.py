@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.file.load import load
 from unhang.core.policy.match import MOST_WORK, judge
-from unhang.core.policy.model import Asked, Policy
+from unhang.core.policy.model import Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.policy.shell.pieces import pieces_of
 
@@ -25,7 +26,7 @@ def seed() -> Policy:
 
 
 def limits(policy: Policy, line: str, timeout_sec: float | None = None) -> tuple[float | None, float | None]:
-    found = resolve(line, policy, Asked(timeout_sec=timeout_sec)).limits
+    found = resolve(line, policy, LimitRequest(timeout_sec=timeout_sec)).limits
     return found.hard, found.idle
 
 
@@ -68,7 +69,7 @@ def test_2a_limits_come_from_the_pattern(seed: Policy, line: str, category: str,
 )
 def test_2b_a_callers_number_wins(seed: Policy, timeout_sec: float, idle: float) -> None:
     """hard = that; idle = a quarter, at most 60 s; the seed's `//` made 0 of a quarter of 3."""
-    found = resolve("npm install", seed, Asked(timeout_sec=timeout_sec))
+    found = resolve("npm install", seed, LimitRequest(timeout_sec=timeout_sec))
     assert found.limits.hard == timeout_sec
     assert found.limits.idle == pytest.approx(idle)
     assert found.sourced["hardMs"].source == "argument:timeout_sec"

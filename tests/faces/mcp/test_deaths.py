@@ -14,7 +14,7 @@ from tests.support.engine import Engine, actor, wait_until
 from tests.support.mcp.harness import Caller, Servers
 from tests.support.mcp.raw import INITIALIZE, INITIALIZED, Raw, call
 from unhang.jobs import listing
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process, RollCall
 
 # The client: starts the server with a pipe whose writing end a wrapper holds too, calls `run`, and waits to be killed.
@@ -86,8 +86,8 @@ def test_a_lease_that_is_stopped_or_killed_is_replaced_before_the_server_dies(
     raw = begin(servers, roll)
 
     def leases() -> list[int]:
-        found = linux.children(raw.process.pid)
-        return [pid for pid in found if "unhang.jobs.lease" in stat.command_line(pid, 10_000)]
+        found = tree.children(raw.process.pid)
+        return [pid for pid in found if "unhang.jobs.lease" in command_line.of(pid, 10_000)]
 
     (pid,) = leases()
     lease = Process(pid)
@@ -146,6 +146,6 @@ def test_the_death_of_the_client_is_noticed_though_a_wrapper_holds_our_input(
     outcome_of(servers)
     server.close()
     for pid in engine.marked():  # the wrapper, which nobody else ends
-        if "sleep" in stat.command_line(pid):
+        if "sleep" in command_line.of(pid):
             Process(pid).send(signal.SIGKILL)
     wait_until(lambda: not engine.marked(), "nothing is left")

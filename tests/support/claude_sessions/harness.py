@@ -21,7 +21,7 @@ from tests.support.engine import MARK, Engine, wait_until
 from tests.support.fakes.anthropic_messages import FakeAnthropic
 from tests.support.places import SUPPORT
 from unhang.installers import claude_code
-from unhang.procs import stat
+from unhang.procs import identity
 from unhang.sessions import lock
 from unhang.store.session_log import SessionLog, session_ids
 from unhang.testing.liveness import Process
@@ -240,8 +240,7 @@ class Session:
         """Panes of two servers have the same numbers: the environment of the process says which server it is."""
         if self._pid:
             return int(found["pid"]) == self._pid
-        environment = stat.read_file(f"/proc/{found['pid']}/environ", 1 << 16) or b""
-        return f"TMUX={self.socket},".encode() in environment
+        return identity.environment(int(found["pid"])).get("TMUX", "").startswith(f"{self.socket},")
 
     def wait_status(self, *wanted: str, timeout: float = PATIENCE) -> dict[str, Any]:
         def right() -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from tests.support.claude_sessions.recorder import Recorder, passing
 from tests.support.claude_sessions.scenarios import HANGS, Scenario
 from tests.support.engine import wait_until
 from tests.support.fakes.anthropic_messages import FakeAnthropic
-from unhang.procs import linux, stat
+from unhang.procs import command_line, tree
 from unhang.sessions.state import actions
 from unhang.testing.liveness import Process
 
@@ -32,8 +32,8 @@ def end_child(session: Session, name: str = "tail") -> None:
     """The hanging command itself, and nothing else."""
 
     def child() -> Process | None:
-        for process in linux.descendants(session.pid):
-            if stat.command_line(process.pid).split(" ")[0] == name:
+        for process in tree.descendants(session.pid):
+            if command_line.of(process.pid).split(" ")[0] == name:
                 return Process(process.pid)
         return None
 

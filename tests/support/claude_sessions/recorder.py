@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.support.claude_sessions.harness import Session
 from tests.support.places import TESTS
-from unhang.procs import clock, linux, stat
+from unhang.procs import clock, command_line, tree
 
 FOLDER = TESTS / "sessions" / "claude" / "recordings"
 _EVERY = 0.05
@@ -96,8 +96,8 @@ class Recorder:
         self._changed("status", self._status())
         self._transcript()
         self._pane()
-        pids = [process.pid for process in linux.descendants(self._pid)]
-        names = {pid: Path(stat.command_line(pid).split(" ")[0]).name for pid in pids}
+        pids = [process.pid for process in tree.descendants(self._pid)]
+        names = {pid: Path(command_line.of(pid).split(" ")[0]).name for pid in pids}
         ours = {pid: name for pid, name in names.items() if name not in _HELPERS and not name.startswith("[")}
         self._changed("tree", {"names": sorted(ours.values()), "printed": sum(map(_printed, ours))})
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from unhang.procs.sampler.stat import read
+from unhang.procs.linux.procfs import read
 
 WITHIN = 10.0
 
@@ -40,7 +40,7 @@ def command(argv: list[str], **options: object) -> Iterator[subprocess.Popen[byt
 
 def until_blocked(pid: int, *calls: str, tid: int | None = None) -> None:
     """The kernel has no event for "now it sleeps in this call": look, with a bound."""
-    from unhang.procs.sampler.threads import syscall_table
+    from unhang.procs.linux.sampler.threads import syscall_table
 
     numbers = {str(number).encode() for number, name in syscall_table().items() if name in calls}
     deadline = time.monotonic() + WITHIN

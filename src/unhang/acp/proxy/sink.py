@@ -6,6 +6,8 @@ import os
 import stat as modes
 from _socket import MSG_DONTWAIT, socket
 
+from unhang.procs.descriptors import reopen_for_writing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +33,7 @@ class Sink:
             os.set_blocking(fd, False)
         elif not modes.S_ISREG(mode):
             try:
-                self.fd = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+                self.fd = reopen_for_writing(fd)
             except OSError:
                 pass  # a terminal of somebody else's: it is written to as every program does it
 

@@ -24,7 +24,7 @@ from unhang.agents.base.keeper_channel import Voice, complain
 from unhang.agents.base.update import Said, one_line
 from unhang.core.durations import human
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
-from unhang.procs import stat
+from unhang.procs import identity
 
 # Most agents end in milliseconds at the end of their input; some first save what they know.
 _CLOSING = 5.0
@@ -242,7 +242,7 @@ class AcpDriver(Driver):
 
 def _age() -> float:
     """Seconds since our process was started: the keeper's clock has run from there on."""
-    start = stat.start_time(os.getpid())
+    start = identity.start_time(os.getpid())
     if start is None:
         return 0.0
     return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(start) / os.sysconf("SC_CLK_TCK"))

@@ -15,7 +15,7 @@ from unhang.agents.base import job as agent_terms
 from unhang.agents.base.job import Wanted
 from unhang.agents.base.task_input import handed_over, is_long
 from unhang.core.fields import dig, whole_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import SpawnError, UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
@@ -70,7 +70,7 @@ def check_mcp(entry: str) -> str:
     return entry
 
 
-def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
+def prepared(plan: Plan, asked: LimitRequest, wanted: Wanted) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
     agent_terms.check_task(*plan.tasks)
     if asked.idle == 0.0:

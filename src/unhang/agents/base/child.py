@@ -18,6 +18,7 @@ from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.update import one_line, raw_of
 from unhang.core.fields import parsed
 from unhang.core.lines import Lines
+from unhang.procs.process_handle import open_process
 
 # One line may hold an image, a tool's whole result, or a thread that is resumed. A longer one is passed over, and one
 # that does not end even then is no conversation any more.
@@ -172,8 +173,9 @@ class Child(ABC):
         self._leave("the agent ended")
 
     async def _end_of_process(self) -> None:
-        fd = _pidfd(self.process.pid)
-        if fd < 0:
+        try:
+            fd = open_process(self.process.pid)
+        except OSError:
             while self.process.poll() is None:  # nothing else tells
                 await asyncio.sleep(_BETWEEN_POLLS)
             return
@@ -224,10 +226,3 @@ class Child(ABC):
         self._watching.cancel()
         await asyncio.gather(self._listening, self._watching, return_exceptions=True)
         self._writer.close()
-
-
-def _pidfd(pid: int) -> int:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not Linux, or an old one
-        return -1

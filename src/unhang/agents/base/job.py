@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits
 from unhang.core.policy import builtin
-from unhang.core.policy.model import Asked, Policy
+from unhang.core.policy.model import Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.spec import AGENT, NULL, PIPE
 from unhang.errors import SpawnError, UsageError
@@ -95,7 +96,7 @@ class Terms(NamedTuple):
 
     folder: str
     rules: Policy
-    asked: Asked
+    asked: LimitRequest
     limits: Limits
     driver: tuple[str, ...]  # how it is started
     wanted: Wanted
@@ -120,7 +121,7 @@ class Terms(NamedTuple):
         )
 
 
-def terms(module: str, asked: Asked, category: str, wanted: Wanted) -> Terms:
+def terms(module: str, asked: LimitRequest, category: str, wanted: Wanted) -> Terms:
     """`module` is the driver; `category` is what it is if nobody asked for another."""
     folder = os.path.abspath(os.path.expanduser(wanted.cwd)) if wanted.cwd else os.getcwd()
     category = asked.category or category

@@ -13,7 +13,7 @@ from unhang.agents.base.task_input import handed_over
 from unhang.agents.claude.plan import MODULE, READ_ONLY_MODE, Plan
 from unhang.agents.claude.report import report
 from unhang.core.fields import text_of, whole_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared
@@ -41,7 +41,7 @@ def version_of(program: str) -> tuple[str | None, str]:
     return agent_terms.version_of(program, _KNOWN)
 
 
-def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
+def prepared(plan: Plan, asked: LimitRequest, wanted: Wanted) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
     agent_terms.check_task(plan.task)
     category = agent_terms.READ_ONLY if plan.permission_mode == READ_ONLY_MODE else agent_terms.WRITE

@@ -19,12 +19,10 @@ from unhang.agents.base.keeper_channel import Voice, complain, show
 from unhang.agents.base.shutdown import Ladder
 from unhang.agents.codex.plan import Plan
 from unhang.agents.codex.protocol.exec_events import Exec
-from unhang.core.diagnosis.samples import Socket
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
-from unhang.procs.sampler import files, net, tree
+from unhang.procs.sampler.connections import connections
 
 _LOOK = 1.0
-_SESSION = 3  # where /proc/PID/stat has it, counted from the state
 
 
 class ExecChild(Child):
@@ -109,7 +107,7 @@ class ExecDriver(Driver):
 
     def _bytes_came(self, pid: int) -> bool:
         """On a connection that was there a look ago: a new one that is refused again and again is no progress."""
-        now = {link: seen.received for link, seen in _sockets(pid).items() if seen.received is not None}
+        now = {link: seen.received for link, seen in connections(pid).items() if seen.received is not None}
         grown = any(link in self._received and count > self._received[link] for link, count in now.items())
         self._received = now
         return grown
@@ -147,17 +145,3 @@ def command(plan: Plan) -> list[str]:
     if plan.thread:
         words += ["resume", plan.thread]
     return [*words, "--", plan.task]
-
-
-def _sockets(pid: int) -> dict[str, Socket]:
-    """Of Codex itself (the node wrapper and the program): its tools have sessions of their own."""
-    processes, _ = tree.walk(pid, include_root=True)
-    if pid not in processes:
-        return {}
-    session = processes[pid][1][_SESSION]
-    links: dict[str, int] = {}
-    for member, (_, fields) in processes.items():
-        if fields[_SESSION] == session:
-            held, _ = files.fds_of(member) or ({}, 0)
-            links |= {link: member for link in held.values() if link.startswith("socket:")}
-    return {link: seen for link, seen in net.sockets_of(links, unix=False).items() if seen.remote}

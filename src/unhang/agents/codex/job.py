@@ -12,7 +12,7 @@ from unhang.agents.base.task_input import handed_over
 from unhang.agents.codex.plan import ASK, COMPACT, EXEC, MODULE, RUN, Plan
 from unhang.agents.codex.report import report
 from unhang.core.fields import text_of
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
@@ -36,7 +36,7 @@ def version_of(program: str) -> tuple[str | None, str]:
     return agent_terms.version_of(program, _KNOWN)
 
 
-def prepared(plan: Plan, asked: Asked, wanted: Wanted) -> tuple[Prepared, bytes | None]:
+def prepared(plan: Plan, asked: LimitRequest, wanted: Wanted) -> tuple[Prepared, bytes | None]:
     """And what is to be given to its stdin: a task too long for a word of a command line."""
     if plan.verb in (RUN, EXEC):
         agent_terms.check_task(plan.task)

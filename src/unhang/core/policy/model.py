@@ -16,13 +16,10 @@ from unhang.core.record import Record
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
     from unhang.core.policy.learn import Learn
     from unhang.core.policy.regex.match import Program
-
-    # What a caller may say about one limit: seconds (0 is off), "off", "auto" (from history), or nothing.
-    Wish = float | Literal["off", "auto"] | None
 
 
 class Bounds(Record):
@@ -98,20 +95,6 @@ class Piece(Record):
         if self.note:
             shown["note"] = self.note
         return shown
-
-
-class Asked(Record):
-    """What the caller said. None is "not given"; 0 or "off" switches a tier off; "auto" asks the history."""
-
-    idle: Wish = None
-    hard: Wish = None
-    stall: Wish = None
-    warn: float | None = None
-    grace: float | None = None
-    liveness: str | None = None
-    on_hung: str | None = None
-    category: str | None = None
-    timeout_sec: float | None = None
 
 
 class Resolution(Record):

@@ -8,12 +8,12 @@ of a line wins, because the whole line has to be let finish.
 
 from __future__ import annotations
 
-from unhang.core import durations
 from unhang.core import limits as core_limits
+from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits, Sourced
 from unhang.core.policy.builtin import NEVER_ENDING
 from unhang.core.policy.match import Verdict, by_table, judge
-from unhang.core.policy.model import Asked, Bounds, Category, Piece, Policy, Resolution
+from unhang.core.policy.model import Bounds, Category, Piece, Policy, Resolution
 from unhang.core.policy.shell.pieces import Part, pieces_of
 from unhang.errors import UsageError
 
@@ -21,8 +21,8 @@ TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from unhang.core.limit_request import LimitValue
     from unhang.core.policy.learn import Profile
-    from unhang.core.policy.model import Wish
 
 _NO_BOUNDS = Bounds()
 # The seed's rule for a caller who gives one number: silence may last a quarter of it, at most this.
@@ -31,11 +31,10 @@ _TIMEOUT_IDLE_LEAST = 1.0
 
 
 def resolve(
-    command: Sequence[str] | str, policy: Policy, asked: Asked | None = None, profile: Profile | None = None
+    command: Sequence[str] | str, policy: Policy, asked: LimitRequest | None = None, profile: Profile | None = None
 ) -> Resolution:
     """`profile` is the history of this command, needed only where `wants_history` says so."""
-    asked = asked or Asked()
-    _check(asked)
+    asked = asked or LimitRequest()
     parts = pieces_of(command)
     pieces, tags = _judged(parts, policy)
     winner = _most_generous(pieces, policy)
@@ -118,17 +117,6 @@ def resolve(
     )
 
 
-def _check(asked: Asked) -> None:
-    """Every face asks by way of this module, so no number of a caller's gets past it unchecked."""
-    for name in ("idle", "hard", "stall", "warn", "grace", "timeout_sec"):
-        value = getattr(asked, name)
-        if isinstance(value, (int, float)):
-            try:
-                durations.usable(name, value)
-            except ValueError as error:
-                raise UsageError(str(error)) from None
-
-
 def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[str]]:
     pieces: list[Piece] = []
     tags: set[str] = set()
@@ -176,14 +164,14 @@ def _bounds(category: Category, policy: Policy) -> Bounds:
     return category.bounds or policy.bounds or _NO_BOUNDS
 
 
-def _source(category: Category, policy: Policy, asked: Asked, pattern: str | None) -> str:
+def _source(category: Category, policy: Policy, asked: LimitRequest, pattern: str | None) -> str:
     if policy.name == "built-in" and asked.category is None and pattern is None:
         return "default"
     return f"policy:{category.name}"
 
 
 def _tier(
-    wish: Wish,
+    wish: LimitValue,
     from_timeout: float | None,
     learnt: tuple[float, str] | None,
     fallback: float | None,
@@ -191,7 +179,7 @@ def _tier(
     bounds: tuple[float | None, float | None],
     category: str,
 ) -> Sourced:
-    if wish == "off" or wish == 0:
+    if wish == 0:
         return _bounded(None, "argument", bounds, category)
     if wish is not None and wish != "auto":
         return _bounded(float(wish), "argument", bounds, category)
@@ -216,14 +204,14 @@ def _bounded(value: float | None, source: str, bounds: tuple[float | None, float
 
 
 def _plain(
-    wish: Wish,
+    wish: LimitValue,
     fallback: float | None,
     name: str,
     category: Category,
     from_category: str,
     zero_is_off: bool = True,
 ) -> Sourced:
-    if wish == "off" or (zero_is_off and wish == 0):
+    if zero_is_off and wish == 0:
         return Sourced(None, "argument")
     if wish is not None and wish != "auto":
         return Sourced(float(wish), "argument")

@@ -6,13 +6,12 @@ import argparse
 import os
 
 from unhang.agents.base.job import Wanted
-from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
-from unhang.jobs.request import seconds, split_pairs
+from unhang.jobs.request import split_pairs
 from unhang.jobs.start import check_started, input_descriptor
 from unhang.store import home as homes
 
@@ -21,16 +20,6 @@ if TYPE_CHECKING:
     from unhang.faces.cli.agent_monitor import Shown
     from unhang.jobs.connection import Connection
     from unhang.jobs.request import Prepared
-
-
-def plain(name: str, given: str | None) -> float | None:
-    """A duration that may not be off."""
-    found = seconds(name, given)
-    if found is None:
-        return None
-    if isinstance(found, str) or found <= 0:
-        raise UsageError(f"{name}: must be a duration")
-    return found
 
 
 def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.limits import LIVENESS, ON_HUNG
-from unhang.core.policy.model import Asked
 from unhang.core.spec import quote
 from unhang.errors import UsageError
-from unhang.jobs.request import STDIN_WORDS, Prepared, lead_or_grace, prepare, seconds, split_pairs
+from unhang.jobs.request import STDIN_WORDS, Prepared, prepare, split_pairs
 
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category")
 DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
 
 
@@ -47,17 +48,9 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
 
 
-def asked_of(args: argparse.Namespace) -> Asked:
-    return Asked(
-        idle=seconds("--idle", args.idle),
-        hard=seconds("--hard", args.hard),
-        stall=seconds("--stall", args.stall),
-        warn=lead_or_grace("--warn", args.warn),
-        grace=lead_or_grace("--grace", args.grace),
-        liveness=args.liveness,
-        on_hung=args.on_hung,
-        category=args.category,
-    )
+def asked_of(args: argparse.Namespace) -> LimitRequest:
+    """Return what the options of `add_limits` ask for."""
+    return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in _LIMITS})
 
 
 def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:

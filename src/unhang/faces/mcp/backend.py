@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from unhang.core.policy.model import Asked, Policy
+from unhang.core.limit_request import LimitRequest
+from unhang.core.policy.model import Policy
 from unhang.errors import UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.settings import BOUNDS, Settings
@@ -90,7 +91,7 @@ class Backend:
         env: dict[str, str] | None,
         stdin: str,
         pty: bool,
-        asked: Asked,
+        asked: LimitRequest,
         labels: dict[str, str],
     ) -> Prepared:
         folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()

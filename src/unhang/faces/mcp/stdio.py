@@ -1,7 +1,7 @@
 """The stdio way in. The server ends with its client, however that goes: end of file, or the death of its parent.
 
 A wrapper (npx, sh -c, uvx …) may hold the other end of our stdin open after the client has died, so end of file alone
-is not enough: the parent is watched by a pidfd, and where the parent is such a wrapper, its parent too.
+is not enough: the parent is watched by a handle, and where the parent is such a wrapper, its parent too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from pydantic import ValidationError
 
 from unhang.errors import EXIT_INTERRUPTED
 from unhang.faces.mcp.backend import Backend
-from unhang.procs import stat
+from unhang.procs import identity
+from unhang.procs.process_handle import open_process
 
 # Programs that only start another one and wait for it.
 WRAPPERS = frozenset(
@@ -118,18 +119,13 @@ def _forebears() -> list[int] | None:
         if pid <= 1:
             break
         try:
-            found.append(os.pidfd_open(pid))
+            found.append(open_process(pid))
         except ProcessLookupError:
             return None
         except OSError:
-            break  # no pidfds here, or not ours to see
-        entry = stat.of(pid)
-        if entry is None or _name(pid) not in WRAPPERS:
+            break  # no handle can be had, or it is not ours to see
+        process = identity.find(pid)
+        if process is None or process.name not in WRAPPERS:
             break
-        pid = entry[0].ppid
+        pid = process.ppid
     return found
-
-
-def _name(pid: int) -> str:
-    data = stat.read_file(f"/proc/{pid}/comm", 64) or b""
-    return data.decode("utf-8", "replace").strip()

@@ -25,9 +25,8 @@ from unhang.keeper.prefork import spare
 from unhang.keeper.prefork.deadline_board import FINISH, START, Board, Promise
 from unhang.keeper.prefork.unread_output import Unread
 from unhang.keeper.stopper import named
-from unhang.procs import clock, stat
-from unhang.procs.linux import descendants, signal_one
-from unhang.procs.platform import make_tree
+from unhang.procs import clock, identity
+from unhang.procs.tree import descendants, make_tree, signal_one
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_end, record_loss
 
@@ -143,8 +142,8 @@ class _Watch:
         return None if heard is None else heard.si_signo
 
     def _state(self) -> str:
-        found = stat.of(self._keeper) if stat.proc_is_ours() else None
-        return found[0].state if found is not None else "?"
+        found = identity.find(self._keeper) if identity.sees_own_namespace() else None
+        return found.state if found is not None else "?"
 
     def _judge(self, promise: Promise, now: float) -> Hang | None:
         """None: it may be late; `_not_before` says how late."""
@@ -232,8 +231,8 @@ class _Enforcement:
         promise = self._hang.promise
         if promise.status is not None:
             return True
-        found = None if promise.leader is None or not stat.proc_is_ours() else stat.of(promise.leader)
-        return found is not None and found[0].ppid == self._keeper and found[0].state in "ZX"
+        found = None if promise.leader is None or not identity.sees_own_namespace() else identity.find(promise.leader)
+        return found is not None and found.ppid == self._keeper and found.is_dead
 
     def _note_retry(self) -> None:
         if self._job.retry and not self._exited and not self._hang.asked:

@@ -52,7 +52,7 @@ def _preload() -> None:
     """What every keeper needs."""
     from unhang.keeper import main
     from unhang.keeper.prefork import guard
-    from unhang.procs.platform import make_tree
+    from unhang.procs.tree import make_tree
 
     del guard, main
     make_tree()

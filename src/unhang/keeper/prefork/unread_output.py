@@ -1,6 +1,6 @@
 """What a job has printed and its keeper has not read: seen and kept by the guard of a keeper that does not run.
 
-A pipe is opened a second time through the keeper's own descriptor (/proc/PID/fd), so what is in it outlives the keeper.
+A pipe is opened a second time through the keeper's own descriptor, so what is in it outlives the keeper.
 A terminal cannot be opened like that; what waits there goes with the keeper.
 """
 
@@ -10,6 +10,8 @@ import fcntl
 import os
 import stat as modes
 import sys
+
+from unhang.procs import descriptors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Unread:
         self._fds: dict[str, int] = {}
         for name, number in pipes:
             try:
-                fd = os.open(f"/proc/{keeper}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                fd = descriptors.open_of(keeper, number, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError:
                 continue
             if modes.S_ISFIFO(os.fstat(fd).st_mode):

@@ -1,12 +1,8 @@
-"""Looking at a process tree through /proc and netlink, without touching it.
+"""Looking at a process tree without touching it.
 
-    cheap.py     counters of the whole tree, on every look          (imports nothing but os, time and the types)
-    full.py      everything that explains a silence                 (imported only when it matters)
-    tree.py      who is below whom                  stat.py     /proc/PID/stat, and small reads
-    threads.py   what one thread waits for          syscalls.py the numbers of two architectures
-    files.py     descriptors, pipes, terminals      net.py      sockets, through sock_diag
-    locks.py     /proc/locks                        jvm.py      monitors that a JVM waits for
+    cheap.py        counters of the whole tree, on every look
+    full.py         everything that explains a silence; imported only when it matters
+    connections.py  the network connections of a program, with what came in on each
 
-Unprivileged, and nothing is changed: no ptrace stop, no signal, no output. A process may vanish between any
-two reads, so every read may fail, and a failed read means "not known", never an exception.
+A process may vanish at any time, so what cannot be read is not known, and never an exception.
 """

@@ -1,104 +1,12 @@
-"""The cheap look: did this tree burn CPU, move bytes, start or end anybody since last time?
-
-Three small files for each process (stat, io, status) and one for its children: about 20 us each. It is on
-the keeper's start-up path, so it imports nothing that the interpreter has not loaded anyway.
-"""
+"""The counters of a tree, on every look. It is on the keeper's start-up path, so it imports nothing dear."""
 
 from __future__ import annotations
 
-import os
-import time
+import sys
 
-from unhang.core.diagnosis.counters import CheapProcess, CheapSample
-from unhang.procs.sampler.stat import read
-from unhang.procs.sampler.tree import walk
+if sys.platform == "linux":
+    from unhang.procs.linux.sampler.cheap import Eye, cheap
+else:
+    from unhang.procs.posix.absent import Eye, cheap
 
-# A larger tree is never still for long, and remembering it would cost more than it saves.
-MOST_REMEMBERED = 8
-
-
-def cheap(root: int, *, include_root: bool = False) -> CheapSample:
-    """Everything below `root` (normally the keeper itself), as counters that only grow."""
-    return _look(root, include_root)[0]
-
-
-class Eye:
-    """Looks at the same tree again and again, and sees with one small read whether it has run at all.
-
-    A process that has not run has counted nothing and started nobody. Its run time in nanoseconds says so
-    (`schedstat`, which is of one thread: a tree with threads is looked at as ever).
-    """
-
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._last: CheapSample | None = None
-        self._ran: dict[int, bytes] = {}
-        self.still_since: float | None = None  # the first of the looks since which nobody has run
-
-    def look(self) -> CheapSample:
-        now = time.monotonic()
-        if self._last is not None and self._ran and all(read(_ran(pid), 64) == ran for pid, ran in self._ran.items()):
-            if self.still_since is None:
-                self.still_since = self._last.at
-            self._last = self._last.replace(at=now)
-        else:
-            self.still_since = None
-            self._last, self._ran = _look(self._root, remember=True)
-        return self._last
-
-
-def _ran(pid: int) -> str:
-    return f"/proc/{pid}/schedstat"
-
-
-def _look(root: int, include_root: bool = False, *, remember: bool = False) -> tuple[CheapSample, dict[int, bytes]]:
-    """And how long each has run, where that is worth remembering; before its counters, so that none is missed."""
-    now = time.monotonic()
-    found, capped = walk(root, include_root=include_root)
-    remember = remember and len(found) <= MOST_REMEMBERED and all(int(f[17]) == 1 for _, f in found.values())
-    ran = {pid: read(_ran(pid), 64) for pid in found} if remember else {}
-    processes: dict[int, CheapProcess] = {}
-    for pid, (comm, fields) in found.items():
-        if not is_dead(fields):
-            io, status = read(f"/proc/{pid}/io", 512), read(f"/proc/{pid}/status")
-            processes[pid] = counters_of(comm, fields, moved(io), status)
-    usable = all(ran.values()) and not any(is_dead(fields) for _, fields in found.values())
-    return CheapSample(now, os.sysconf("SC_CLK_TCK"), processes, capped), ran if usable else {}
-
-
-def is_dead(fields: list[bytes]) -> bool:
-    """Dead, only not waited for yet: what it did is over, and its end must show as an end. (With more threads only
-    the first of them has ended.)"""
-    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-
-
-def counters_of(comm: str, fields: list[bytes], io: int, status: bytes) -> CheapProcess:
-    return CheapProcess(
-        int(fields[19]),
-        int(fields[1]),
-        comm,
-        int(fields[11]) + int(fields[12]),
-        int(fields[13]) + int(fields[14]),
-        io,
-        voluntary(status),
-        int(fields[9]),
-    )
-
-
-def moved(text: bytes) -> int:
-    """Bytes through read and write, or to and from the disk, whichever is more.
-
-    recv and send are in neither, mapped files and some io_uring transfers only in the second.
-    """
-    words = text.split()
-    if len(words) < 12:
-        return 0
-    return max(int(words[1]) + int(words[3]), int(words[9]) + int(words[11]))
-
-
-def voluntary(status: bytes) -> int:
-    """Voluntary context switches from a status file."""
-    at = status.rfind(b"\nvoluntary_ctxt_switches:")
-    if at < 0:
-        return 0
-    return int(status[at + 25 :].split(None, 1)[0])
+__all__ = ["Eye", "cheap"]

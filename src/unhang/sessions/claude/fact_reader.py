@@ -9,8 +9,7 @@ everything counts from now on: a hang is then noticed later, and nothing that is
 from __future__ import annotations
 
 from unhang.core.fields import id_of, items_of, mapping_of, text_of
-from unhang.procs import clock
-from unhang.sessions import process_identity
+from unhang.procs import clock, identity
 from unhang.sessions.claude.status_file import StatusFile
 from unhang.sessions.state import facts
 from unhang.sessions.state.budget import HOUR
@@ -26,7 +25,7 @@ _DIFFERENCE = 30.0
 def trusted(status: StatusFile | None) -> bool:
     if status is None or not status.started:
         return False
-    return abs((clock.wall() - status.started / 1000) - process_identity.age(status.start)) < _DIFFERENCE
+    return abs((clock.wall() - status.started / 1000) - identity.age(status.start)) < _DIFFERENCE
 
 
 def hook(event: dict[str, Any], at: float) -> facts.Hook:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shlex
 import signal
 import sys
@@ -17,8 +16,9 @@ import time
 
 from unhang.core.record import Record
 from unhang.jobs import executable
-from unhang.procs import clock
-from unhang.procs.stat import read_file
+from unhang.procs import clock, identity
+from unhang.procs.base import Process
+from unhang.procs.process_handle import ProcessHandle
 from unhang.sessions import process_identity
 from unhang.store import files
 
@@ -78,20 +78,14 @@ def words(argv: list[str], session_id: str) -> list[str]:
 
 
 def plan(pid: int, session_id: str) -> Plan:
-    def entries(name: str) -> list[str]:
-        data = read_file(f"/proc/{pid}/{name}", 1 << 18) or b""
-        return [os.fsdecode(each) for each in data.split(b"\0") if each]
-
-    argv = entries("cmdline") or ["claude"]
-    argv[0] = os.readlink(f"/proc/{pid}/exe")
-    env = dict(each.partition("=")[::2] for each in entries("environ") if "=" in each)
-    return Plan(words(argv, session_id), os.readlink(f"/proc/{pid}/cwd"), env)
+    argv = [identity.executable(pid), *identity.argv(pid)[1:]]
+    return Plan(words(argv, session_id), identity.working_directory(pid), identity.environment(pid))
 
 
 def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str, pane_pid: int, folder: str) -> str:
     from unhang.sessions.steps import Refused
 
-    shell = process_identity.of(pane_pid)
+    shell = identity.find(pane_pid)
     if shell is None or (pane_pid != pid and shell.name not in _SHELLS):
         raise Refused("the pane runs neither the agent itself nor a shell that is known")
     try:
@@ -107,9 +101,7 @@ def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str,
         raise
 
 
-def _start_again(
-    tmux: Tmux, address: Address, planned: Plan, shell: process_identity.Identity, pid: int, start: str, path: str
-) -> str:
+def _start_again(tmux: Tmux, address: Address, planned: Plan, shell: Process, pid: int, start: str, path: str) -> str:
     from unhang.sessions.steps import Refused
 
     line = shlex.join(executable.module("unhang.sessions.claude.resume", path))
@@ -136,23 +128,16 @@ def _start_again(
 def _end(pid: int, start: str) -> bool:
     """SIGTERM, then SIGKILL, to this process and no other."""
     try:
-        fd = os.pidfd_open(pid)
+        handle = ProcessHandle(pid)
     except OSError:
         return True
-    try:
+    with handle:
         if process_identity.alive(pid, start) is None:
             return True
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                signal.pidfd_send_signal(fd, number)
-                signal.pidfd_send_signal(fd, signal.SIGCONT)
-            except ProcessLookupError:
-                return True
-            if select.select([fd], [], [], _GRACE)[0]:
-                return True
-        return False
-    finally:
-        os.close(fd)
+        return any(
+            not handle.signal(number, signal.SIGCONT) or handle.wait(_GRACE)
+            for number in (signal.SIGTERM, signal.SIGKILL)
+        )
 
 
 def main(path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from unhang.core import durations
+from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
@@ -73,12 +73,7 @@ def bash_timeout(given: Mapping[str, Any]) -> float:
 
 def duration(text: str, name: str) -> float | None:
     """Seconds; None for off."""
-    if text.strip().lower() in durations.OFF_WORDS:
-        return None
-    try:
-        return durations.parse(text)
-    except ValueError as error:
-        raise UsageError(f"{name}: {error}") from None
+    return read_duration(name, text) or None
 
 
 def tool_limit(text: str) -> tuple[str, float | None]:

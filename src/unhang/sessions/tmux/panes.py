@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from unhang.core.record import Record
-from unhang.procs import clock
+from unhang.procs import clock, identity
 from unhang.sessions import process_identity
 from unhang.sessions.state import facts, screen
 from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
@@ -39,7 +39,7 @@ def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
     found = process_identity.alive(pid, start)
     if found is None:
         return "its process has ended"
-    if not process_identity.is_below(pid, seen.pane_pid):
+    if not identity.is_below(pid, seen.pane_pid):
         return "its pane belongs to another process now"
     if not process_identity.is_terminal(found, seen.tty):
         return "it has another terminal than its pane"

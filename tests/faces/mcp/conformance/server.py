@@ -28,7 +28,7 @@ from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.faces.mcp.conformance.tasks import FixtureTasks, offer
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.faces.mcp import http
 from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
@@ -44,7 +44,7 @@ FIXTURE = "A fixture of the conformance suite"
 
 async def begin(backend: Backend, ctx: Context, line: str) -> AttendedJob:
     prepared = await backend.in_thread(
-        backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=Asked(), labels={}
+        backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=LimitRequest(), labels={}
     )
     return AttendedJob(backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx))
 

@@ -8,7 +8,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolRequestParams
 
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.attend import AttendedJob
@@ -66,7 +66,7 @@ class FixtureTasks(Tasks):
 def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None:
     async def begin(ctx: Context, line: str, *, stdin: str = "null") -> AttendedJob:
         prepared = await backend.in_thread(
-            backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=Asked(), labels={}
+            backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
         return AttendedJob(
             backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx)

@@ -59,15 +59,8 @@ def text(body: dict[str, Any], key: str, path: Path) -> str:
 
 def seconds(value: Any, path: Path) -> float:
     """A number of seconds, or a duration as on the command line."""
-    if isinstance(value, str):
-        try:
-            return durations.parse(value)
-        except ValueError as error:
-            raise FieldError(str(error), path) from None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise FieldError(f"{path[-1]} must be seconds or a duration such as 5m, not {kind_of(value)}", path)
     try:
-        return durations.usable(str(path[-1]), value)
+        return durations.seconds_of(str(path[-1]), value)
     except ValueError as error:
         raise FieldError(str(error), path) from None
 

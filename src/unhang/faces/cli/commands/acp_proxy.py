@@ -29,13 +29,11 @@ def main(args: argparse.Namespace) -> int:
 
 def clocks_of(args: argparse.Namespace) -> Clocks:
     from unhang.acp.proxy.turn_clocks import Clocks
-    from unhang.jobs.request import seconds
+    from unhang.core.limit_request import read_duration
 
     clocks = Clocks()
     for name in ("stall", "idle", "tool", "hard", "start", "grace"):
-        value = seconds(f"--{name}", getattr(args, name))
-        if isinstance(value, str):
-            raise UsageError(f"--{name}: cannot be {value}")
+        value = read_duration(f"--{name}", getattr(args, name))
         if value is not None:
             clocks = clocks.replace(**{name: value if value or name == "grace" else None})
     return clocks
@@ -45,10 +43,10 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.acp.proxy.messages import Notice
     from unhang.acp.proxy.proxy import Proxy
     from unhang.acp.proxy.turn_clocks import Conversation
+    from unhang.core.limit_request import LimitRequest
     from unhang.core.limits import DEFAULT_GRACE
     from unhang.core.outcome import exit_code
     from unhang.core.policy import builtin
-    from unhang.core.policy.model import Asked
     from unhang.jobs import cleanup
     from unhang.jobs.request import prepare
     from unhang.jobs.start import check_started
@@ -59,7 +57,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
         args.command,
         labels={"acp": "proxy"},
         policy=builtin.policy(),  # an agent lives as long as its editor; its turns have limits, not it
-        asked=Asked(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
+        asked=LimitRequest(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
         budget=_BUDGET,
     )
     signals = _signals()

@@ -8,9 +8,10 @@ import os
 from unhang.agents.acp import job
 from unhang.agents.acp.plan import Plan
 from unhang.agents.base.task_input import taken
+from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
 from unhang.faces.cli import output
-from unhang.faces.cli.agent_start import begin, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, wanted_of
 from unhang.faces.cli.options import asked_of
 
 
@@ -50,12 +51,12 @@ def _plan(args: argparse.Namespace) -> Plan:
         model=args.model,
         mode=args.mode,
         permissions=args.permissions,
-        permission_wait=plain("--permission-wait", args.permission_wait) or 300.0,
+        permission_wait=read_positive("--permission-wait", args.permission_wait) or 300.0,
         fs=args.fs,
         mcp=tuple(job.check_mcp(entry) for entry in args.mcp),
-        startup=plain("--startup", args.startup) or job.STARTUP,
-        first=plain("--first", args.first),
-        tool=plain("--tool", args.tool),
+        startup=read_positive("--startup", args.startup) or job.STARTUP,
+        first=read_positive("--first", args.first),
+        tool=read_positive("--tool", args.tool),
         record=_writable(args.record),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.errors import UnhangError, UsageError
+from unhang.errors import UnhangError
 
 # A keeper that does not read (stopped, or the job floods it) must not hang the job that says that it is alive.
 PATIENCE = 5.0
@@ -22,12 +22,9 @@ def main(args: argparse.Namespace) -> int:
     if args.text:
         message += "\nSTATUS=" + " ".join(args.text.split())
     if args.extend is not None:
-        from unhang.core import durations
+        from unhang.core.limit_request import read_duration
 
-        try:
-            message += f"\nEXTEND_TIMEOUT_USEC={int(durations.parse(args.extend) * 1e6)}"
-        except ValueError as error:
-            raise UsageError(f"--extend: {error}") from None
+        message += f"\nEXTEND_TIMEOUT_USEC={int((read_duration('--extend', args.extend, off=False) or 0.0) * 1e6)}"
     send(os.environ.get("NOTIFY_SOCKET", ""), message)
     return 0
 

@@ -8,8 +8,9 @@ import os
 from unhang.agents.base.task_input import taken
 from unhang.agents.claude import job
 from unhang.agents.claude.plan import Plan
+from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
-from unhang.faces.cli.agent_start import begin, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, wanted_of
 from unhang.faces.cli.options import asked_of
 
 # they are the driver's own: Claude would answer in another way, or without a way to interrupt it
@@ -39,8 +40,8 @@ def _plan(args: argparse.Namespace) -> Plan:
         permission_mode=args.permission_mode,
         allowed_tools=tuple(args.allowed_tools),
         mcp_config=tuple(_absolute(entry) for entry in args.mcp_config),
-        tool_limit=plain("--tool-limit", args.tool_limit),
-        linger=plain("--linger", args.linger) or 10.0,
+        tool_limit=read_positive("--tool-limit", args.tool_limit),
+        linger=read_positive("--linger", args.linger) or 10.0,
         record=None if args.record is None else os.path.abspath(args.record),
         more=more,
     )

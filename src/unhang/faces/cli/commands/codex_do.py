@@ -11,12 +11,12 @@ from unhang.agents.base.task_input import taken
 from unhang.agents.codex import job as codexing
 from unhang.agents.codex import plan as codex_plan
 from unhang.agents.codex.plan import Plan
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_positive
 from unhang.core.spec import INHERIT
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
-from unhang.faces.cli.agent_start import begin, launch, plain, wanted_of
+from unhang.faces.cli.agent_start import begin, launch, wanted_of
 from unhang.faces.cli.options import asked_of
 from unhang.jobs.handle import attach, here
 from unhang.jobs.launcher import ForkingLauncher, Streams
@@ -54,8 +54,8 @@ def _plan(args: argparse.Namespace, verb: str, **more: Any) -> Plan:
         sandbox=args.sandbox,
         ask_for_approval=args.ask_for_approval,
         approvals=args.approvals,
-        approval_wait=plain("--approval-wait", args.approval_wait) or 300.0,
-        tool_limit=plain("--tool-limit", args.tool_limit),
+        approval_wait=read_positive("--approval-wait", args.approval_wait) or 300.0,
+        tool_limit=read_positive("--tool-limit", args.tool_limit),
         record=None if args.record is None else os.path.abspath(args.record),
         config=tuple(args.config),
         **more,
@@ -116,7 +116,7 @@ def _cloud(args: argparse.Namespace) -> int:
     """It has its own limits, and its own screen: everything is passed on as it is."""
     words = [codexing.find_codex(), "cloud", *args.words]
     rules = agent_terms.policy_for(agent_terms.CLOUD, os.getcwd(), bounded=False)
-    asked = Asked(category=agent_terms.CLOUD, liveness="output")
+    asked = LimitRequest(category=agent_terms.CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     watched = Foreground(quiet=True, shown=codexing.shown)
     connection = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 from unhang.core import plain_text, values
 from unhang.errors import UnhangError, UsageError
+from unhang.procs import identity
 
 if TYPE_CHECKING:
     from unhang.core.diagnosis.verdict import Diagnosis
-    from unhang.procs.deep import Stack
+    from unhang.procs.stacks import Stack
 
 SUMMARY = "say why a job or a process is quiet: hung, alive or unsure, the cause, and what each process waits for"
 
@@ -44,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
         diagnosis = _of_job(args.job) if args.pid is None else _of_process(args.pid)
         found = _stacks(diagnosis) if args.deep else []
         _print(diagnosis, found, args)
-        if not args.watch or (args.pid is not None and not os.path.exists(f"/proc/{args.pid}/stat")):
+        if not args.watch or (args.pid is not None and identity.find(args.pid) is None):
             return 0
 
 
@@ -56,30 +55,18 @@ def _of_job(job: str) -> Diagnosis:
 
 def _of_process(pid: int) -> Diagnosis:
     from unhang.core.diagnosis.rules import diagnose
+    from unhang.procs.process_handle import wait_for_end
     from unhang.procs.sampler.full import full
 
-    if not os.path.exists(f"/proc/{pid}/stat"):
+    if identity.find(pid) is None:
         raise UnhangError(f"there is no process {pid}")
     before = full(pid, include_root=True)
-    _wait_for_end(pid, WINDOW)
+    wait_for_end(pid, WINDOW)
     return diagnose(before, full(pid, include_root=True))
 
 
-def _wait_for_end(pid: int, seconds: float) -> None:
-    """Until it ends, at most so long."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        time.sleep(seconds)
-        return
-    try:
-        select.select([fd], [], [], seconds)
-    finally:
-        os.close(fd)
-
-
 def _stacks(diagnosis: Diagnosis) -> list[Stack]:
-    from unhang.procs.deep import stacks
+    from unhang.procs.stacks import stacks
 
     return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])
 
@@ -88,7 +75,7 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
     if args.json:
         shown: dict[str, Any] = diagnosis.to_json()
         if args.deep:
-            shown["stacks"] = [stack._asdict() for stack in found]
+            shown["stacks"] = [stack.to_dict() for stack in found]
         print(values.dump(shown), flush=True)
         return
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -12,8 +12,8 @@ from unhang.faces.cli import output
 from unhang.jobs.handle import here
 from unhang.jobs.health import check_keepers, disk_answers
 from unhang.jobs.listing import list_jobs
-from unhang.procs import stat
-from unhang.procs.platform import make_tree
+from unhang.procs import identity
+from unhang.procs.tree import make_tree
 from unhang.procs.wakeup import Wakeup
 from unhang.store import find, home
 
@@ -84,7 +84,7 @@ def _follow() -> tuple[bool, str]:
 
 
 def _proc() -> tuple[bool, str]:
-    if stat.start_time(os.getpid()) is None:
+    if identity.start_time(os.getpid()) is None:
         return False, "/proc cannot be read: no diagnosis, no recovery"
     return True, "/proc can be read: hangs can be explained"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.core import durations
+from unhang.core.limit_request import read_duration
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 
@@ -20,13 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.idle is None and args.hard is None:
         raise UsageError("say by how much: --idle D, --hard D or both")
-    given = {name: _duration(name, getattr(args, name)) for name in ("idle", "hard")}
+    given = {name: read_duration(f"--{name}", getattr(args, name), off=False) for name in ("idle", "hard")}
     output.job_of(args).extend(**given)
     return 0
-
-
-def _duration(name: str, text: str | None) -> float | None:
-    try:
-        return None if text is None else durations.parse(text)
-    except ValueError as error:
-        raise UsageError(f"--{name}: {error}") from None

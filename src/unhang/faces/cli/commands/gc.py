@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from unhang.core import durations
+from unhang.core.limit_request import read_duration
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
 from unhang.errors import UsageError
 from unhang.faces.cli import output
@@ -32,10 +33,7 @@ def main(args: argparse.Namespace) -> int:
     keep = Keep()
     for name in ("age", "history"):
         if getattr(args, name) is not None:
-            try:
-                keep = keep.replace(**{name: durations.parse(getattr(args, name))})
-            except ValueError as error:
-                raise UsageError(f"--{name}: {error}") from None
+            keep = keep.replace(**{name: read_duration(f"--{name}", getattr(args, name), off=False)})
     if args.count is not None:
         if args.count < 0:
             raise UsageError("--count takes a number from 0 on")

@@ -147,15 +147,9 @@ def _record(payload: dict[str, Any]) -> SessionLog:
 
 
 def _start_of(pid: str) -> str | None:
-    """Field 22 of its stat, counted from the last `)`: a name may hold anything."""
-    if not pid.isdecimal():
-        return None
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            data = file.read(4096) or b""
-        return data[data.rindex(b")") + 2 :].split()[19].decode()
-    except (OSError, ValueError, IndexError):
-        return None
+    from unhang.procs.identity import start_time
+
+    return start_time(int(pid)) if pid.isdecimal() else None
 
 
 # --- the watcher --------------------------------------------------------------------------------------------
@@ -169,6 +163,7 @@ def _start_watcher(stream: SessionLog | None) -> None:
     if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
         return
     from unhang.jobs import executable
+    from unhang.procs import descriptors
     from unhang.store import home as homes
 
     home = homes.locate(os.environ)
@@ -186,12 +181,7 @@ def _start_watcher(stream: SessionLog | None) -> None:
     if not _due(f"{folder}/asked"):
         return
     os.chdir("/")
-    for name in os.listdir("/proc/self/fd"):  # what Claude left open to us is not for a process that outlives it
-        if int(name) > 2:
-            try:
-                os.set_inheritable(int(name), False)
-            except OSError:
-                pass
+    descriptors.keep_from_children()  # what Claude left open to us is not for a process that outlives it
     null = os.open(os.devnull, os.O_RDWR)
     words = executable.command_line("watch", "--background")
     same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]

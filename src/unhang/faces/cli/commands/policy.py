@@ -7,12 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unhang.core.durations import OFF_WORDS, human, parse
+from unhang.core.durations import human
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 if TYPE_CHECKING:
-    from unhang.core.policy.model import Asked, Policy, Resolution, Wish
+    from unhang.core.limit_request import LimitRequest
+    from unhang.core.policy.model import Policy, Resolution
 
 SUMMARY = "explain, check or begin a policy of limits"
 
@@ -63,34 +64,15 @@ def main(args: argparse.Namespace) -> int:
 # -- explain
 
 
-def wish(text: str | None, name: str) -> Wish:
-    if text is None:
-        return None
-    if text.strip().lower() in OFF_WORDS:
-        return "off"
-    if text == "auto":
-        return "auto"
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UsageError(f"--{name}: {error}") from None
-
-
 def _explain(args: argparse.Namespace) -> int:
-    from unhang.core.policy.model import Asked
+    from unhang.core.limit_request import read_limits
     from unhang.core.policy.resolve import resolve
     from unhang.store import policy_file
 
     policy = policy_file.find(args.policy, os.getcwd(), os.environ)
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
-    if args.timeout_sec is not None and not args.timeout_sec > 0:
-        raise UsageError("--timeout-sec must be more than 0")
-    asked = Asked(
-        idle=wish(args.idle, "idle"),
-        hard=wish(args.hard, "hard"),
-        category=args.category,
-        timeout_sec=args.timeout_sec,
-    )
+    names = ("idle", "hard", "category", "timeout_sec")
+    asked = read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
     resolution = resolve(command, policy, asked)
     if resolution.wants_history:
         resolution = _with_history(command, policy, asked)
@@ -102,7 +84,7 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _with_history(command: str | list[str], policy: Policy, asked: Asked) -> Resolution:
+def _with_history(command: str | list[str], policy: Policy, asked: LimitRequest) -> Resolution:
     from unhang.core.policy.command_key import command_key
     from unhang.core.policy.learn import Learn
     from unhang.core.policy.resolve import resolve

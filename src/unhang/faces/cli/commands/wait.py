@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.core import durations
-from unhang.errors import EXIT_TIMEOUT, UsageError
+from unhang.core.limit_request import read_duration
+from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job, attach, here
@@ -22,10 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     jobs = [attach(here(), name) for name in args.job]
-    try:
-        timeout = None if args.timeout is None else durations.parse(args.timeout)
-    except ValueError as error:
-        raise UsageError(f"--timeout: {error}") from None
+    timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
     done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]

@@ -12,10 +12,10 @@ from pydantic import Field
 from unhang.agents.base.job import Wanted
 from unhang.agents.codex import job as codexing
 from unhang.agents.codex.plan import COMPACT, RUN, Plan
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
-from unhang.faces.mcp.arguments import limit_of, patience_of
+from unhang.faces.mcp.arguments import patience_of
 from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.notifications import Notifications
@@ -124,12 +124,12 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
 
 
-def _asked(idle: int | None, hard: int | None) -> Asked:
-    return Asked(idle=limit_of("idleTimeoutMs", idle), hard=limit_of("hardTimeoutMs", hard))
+def _asked(idle: int | None, hard: int | None) -> LimitRequest:
+    return read_limits({"idleTimeoutMs": idle, "hardTimeoutMs": hard})
 
 
 async def _turn(
-    backend: Backend, ctx: Context, plan: Plan, cwd: str, asked: Asked, wait_sec: float | None
+    backend: Backend, ctx: Context, plan: Plan, cwd: str, asked: LimitRequest, wait_sec: float | None
 ) -> CallToolResult:
     seconds = patience_of(backend.settings, wait_sec)
     with backend.call():
@@ -139,7 +139,7 @@ async def _turn(
         return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(backend: Backend, plan: Plan, cwd: str, asked: Asked, labels: dict[str, str]) -> Connection:
+def _launch(backend: Backend, plan: Plan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from unhang.core import plain_text
 from unhang.core.durations import human
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.faces.mcp.arguments import patience_of
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
@@ -117,7 +117,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         category: str = "",
         timeout_sec: Annotated[float | None, Field(gt=0)] = None,
     ) -> Annotated[CallToolResult, ExplainResult]:
-        asked = Asked(category=category or None, timeout_sec=timeout_sec)
+        asked = read_limits({"category": category, "timeout_sec": timeout_sec})
         structured = await backend.in_thread(_explained, backend, command_of(command, argv), cwd, asked)
         # the names of categories may come from a project's own file
         category = plain_text.quoted(structured["category"], 60)
@@ -167,7 +167,7 @@ def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) ->
     }
 
 
-def _explained(backend: Backend, command: str | list[str], cwd: str, asked: Asked) -> dict[str, Any]:
+def _explained(backend: Backend, command: str | list[str], cwd: str, asked: LimitRequest) -> dict[str, Any]:
     folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
     prepared = prepare(
         command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=backend.policy(folder), asked=asked

@@ -10,11 +10,11 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from unhang.core.policy.model import Asked
+from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp import result
-from unhang.faces.mcp.arguments import limit_of, patience_of
+from unhang.faces.mcp.arguments import patience_of
 from unhang.faces.mcp.attend import AttendedJob, ClientGone
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import gone_of
@@ -80,11 +80,13 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         ] = None,
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
-            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
-            category=category or None,
-            timeout_sec=timeout_sec,
+        limits = read_limits(
+            {
+                "idleTimeoutMs": idleTimeoutMs,
+                "hardTimeoutMs": hardTimeoutMs,
+                "category": category,
+                "timeout_sec": timeout_sec,
+            }
         )
         seconds = patience_of(backend.settings, wait_sec)
         with backend.call():
@@ -108,11 +110,13 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         pty: Pty = False,
     ) -> Annotated[CallToolResult, JobResult]:
         line = command_of(command, argv)
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", idleTimeoutMs),
-            hard=limit_of("hardTimeoutMs", hardTimeoutMs),
-            category=category or None,
-            timeout_sec=timeout_sec,
+        limits = read_limits(
+            {
+                "idleTimeoutMs": idleTimeoutMs,
+                "hardTimeoutMs": hardTimeoutMs,
+                "category": category,
+                "timeout_sec": timeout_sec,
+            }
         )
         with backend.call():
             attended, _ = await _begin(backend, ctx, line, cwd, env, limits, stdin, interactive, pty, hold=False)
@@ -134,11 +138,8 @@ def as_task(
             given = tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise UsageError(f"run: {error}") from None
-        limits = Asked(
-            idle=limit_of("idleTimeoutMs", given["idleTimeoutMs"]),
-            hard=limit_of("hardTimeoutMs", given["hardTimeoutMs"]),
-            category=given["category"] or None,
-            timeout_sec=given["timeout_sec"],
+        limits = read_limits(
+            {name: given[name] for name in ("idleTimeoutMs", "hardTimeoutMs", "category", "timeout_sec")}
         )
         line = command_of(given["command"], given["argv"])
         names = ("cwd", "env", "stdin", "interactive", "pty")
@@ -164,7 +165,7 @@ async def _begin(
     line: str | list[str],
     cwd: str,
     env: dict[str, str] | None,
-    limits: Asked,
+    limits: LimitRequest,
     stdin: str,
     interactive: bool,
     pty: bool,

@@ -20,10 +20,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import signal
 
-from unhang.procs import census, stat
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey
+from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.identity import exists
+from unhang.procs.linux import census, pidfd, procfs
 
 PR_SET_CHILD_SUBREAPER = 36
 FALLOC_FL_KEEP_SIZE = 1
@@ -36,7 +36,7 @@ class _NotListed(Exception):
 
 
 def children(pid: int, threads: int = 0) -> list[int]:
-    """Direct children; none of a process that is gone. OSError: they cannot be read, which is not the same as none.
+    """Return the direct children; none of a process that is gone. OSError: they cannot be read, which is not none.
 
     With one thread its own file is enough; a child belongs to the thread that forked it.
     """
@@ -50,50 +50,32 @@ def _listed(pid: int, threads: int) -> list[int]:
     try:
         tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
-        if _exists(pid):  # there is no /proc, or it hides this process
+        if exists(pid):  # there is no /proc, or it hides this process
             raise
         return []
     found: list[int] = []
     for task in tasks:
         try:
-            found += map(int, stat.read(f"/proc/{pid}/task/{task}/children").split())
+            found += map(int, procfs.read_or_raise(f"/proc/{pid}/task/{task}/children").split())
         except ProcessLookupError:
             continue
         except FileNotFoundError:
             if os.path.exists(f"/proc/{pid}/task/{task}/stat"):
                 raise _NotListed from None
-            if threads == 1 and _exists(pid):
+            if threads == 1 and exists(pid):
                 raise
     return found
 
 
 def _table() -> dict[int, list[int]]:
-    from unhang.procs.sampler.tree import everybody
+    from unhang.procs.linux.sampler.tree import everybody
 
     return everybody()
 
 
-def _exists(pid: int) -> bool:
-    """Whether any process has this number, of any user; needs no descriptor and no /proc."""
-    if pid <= 0:
-        return False  # to `kill`, these are groups
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def descendants(root: int) -> list[Process]:
-    """Everything below `root` that lives and can be seen, parents before children."""
-    return survey(root).found
-
-
 def survey(root: int) -> Survey:
-    """Everything below `root` that lives, parents before children; zombies are walked through but not listed."""
-    if not stat.proc_is_ours():
+    """Return everything below `root` that lives, parents before children; zombies are passed through, not listed."""
+    if not procfs.sees_own_namespace():
         return Survey([], _why_not_ours())
     found: list[Process] = []
     unseen = ""
@@ -115,17 +97,22 @@ def survey(root: int) -> Survey:
                 if pid in seen:
                     continue
                 seen.add(pid)
-                entry = stat.of(pid)
-                if entry is None and not _exists(pid):
-                    continue
-                process, its_threads = entry or (Process(pid, UNKNOWN, parent, UNKNOWN, UNKNOWN), 0)
-                if process.state not in "ZX":
-                    found.append(process)
-                if entry is None:
+                process = procfs.find(pid)
+                if process is None:
+                    if not exists(pid):
+                        continue
                     unseen = unseen or f"process {pid} cannot be looked at"
-                below.append((pid, its_threads))
+                    process = _hidden(pid, parent)
+                if not process.is_dead:
+                    found.append(process)
+                below.append((pid, process.threads))
         level = below
     return Survey(found, unseen)
+
+
+def _hidden(pid: int, parent: int) -> Process:
+    """A process of which no more is known than whose child it is."""
+    return Process(pid, UNKNOWN, parent, UNKNOWN, UNKNOWN)
 
 
 def _why_not_ours() -> str:
@@ -139,7 +126,11 @@ def _why(pid: int, error: OSError) -> str:
 
 
 def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> bool:
-    """False: it is gone (or recycled). PermissionError: another user's process; OSError: nothing to reach it by."""
+    """Signal this process and no other. False: it is gone, or its number is another's by now.
+
+    PermissionError: it is another user's. OSError: there is no descriptor to reach it by. `direct`: it is a child of
+    ours, so that its number is its own until we reap it.
+    """
     if direct:
         try:
             for number in signals:
@@ -148,7 +139,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
             return False
         return True
     try:
-        fd = os.pidfd_open(process.pid)
+        fd = pidfd.open_process(process.pid)
     except ProcessLookupError:
         return False
     except OSError as error:
@@ -160,7 +151,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
             return False
         for number in signals:
             if fd >= 0:
-                signal.pidfd_send_signal(fd, number)
+                pidfd.signal_process(fd, number)
             else:
                 os.kill(process.pid, number)
         return True
@@ -173,14 +164,16 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
 
 def _is_still(process: Process) -> bool:
     """The process that was seen, and no other that has its number now."""
-    now = stat.of(process.pid)
+    now = procfs.find(process.pid)
     if now is not None and process.start != UNKNOWN:
-        return now[0].start == process.start
+        return now.start == process.start
     # It cannot be looked at, or could not: only whose child it is can tell. If its parent has been ended, it is ours.
     return census.lives(process.pid) or process.pid in children(process.ppid)
 
 
 class LinuxTree:
+    """Everything below this process, proved by the kernel."""
+
     proof = True
 
     def __init__(self) -> None:
@@ -189,63 +182,55 @@ class LinuxTree:
         self._census = census.Census()
 
     def adopt(self) -> None:
+        """Become a child subreaper."""
         if self._libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0):
             raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
     def allocate(self, fd: int, offset: int, length: int) -> None:
-        """Python's own posix_fallocate would make the file longer."""
+        """Reserve blocks beyond the end of a file. Python's own posix_fallocate would make the file longer."""
         if self._libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, ctypes.c_long(offset), ctypes.c_long(length)):
             raise OSError(ctypes.get_errno(), "fallocate")
 
     def spawned(self, leader: int) -> None:
-        """Ancestry is the membership; the leader's group is what is left of it where ancestry cannot be seen."""
+        """Note the leader: where ancestry, which is the membership, cannot be seen, its group is what is left."""
         self._leader = leader
 
     def survey(self) -> Survey:
+        """Return all living members; where /proc does not show them, at least our own children."""
         me = os.getpid()
         seen = survey(me)
         if not seen.unseen or _can_list(me):
             return seen
         known = {process.pid for process in seen.found}
-        more = [Process(pid, UNKNOWN, me, UNKNOWN, UNKNOWN) for pid in self._census.children() if pid not in known]
+        more = [_hidden(pid, me) for pid in self._census.children() if pid not in known]
         return seen.replace(found=[*seen.found, *more])
 
     def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
+        """Signal every member, or `only` one direct child; the leader's group too where some cannot be seen."""
         me = os.getpid()
         if only is not None:
             # known without a walk: its number is its own until we reap it
-            seen = Survey([Process(only, UNKNOWN, me, UNKNOWN, UNKNOWN)] if census.lives(only) else [])
+            seen = Survey([_hidden(only, me)] if census.lives(only) else [])
         else:
             seen = self.survey()
         group = self._signal_group(signals) if seen.unseen else None
-        reached: list[Process] = []
-        denied: list[Process] = []
-        unseen = seen.unseen
-        for process in seen.found:
-            try:
-                in_group = group is not None and os.getpgid(process.pid) == group  # then it has got it already
-                if in_group or signal_one(process, signals, direct=process.ppid == me):
-                    reached.append(process)
-            except ProcessLookupError:
-                continue
-            except PermissionError:
-                denied.append(process)
-            except OSError as error:
-                unseen = unseen or f"process {process.pid} cannot be signalled: {error.strerror}"
-        return Signalled(reached, denied, group, unseen)
+
+        def send(process: Process) -> bool:
+            if group is not None and os.getpgid(process.pid) == group:
+                return True  # it has got them already
+            return signal_one(process, signals, direct=process.ppid == me)
+
+        done = signal_members(seen.found, send)
+        return done.replace(group=group, unseen=seen.unseen or done.unseen)
 
     def _signal_group(self, signals: tuple[int, ...]) -> int | None:
         """The leader's process group as a whole; None: nothing of it is ours any more, or we may not."""
-        if self._leader is None or not census.has_child_in(self._leader):
-            return None
-        try:
-            for number in signals:
-                os.killpg(self._leader, number)
-        except (ProcessLookupError, PermissionError):
+        if self._leader is None or not census.has_child_in(self._leader) or not signal_group(self._leader, signals):
             return None
         return self._leader
 
     def reap(self) -> Reaped:
+        """Collect every exit there is. ECHILD is the proof that nothing is left."""
         exits: dict[int, int] = {}
         while True:
             try:
@@ -258,7 +243,7 @@ class LinuxTree:
 
 
 def _can_list(pid: int) -> bool:
-    if not stat.proc_is_ours():
+    if not procfs.sees_own_namespace():
         return False
     try:
         children(pid)

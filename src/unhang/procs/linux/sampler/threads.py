@@ -12,9 +12,10 @@ import os
 import time
 
 from unhang.core.diagnosis.samples import FOREVER, Thread
-from unhang.procs.sampler.cheap import voluntary
-from unhang.procs.sampler.stat import read, read_all, split
-from unhang.procs.sampler.syscalls import TABLES, Call, decode
+from unhang.procs.linux import descriptors
+from unhang.procs.linux.procfs import read, read_all, split
+from unhang.procs.linux.sampler.cheap import voluntary
+from unhang.procs.linux.sampler.syscalls import TABLES, Call, decode
 
 # A thread costs 25 us. What lies beyond is counted, and named in the notes of the sample.
 MOST_THREADS = 256
@@ -152,7 +153,7 @@ class Reader:
             except (ValueError, IndexError):
                 whole = False
                 continue
-            if depth > 1 and _link(self._pid, target) == "anon_inode:[eventpoll]":
+            if depth > 1 and descriptors.target(self._pid, target) == "anon_inode:[eventpoll]":
                 inner = self._epoll(target, depth - 1)
                 reads += inner[0]
                 writes += inner[1]
@@ -171,13 +172,6 @@ def _whole(found: list[Thread]) -> tuple[Thread, ...]:
 
 def _voluntary(where: str, status: bytes | None) -> int:
     return voluntary(read(where + "status") if status is None else status)
-
-
-def _link(pid: int, fd: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/fd/{fd}")
-    except OSError:
-        return ""
 
 
 def _scheduled(text: bytes) -> tuple[int | None, float | None]:

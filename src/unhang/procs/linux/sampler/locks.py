@@ -15,8 +15,8 @@ from __future__ import annotations
 import os
 
 from unhang.core.diagnosis.samples import Lock, Process
-from unhang.procs.sampler.files import link
-from unhang.procs.sampler.stat import read, read_all
+from unhang.procs.linux import descriptors
+from unhang.procs.linux.procfs import read, read_all
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
@@ -71,7 +71,7 @@ def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, holder:
     path = ""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
         if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
-            path = link(pid, fd)
+            path = descriptors.target(pid, fd)
             break
     known: int | None = holder if holder > 0 else None
     if known is None:

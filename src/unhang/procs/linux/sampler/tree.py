@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.procs.sampler.stat import read, split
-from unhang.procs.stat import proc_is_ours
+from unhang.procs.linux.procfs import read, sees_own_namespace, split
 
 # A fork bomb must not make the look at it unbounded; what lies beyond is reported as not looked at.
 MOST_PROCESSES = 4096
@@ -74,7 +73,7 @@ def walk(root: int, *, include_root: bool = False) -> tuple[dict[int, tuple[str,
     table: dict[int, list[int]] | None = None
     queue = [root]
     seen = {root}
-    if not proc_is_ours():
+    if not sees_own_namespace():
         return found, False  # its numbers would be those of strangers
     at = 0
     while at < len(queue):

@@ -12,7 +12,7 @@ import itertools
 import os
 import time
 
-from unhang.procs import stat
+from unhang.procs.linux import procfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
 def lives(pid: int) -> bool:
-    """Whether it is a child of ours that has not ended. Its number cannot be another's until we have waited for it."""
+    """Return whether this is a child of ours that has not ended. Its number is its own until we have waited for it."""
     try:
         return os.waitid(os.P_PID, pid, _LOOK) is None
     except ChildProcessError:
@@ -35,7 +35,7 @@ def lives(pid: int) -> bool:
 
 
 def has_child_in(group: int) -> bool:
-    """Whether a child of ours is in this process group: then its number cannot have been given to another group."""
+    """Return whether a child of ours is in this process group: then its number is no other group's."""
     try:
         os.waitid(os.P_PGID, group, _LOOK)
     except ChildProcessError:
@@ -44,15 +44,15 @@ def has_child_in(group: int) -> bool:
 
 
 class Census:
-    """Made while all is well: what is known of the machine then makes a census short."""
+    """Finds our children by number. Make it while all is well: what it learns of the machine makes a count short."""
 
     def __init__(self) -> None:
-        self._highest = int(stat.read_file("/proc/sys/kernel/pid_max") or _HIGHEST)
+        self._highest = int(procfs.read("/proc/sys/kernel/pid_max") or _HIGHEST)
         self._numbers: Iterator[int] = iter(())
         self._found: dict[int, None] = {}
 
     def children(self) -> list[int]:
-        """The living ones that are known by now."""
+        """Return the living ones that are known by now."""
         deadline = time.monotonic() + _SHARE
         renewed = False
         while time.monotonic() < deadline:

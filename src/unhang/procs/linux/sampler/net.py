@@ -12,7 +12,7 @@ import socket
 import struct
 
 from unhang.core.diagnosis.samples import Socket
-from unhang.procs.sampler.stat import read_all
+from unhang.procs.linux.procfs import read_all
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20

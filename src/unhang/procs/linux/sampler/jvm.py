@@ -10,7 +10,7 @@ from __future__ import annotations
 import pwd
 import struct
 
-from unhang.procs.sampler.stat import read
+from unhang.procs.linux.procfs import read
 
 _NAME = b"sun.rt._sync_FutileWakeups\0"
 _MAGIC = b"\xca\xfe\xc0\xc0"

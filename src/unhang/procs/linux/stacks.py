@@ -15,22 +15,17 @@ import shutil
 import signal
 import subprocess
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
-from unhang.procs.sampler.stat import read, split
+from unhang.procs.base import Stack
+from unhang.procs.linux import procfs
+from unhang.procs.linux.procfs import read
 
 # jstack takes 0.3 s, gdb 0.5 s, on a loaded machine ten times that.
 WITHIN = 8.0
 GIVE_UP = 2.0
 MOST_TEXT = 64 * 1024
 MOST_PROCESSES = 12
-
-
-class Stack(NamedTuple):
-    pid: int
-    comm: str
-    tool: str  # empty where none could be used
-    text: str
 
 
 def stacks(pids: list[int]) -> list[Stack]:
@@ -44,7 +39,7 @@ def stacks(pids: list[int]) -> list[Stack]:
 
 def _stack(pid: int, comm: str) -> Stack:
     try:
-        exe = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+        exe = os.path.basename(procfs.executable(pid))
     except OSError:
         return Stack(pid, comm, "", "cannot be looked into: it has ended, or is another user's or setuid")
     if _traced(pid):
@@ -53,7 +48,7 @@ def _stack(pid: int, comm: str) -> Stack:
         return Stack(pid, comm, "", "is stopped or has ended: not touched")
     if exe == "node" and (text := _node_report(pid)):
         return Stack(pid, comm, "node report", text)
-    for tool, argv in choose(exe, pid, _words(pid, "cmdline"), _words(pid, "environ")):
+    for tool, argv in choose(exe, pid, procfs.argv(pid), _variables(pid)):
         text = _run(argv, pid)
         if text:
             return Stack(pid, comm, tool, text)
@@ -105,7 +100,7 @@ def _node_report(pid: int) -> str:
 
     Any other node is left alone: without that option SIGUSR2 ends it, and SIGUSR1 opens a debugger's port.
     """
-    options = " ".join(_words(pid, "cmdline") + [e for e in _words(pid, "environ") if e.startswith("NODE_OPTIONS=")])
+    options = " ".join([*procfs.argv(pid), procfs.environment(pid).get("NODE_OPTIONS", "")])
     status = read(f"/proc/{pid}/status")
     at = status.find(b"\nSigCgt:")
     caught = at >= 0 and int(status[at + 8 :].split(None, 1)[0], 16) >> (signal.SIGUSR2 - 1) & 1
@@ -150,9 +145,9 @@ def _traced(pid: int) -> bool:
 
 
 def _state(pid: int) -> str:
-    parts = split(read(f"/proc/{pid}/stat", 2048))
-    return parts[1][0].decode() if parts is not None else ""
+    found = procfs.find(pid)
+    return found.state if found is not None else ""
 
 
-def _words(pid: int, name: str) -> list[str]:
-    return [word.decode("utf-8", "replace") for word in read(f"/proc/{pid}/{name}").split(b"\0") if word]
+def _variables(pid: int) -> list[str]:
+    return [f"{name}={value}" for name, value in procfs.environment(pid).items()]

@@ -6,45 +6,14 @@ import os
 import termios
 
 from unhang.core.diagnosis.samples import Pipe, Process, Terminal
-from unhang.procs.sampler.stat import read
+from unhang.procs.linux.descriptors import targets
+from unhang.procs.linux.procfs import read
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
 # When looking for the other end of a pipe outside of the tree.
 MOST_OUTSIDE = 4096
 MOST_FDS_OUTSIDE = 256
-
-
-def fds_of(pid: int, most: int = MOST_FDS) -> tuple[dict[int, str], int] | None:
-    """({fd: target}, how many there are); None where the process may not be looked into."""
-    where = f"/proc/{pid}/fd"
-    found: dict[int, str] = {}
-    try:
-        with os.scandir(where) as entries:
-            for entry in entries:
-                if len(found) >= most:
-                    return found, max(_count(where), len(found))
-                found[int(entry.name)] = link(pid, int(entry.name))
-    except FileNotFoundError:
-        return found, len(found)
-    except OSError:
-        return None
-    return found, len(found)
-
-
-def _count(where: str) -> int:
-    # Since Linux 6.2 the size of the directory is the number of descriptors.
-    try:
-        return os.stat(where).st_size
-    except OSError:
-        return 0
-
-
-def link(pid: int, fd: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/fd/{fd}")
-    except OSError:
-        return ""
 
 
 def access(pid: int, fd: int) -> tuple[bool, bool]:
@@ -82,7 +51,7 @@ def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[i
     for name in os.listdir("/proc")[:MOST_OUTSIDE] if links else ():
         if not name.isdecimal() or int(name) in inside or int(name) == os.getpid():
             continue
-        seen = fds_of(int(name), MOST_FDS_OUTSIDE)
+        seen = targets(int(name), MOST_FDS_OUTSIDE)
         for target in links.intersection(seen[0].values()) if seen is not None else ():
             comm = read(f"/proc/{name}/comm", 64).decode("utf-8", "replace").strip()
             found.setdefault(target, []).append((int(name), comm))

@@ -1,0 +1,24 @@
+"""The network connections of a program that runs tools: its own, and not those of its tools."""
+
+from __future__ import annotations
+
+from unhang.core.diagnosis.samples import Socket
+from unhang.procs.linux.descriptors import targets
+from unhang.procs.linux.sampler.net import sockets_of
+from unhang.procs.linux.sampler.tree import walk
+
+_SESSION = 3  # where a stat line has it, counted from the state
+
+
+def connections(pid: int) -> dict[str, Socket]:
+    """Return the connected sockets of a process and of its descendants in the same session, by their link."""
+    processes, _ = walk(pid, include_root=True)
+    if pid not in processes:
+        return {}
+    session = processes[pid][1][_SESSION]
+    links: dict[str, int] = {}
+    for member, (_, fields) in processes.items():
+        if fields[_SESSION] == session:
+            held, _ = targets(member) or ({}, 0)
+            links |= {link: member for link in held.values() if link.startswith("socket:")}
+    return {link: seen for link, seen in sockets_of(links, unix=False).items() if seen.remote}

@@ -1,0 +1,183 @@
+"""The full look: everything the kernel shows of why a tree is quiet.
+
+Bounded on purpose. A tree may hold a fork bomb, a process with 5,000 threads or one with 100,000 descriptors,
+and the look must still end within a fraction of a second; what was left out is said in `notes`, and the rules
+then refuse to prove anything from what they did not see.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket, Thread
+from unhang.procs.command_line import arguments_of
+from unhang.procs.linux import descriptors
+from unhang.procs.linux.procfs import read
+from unhang.procs.linux.sampler.cheap import is_dead, moved
+from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
+from unhang.procs.linux.sampler.locks import locks_of
+from unhang.procs.linux.sampler.net import sockets_of
+from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
+from unhang.procs.linux.sampler.tree import walk
+
+MOST_PROCESSES = 512
+MOST_THREADS_IN_ALL = 2048
+MOST_FDS_IN_ALL = 16_384
+MOST_SCREEN = 4096
+# Of a process outside that holds a lock we want, and what is below it.
+MOST_OTHERS = 32
+_SIGALRM, _SIGTTIN, _SIGVTALRM = 1 << 13, 1 << 20, 1 << 25
+
+
+def full(
+    root: int,
+    *,
+    include_root: bool = False,
+    screen: bytes = b"",
+    pty_master: int | None = None,
+    network: bool = True,
+    leader: int | None = None,
+    still: float | None = None,
+) -> FullSample:
+    """Look at everything below `root`. `screen` is the end of what the job printed; `pty_master` our end of its
+    terminal; `leader` the first process of the job, so that its left-overs can be told from it; `still` for how many
+    seconds it is known that nobody in there has run."""
+    began = time.monotonic()
+    found, capped = walk(root, include_root=include_root)
+    notes: list[str] = []
+    if capped or len(found) > MOST_PROCESSES:
+        notes.append(f"looked at {MOST_PROCESSES} of {len(found)}{'+' if capped else ''} processes")
+    look = _Look(still)
+    processes: dict[int, Process] = {}
+    for pid, parts in list(found.items())[:MOST_PROCESSES]:
+        processes[pid] = look.process(pid, parts)
+    locks = locks_of(processes)
+    for pid, lock in locks.items():
+        processes[pid] = processes[pid]._replace(lock=lock)
+    others: dict[int, Process] = {}
+    for lock in locks.values():
+        holder = lock.holder
+        if holder is not None and holder not in processes and holder not in others:
+            around, _ = walk(holder, include_root=True)
+            for pid, parts in list(around.items())[:MOST_OTHERS]:
+                if pid not in processes:
+                    others[pid] = look.process(pid, parts)
+    notes += look.notes
+    return FullSample(
+        at=began,
+        hz=os.sysconf("SC_CLK_TCK"),
+        root=root,
+        processes=processes,
+        others=others,
+        sockets=_sockets(processes, network),
+        pipes=_pipes(processes, include_root),
+        terminal=terminal_of(processes, pty_master),
+        screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
+        leader=leader,
+        notes=tuple(notes),
+        took=time.monotonic() - began,
+    )
+
+
+class _Look:
+    """The budgets of one look."""
+
+    def __init__(self, still: float | None) -> None:
+        self.notes: list[str] = []
+        self._still = still
+        self._threads = MOST_THREADS_IN_ALL
+        self._fds = MOST_FDS_IN_ALL
+        self._table = syscall_table()
+        self._clocks = SchedulerClocks()
+        if not self._table:
+            self.notes.append(f"no table of system calls for {os.uname().machine}")
+
+    def process(self, pid: int, parts: tuple[str, list[bytes]]) -> Process:
+        comm, fields = parts
+        status = read(f"/proc/{pid}/status")
+        count = int(fields[17])
+        uid = _field(status, b"\nUid:", 10)
+        dead = is_dead(fields)
+        reader = Reader(pid, self._table, self._clocks, self._still)
+        try:
+            threads = () if dead else reader.threads(count, max(1, min(MOST_THREADS, self._threads)), parts, status)
+        finally:
+            reader.close()
+        self._threads -= len(threads)
+        if len(threads) < count and not dead and len(threads) >= min(count, MOST_THREADS, 2):
+            self.notes.append(f"looked at {len(threads)} of {count} threads of {comm} [{pid}]")
+        seen = ({}, 0) if dead else descriptors.targets(pid, max(64, min(MOST_FDS, self._fds)))
+        fds, fd_count = seen if seen is not None else ({}, 0)
+        self._fds -= len(fds)
+        if fd_count > len(fds):
+            self.notes.append(f"looked at {len(fds)} of {fd_count} descriptors of {comm} [{pid}]")
+            for thread in threads:
+                for fd in thread.reads + thread.writes:
+                    fds.setdefault(fd, descriptors.target(pid, fd))
+        return Process(
+            pid=pid,
+            ppid=int(fields[1]),
+            pgid=int(fields[2]),
+            sid=int(fields[3]),
+            tty=int(fields[4]),
+            tpgid=int(fields[5]),
+            start=int(fields[19]),
+            comm=comm,
+            cmd=arguments_of(pid, 1024),
+            state=fields[0].decode(),
+            uid=uid,
+            cpu=int(fields[11]) + int(fields[12]),
+            reaped=int(fields[13]) + int(fields[14]),
+            io=moved(read(f"/proc/{pid}/io", 512)),
+            rss=int(fields[21]),
+            faults=int(fields[7]) + int(fields[9]),
+            threads=threads,
+            thread_count=count,
+            fds=fds,
+            fd_count=fd_count,
+            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or bool(read(f"/proc/{pid}/timers", 64)),
+            futile=self._futile(pid, threads, uid),
+            hidden=seen is None,
+        )
+
+    @staticmethod
+    def _futile(pid: int, threads: tuple[Thread, ...], uid: int) -> int | None:
+        if not any(thread.comm == "VM Thread" for thread in threads):
+            return None
+        from unhang.procs.linux.sampler.jvm import futile_wakeups  # most trees have no JVM
+
+        return futile_wakeups(pid, uid)
+
+
+def _alarm(caught: int) -> bool:
+    """It has a handler for SIGALRM that is meant. Whoever catches SIGTTIN or SIGVTALRM too catches everything, to
+    put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit): that says nothing."""
+    return bool(caught & _SIGALRM) and not caught & (_SIGTTIN | _SIGVTALRM)
+
+
+def _field(status: bytes, name: bytes, base: int) -> int:
+    at = status.find(name)
+    try:
+        return int(status[at + len(name) :].split(None, 1)[0], base) if at >= 0 else 0
+    except (ValueError, IndexError):
+        return 0
+
+
+def _pipes(processes: dict[int, Process], foreign: bool) -> dict[str, Pipe]:
+    """A tree that is not ours may have been given any descriptor by its parent; ours has only what the keeper holds."""
+    pipes = pipes_of(processes)
+    if foreign and pipes:
+        for target, holders in outside_holders(set(pipes), set(processes)).items():
+            pipes[target] = pipes[target]._replace(outside=tuple(sorted(holders)))
+    return pipes
+
+
+def _sockets(processes: dict[int, Process], network: bool) -> dict[str, Socket]:
+    links: dict[str, int] = {}
+    for pid, process in processes.items():
+        for fd, target in process.fds.items():
+            # Without the network only a socket on stdin matters: somebody may be asked for input there.
+            if target.startswith("socket:") and (network or fd == 0):
+                links.setdefault(target, pid)
+    return sockets_of(links, inet=network)
