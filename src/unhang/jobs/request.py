@@ -31,6 +31,11 @@ class Prepared(Record):
     resolution: Resolution
 
 
+def policy_for(folder: str, path: str | None = None) -> Policy:
+    """The policy in this file; without one, the policy that holds in this directory."""
+    return policy_file.find(path, folder, os.environ)
+
+
 def prepare(
     command: str | Sequence[str],
     *,
@@ -61,7 +66,7 @@ def prepare(
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
-        policy = policy_file.find(policy, folder, os.environ)
+        policy = policy_for(folder, policy)
     asked = asked or LimitRequest()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)

@@ -22,12 +22,12 @@ from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolR
 
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
 from unhang.jobs import control_client
+from unhang.jobs.attend import AttendedJob
 from unhang.jobs.attention import question_of
 from unhang.jobs.handle import Job
 
@@ -88,7 +88,7 @@ class Tasks(Extension):
         try:
             with self._backend.call():
                 attended = await starter.begin(Context(request_context=ctx), dict(params.arguments or {}))
-                attended.hand_over_later()
+                attended.release()
                 ended = await attended.wait(starter.shortcut)
         except UnhangError as error:
             return error_result(str(error))

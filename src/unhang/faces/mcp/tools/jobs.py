@@ -10,7 +10,7 @@ from pydantic import Field
 
 from unhang.core import plain_text
 from unhang.errors import UsageError
-from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
@@ -23,9 +23,6 @@ from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import SilentListener
-
-JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
-WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -54,7 +51,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         if not names:
             raise UsageError("no job named")
         jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
-        seconds = patience_of(backend.settings, wait_sec)
+        seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
             enough = len(jobs) if all else 1
             why = LateDiagnosis(jobs[0], seconds, backend.in_loose_thread) if len(jobs) == 1 else None
@@ -72,7 +69,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
         for result in shown:
             if result["status"] != "running":
-                backend.ended(backend.job(result["jobId"]).place)
+                backend.pool.forget(backend.job(result["jobId"]))
         return _waited(shown, ended, enough)
 
     @with_readable_errors
@@ -115,7 +112,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             listener=SilentListener(),
             times=backend.report_times,
         )
-        backend.ended(job.place)
+        backend.pool.forget(job)
         shown = await backend.in_thread(result_of, job, backend.settings)
         return tool_result(shown, text_of_result(shown))
 

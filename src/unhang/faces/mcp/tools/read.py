@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated, Any, Literal
 
@@ -13,13 +12,12 @@ from pydantic import Field
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.limit_request import LimitRequest, read_limits
-from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
 from unhang.faces.mcp.text import fenced, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
-from unhang.faces.mcp.tools.jobs import READS, JobId
-from unhang.faces.mcp.tools.run import command_of
+from unhang.faces.mcp.tools.jobs import READS
 from unhang.jobs import listing
 from unhang.jobs.async_wait import Changes
 from unhang.jobs.handle import Job
@@ -49,7 +47,9 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         del ctx
         job = backend.job(job_id)
         with backend.call():
-            found = await _events(backend, job, afterSeq, since or None, limit, patience_of(backend.settings, wait_sec))
+            found = await _events(
+                backend, job, afterSeq, since or None, limit, seconds_to_wait(backend.settings, wait_sec)
+            )
         shown = found[:limit]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
@@ -168,7 +168,7 @@ def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) ->
 
 
 def _explained(backend: Backend, command: str | list[str], cwd: str, asked: LimitRequest) -> dict[str, Any]:
-    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    folder = folder_of(cwd)
     prepared = prepare(
         command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=backend.policy(folder), asked=asked
     )
