@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -52,3 +53,26 @@ def test_nothing_names_this_machine_or_a_download_address() -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
         found = re.search(r"""(?<![\w}])/(?:root|work)/|"resolved": "http""", text)
         assert found is None, f"{name} holds {found.group()}"
+
+
+# The kernel's own interfaces. Only `procs` speaks to them, so that another system is one more folder there.
+OF_THE_SYSTEM = {"pidfd_open", "pidfd_send_signal", "prctl", "inotify_init", "inotify_init1", "inotify_add_watch"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_procs_speaks_to_the_kernel(path: Path) -> None:
+    if "procs" in path.relative_to(ROOT).parts:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        where = f"line {getattr(node, 'lineno', '?')}"
+        if isinstance(node, ast.Attribute | ast.Name):
+            name = node.attr if isinstance(node, ast.Attribute) else node.id
+            assert name not in OF_THE_SYSTEM, f"{where}: {name} belongs in procs"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert not re.match("/proc(/|$)", node.value), f"{where}: {node.value} belongs in procs"
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [name.name for name in node.names]
+            assert "ctypes" not in modules, f"{where}: ctypes belongs in procs"
+            assert not any(re.match(r"unhang\.procs\.(linux|posix)\b", name) for name in modules), (
+                f"{where}: ask the fronts of procs, not one system"
+            )

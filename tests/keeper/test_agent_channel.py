@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 
 from tests.support.acp_agents.odd import FEW, ODD
-from unhang.agents.base import keeper_channel
-from unhang.agents.base.keeper_channel import Allowance, Voice
-from unhang.agents.base.update import Said
+from unhang.agents.base.keeper_channel import Allowance, KeeperChannel
+from unhang.agents.base.update import AgentUpdate
 from unhang.core import events as ev
 from unhang.keeper import agent_channel
 from unhang.keeper.agent_channel import AgentLine, event_of
@@ -113,14 +112,14 @@ def test_an_agent_that_never_stops_talking_has_an_allowance() -> None:
 
 def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     reads, writes = os.pipe()
-    monkeypatch.setenv(keeper_channel.VARIABLE, str(writes))
-    ours = Voice()
+    monkeypatch.setenv(agent_channel.VARIABLE, str(writes))
+    ours = KeeperChannel()
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(ours, "_write", written.append)
     for _ in range(5000):
-        ours.say(Said("unknown", "Something new.", alive=True))
+        ours.say(AgentUpdate("unknown", "Something new.", alive=True))
     assert len(written) < 2000
-    ours.say(Said("completed", "The turn is complete.", fields={"reply": "yes"}))
+    ours.say(AgentUpdate("completed", "The turn is complete.", fields={"reply": "yes"}))
     assert written[-1]["reply"] == "yes"
     recorded = len([told for told in written if told.get("phase") == "unknown"])
     assert recorded + sum(told.get("missing", 0) for told in written) == 5000
@@ -131,8 +130,8 @@ def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
 def test_a_driver_can_say_anything(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     reads, writes = os.pipe()
-    monkeypatch.setenv(keeper_channel.VARIABLE, str(writes))
-    ours = Voice()
+    monkeypatch.setenv(agent_channel.VARIABLE, str(writes))
+    ours = KeeperChannel()
     ours.tell("warning", "odd", what=value, deep={"a": [value]})
     os.close(writes)
     with open(reads, "rb") as file:

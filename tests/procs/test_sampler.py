@@ -75,7 +75,7 @@ def test_a_read_of_a_pipe_with_its_descriptor() -> None:
         assert sample.pipes[sample.processes[job.pid].fds[0]].readers == ((job.pid, 0),)
         asked = waits_for_input(sample)
         assert asked is not None
-        assert (asked.pid, asked.where) == (job.pid, "stdin")
+        assert (asked.pid, asked.channel) == (job.pid, "stdin")
 
 
 def test_a_sleep_with_the_time_that_is_left() -> None:

@@ -170,7 +170,7 @@ def test_any_hooks_can_be_replayed(events: list[dict[str, Any]], ts: Any) -> Non
     for fact in told:
         machine.tell(fact)
         if isinstance(fact, facts.Hook):
-            assert len(fact.method) + len(fact.tool) + len(fact.call) + len(fact.agent) < 1100
+            assert len(fact.method) + len(fact.tool_name) + len(fact.tool_use_id) + len(fact.agent_id) < 1100
     assert isinstance(machine.wake(1e6), list)
     assert json.dumps(machine.view(1e6), allow_nan=False)
     assert all(at <= time.clock_gettime(time.CLOCK_BOOTTIME) for at in fact_reader.steps([HOOK | {"phase": "step"}]))

@@ -1,29 +1,34 @@
-"""What to do next, from how a job ended. What the diagnosis suggests comes first; the general advice only after it."""
+"""The `recovery` section of a result: what to do next, from how a job ended.
+
+What the diagnosis suggests comes first, the general advice after it. Whether another run may help is not decided here:
+`core.policy.retry` says so, from the table of causes.
+"""
 
 from __future__ import annotations
 
 from unhang.core.plain_text import quoted
+from unhang.core.policy.retry import may_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-# causes that the same command with more time cannot get past
-_NO_USE = frozenset({"input", "deadlock", "pipe_cycle", "stopped", "listening"})
+def advise(
+    status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str, needs_input: bool = False
+) -> dict[str, Any] | None:
+    """`suggestions` and `retryable` for a job of this status; None for a success that left nothing running.
 
-
-def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str) -> dict[str, Any] | None:
+    `last` is the last event of an ended job, with the suggestions of an agent's driver in front of its own.
+    """
     if status == "success" and not last.get("leaked"):
         return None
     suggestions: list[str] = list(last.get("suggestions") or [])
-    cause = (diagnosis or {}).get("cause")
-    retryable = status == "timeout" and bool(last.get("retryable", cause not in _NO_USE))
+    retryable = is_retryable(status, last, diagnosis, needs_input)
     if status == "timeout":
         suggestions += _after_timeout(last, bool(suggestions), retryable)
     elif status == "error":
         suggestions += _after_error(last)
-        retryable = (last.get("error") or {}).get("code") == "ELOST"
     elif status == "running":
         suggestions += [
             f"wait for it: unhang wait {job_id}",
@@ -36,6 +41,20 @@ def advise(status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, 
             f"it left processes running{what}: start a server with `unhang start`, or pass --keep to keep them"
         )
     return {"suggestions": suggestions, "retryable": retryable}
+
+
+def is_retryable(
+    status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, needs_input: bool = False
+) -> bool:
+    """Whether the same command, run again unchanged, may end well.
+
+    The keeper records its answer with the end. A guard, which ends a job in its keeper's place, does not: then the same
+    question is asked here.
+    """
+    if status == "timeout":
+        recorded = last.get("retryable")
+        return may_help(last.get("timeoutReason"), diagnosis, needs_input).again if recorded is None else bool(recorded)
+    return status == "error" and (last.get("error") or {}).get("code") == "ELOST"
 
 
 def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool) -> list[str]:

@@ -59,15 +59,16 @@ def ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def started(pid: int, command: str, limits: dict[str, Any]) -> Event:
-    """Make the event of a process that has been started for the job."""
-    return {
+def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any] | None = None) -> Event:
+    """Make the event of a process that has been started for the job. `agent`: see `spec.agent_summary`."""
+    event: Event = {
         "type": STARTED,
         "phase": "running",
         "message": f"started: {command[:200]}",
         "pid": pid,
         "limits": limits,
     }
+    return event if agent is None else event | {"agent": agent}
 
 
 def output(stream: str, count: int, offset: int) -> Event:

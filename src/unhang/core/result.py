@@ -114,7 +114,9 @@ def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: fl
         error=last.get("error"),
         partial=partial,
         diagnosis=None if succeeded else view.diagnosis,
-        recovery=advise(view.status, _with_agents_advice(view, last), view.diagnosis, job_id),
+        recovery=advise(
+            view.status, _with_agents_advice(view, last), view.diagnosis, job_id, view.needs_input is not None
+        ),
         outcome=last,
     )
 

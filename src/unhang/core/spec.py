@@ -37,11 +37,12 @@ class JobSpec(Record):
     most_hard: float | None = None
     note: str = ""  # something to say at the start: an open circuit breaker
     shown: str | None = None  # the command for people, where its secrets are known by the environment only
+    agent: dict[str, Any] | None = None  # of an agent's job: see `agent_record`
 
     @property
     def command(self) -> str:
         """One line for people, without its secrets."""
-        return self.shown if self.shown is not None else masked(self.shell, self.argv)
+        return command_line(self.to_dict())
 
     def to_json(self) -> dict[str, Any]:
         value = self.to_dict()
@@ -87,6 +88,15 @@ _JOB: dict[str, values.Reading] = {
     "kind": values.text,
     "category": values.text,
     "argued": values.flag,
+    "agent": values.object_of(
+        {
+            "name": values.text,
+            "protocol": values.text,
+            "mode": values.text,
+            "task": values.text,
+            "plan": values.mapping,
+        }
+    ),
     "keeper": values.object_of(
         {
             "pid": values.pid,
@@ -107,7 +117,12 @@ _JOB: dict[str, values.Reading] = {
 
 def job_record(value: dict[str, Any]) -> dict[str, Any]:
     """job.json with every field that we know of its type; one that is not is left out."""
-    return values.with_types(value, _JOB)
+    job = values.with_types(value, _JOB)
+    if job.get("kind") == AGENT and job.get("agent") is None:
+        found = _agent_of_an_older_record(job)
+        if found is not None:
+            return job | {"agent": found}
+    return job
 
 
 def command_line(job: dict[str, Any]) -> str:
@@ -118,9 +133,68 @@ def command_line(job: dict[str, Any]) -> str:
     shown, shell, argv = job.get("shown"), job.get("shell"), job.get("argv") or []
     if shown is not None:
         return str(shown)
-    if shell is None and not argv:
-        return "?"
-    return (shell is None and _task(job, argv)) or masked(shell, argv)
+    title = _title(job)
+    if title is not None:
+        return " ".join(title)
+    return masked(shell, argv) if shell is not None or argv else "?"
+
+
+def history_name(job: dict[str, Any]) -> str | list[str] | None:
+    """What the history knows the runs of this job (its record) by: a shell line, or words."""
+    return job.get("shown") or _title(job) or job.get("shell") or job.get("argv")
+
+
+# --- an agent's job -------------------------------------------------------------------------------------------
+
+# of the task, in lists and events (whose lines are short); the whole of it is in the plan
+_TITLE = 120
+# of the task, to be looked through for secrets: the title is the beginning of it
+_LOOKED_THROUGH = 10_000
+
+
+def agent_record(
+    protocol: str, name: str, mode: str, task: str, plan: dict[str, Any], secrets: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The record of an agent's job: the protocol that drives it, its name, what it does, its task in one line, and the
+    plan that its driver reads. The line is for people, and without secrets; the plan holds everything as it was given.
+    """
+    begins = task
+    if len(task) > _LOOKED_THROUGH:  # up to a blank: half of a secret would not be known as one
+        begins = task[:_LOOKED_THROUGH].rpartition(" ")[0]
+    line = " ".join(mask.line(begins, secrets).split())
+    line = line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+    return {"protocol": protocol, "name": name, "mode": mode, "task": line, "plan": plan}
+
+
+def agent_summary(agent: dict[str, Any]) -> dict[str, Any]:
+    """The record of an agent's job without its plan: for events."""
+    return {name: agent.get(name) for name in ("name", "protocol", "mode", "task")}
+
+
+def _title(job: dict[str, Any]) -> list[str] | None:
+    """ "codex: fix the failing test" as words; None: this is no agent's job, or it has no task."""
+    agent = job.get("agent") or {}
+    task = agent.get("task")
+    return [f"{agent.get('name') or 'agent'}:", *task.split()] if task else None
+
+
+_TASK = "--task="
+_DRIVERS = "unhang.drivers."
+
+
+def _agent_of_an_older_record(job: dict[str, Any]) -> dict[str, Any] | None:
+    """In records of earlier versions the plan is the words of the driver's command line."""
+    argv: list[str] = job.get("argv") or []
+    protocols = [word[len(_DRIVERS) :] for word in argv if word.startswith(_DRIVERS)]
+    if not protocols:
+        return None
+    tasks = [word[len(_TASK) :] for word in argv if word.startswith(_TASK)]
+    task = "(a long task)" if tasks[:1] == ["-"] else " ".join(tasks[0].split()) if tasks else ""
+    name = (job.get("labels") or {}).get("agent", "agent")
+    return {"protocol": protocols[0], "name": name, "mode": "", "task": mask.line(task)}
+
+
+# --- a command for people -------------------------------------------------------------------------------------
 
 
 def masked(shell: str | None, argv: Sequence[str], secrets: Sequence[str] = ()) -> str:
@@ -137,19 +211,7 @@ def _is_plain(word: str) -> bool:
     return not set(word.replace(mask.MASK, "")) - _PLAIN
 
 
-_TASK = "--task="
 _MOST_WORDS = 1000
-
-
-def _task(job: dict[str, Any], argv: list[str]) -> str:
-    """ "": it has none."""
-    tasks = [word[len(_TASK) :] for word in argv if word.startswith(_TASK)]
-    if job.get("kind") != AGENT or not tasks:
-        return ""
-    task = "(a long task)" if tasks[0] == "-" else " ".join(tasks[0].split())
-    return f"{(job.get('labels') or {}).get('agent', 'agent')}: {mask.line(task)}"
-
-
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")
 
 

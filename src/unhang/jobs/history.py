@@ -12,6 +12,7 @@ from unhang.core.events import EXITED
 from unhang.core.policy import learn
 from unhang.core.policy.command_key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
+from unhang.core.spec import history_name
 from unhang.jobs import listing
 from unhang.procs import clock
 from unhang.store import find, profiles, records
@@ -65,7 +66,7 @@ def run_of(place: JobDir) -> Run | None:
     job, last = records.job(place), last_event(place.events)
     if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
         return None
-    command, created = job.get("shown") or job.get("shell") or job.get("argv"), values.moment(job.get("createdAt"))
+    command, created = history_name(job), values.moment(job.get("createdAt"))
     if command is None or created is None:
         return None
     if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from unhang.core.limit_request import LimitRequest
-from unhang.core.policy.learn import argued
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import INHERIT, NULL, PIPE, JobSpec
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.procs.spawn import SHELL
 from unhang.store import policy_file
@@ -17,7 +16,9 @@ from unhang.store.home import locate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
+    from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy, Resolution
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
@@ -36,6 +37,23 @@ def policy_for(folder: str, path: str | None = None) -> Policy:
     return policy_file.find(path, folder, os.environ)
 
 
+class AgentTask(Record):
+    """What a driver is to do: which protocol it speaks, its agent's name, the mode, the task in words, and its plan."""
+
+    protocol: str
+    name: str
+    mode: str
+    task: str
+    plan: dict[str, Any]
+
+    def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
+        """As job.json holds it; the words for people are without the secrets of this environment."""
+        from unhang.core import mask
+
+        secrets = [value for value in mask.secrets_of(env) if value in self.task]
+        return agent_record(self.protocol, self.name, self.mode, self.task, self.plan, secrets)
+
+
 def prepare(
     command: str | Sequence[str],
     *,
@@ -52,9 +70,10 @@ def prepare(
     asked: LimitRequest | None = None,
     retry: int | None = None,
     budget: int | None = None,
-    kind: str = "command",
+    agent: AgentTask | None = None,
 ) -> Prepared:
-    """`policy`: one that is at hand, a file, or None for the one that holds in this directory."""
+    """`policy`: one that is at hand, a file, or None for the one that holds in this directory. `agent`: what the
+    command, a driver, is to do."""
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -67,15 +86,12 @@ def prepare(
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
         policy = policy_for(folder, policy)
-    asked = asked or LimitRequest()
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
-    resolution = resolve(what, policy, asked)
-    if resolution.wants_history:
-        from unhang.jobs.history import profile_of
-
-        resolution = resolve(what, policy, asked, profile_of(locate(os.environ), shown or what, folder, policy))
-    retries, note = _retries(shown or what, folder, resolution.retry if retry is None else retry)
+    record = None if agent is None else agent.to_record(given)
+    known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
+    resolution = resolve(what, policy, asked, lambda: _past_runs(known_as, folder, policy))
+    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -90,10 +106,11 @@ def prepare(
         keep=keep,
         foreground=foreground,
         labels=_labels(labels or {}),
-        kind=kind,
+        kind=COMMAND if agent is None else AGENT,
+        agent=record,
         category=resolution.category,
         shown=shown,
-        argued=asked != LimitRequest() and argued(resolution.limits, resolve(what, policy).limits),
+        argued=resolution.argued,
         retry=retries,
         most_idle=resolution.bounds.idle_max,
         most_hard=resolution.bounds.hard_max,
@@ -102,6 +119,12 @@ def prepare(
     if budget is not None:
         spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
+
+
+def _past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
+    from unhang.jobs.history import profile_of
+
+    return profile_of(locate(os.environ), command, folder, policy)
 
 
 def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:

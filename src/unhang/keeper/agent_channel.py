@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DESCRIPTOR = 3
 VARIABLE = "UNHANG_AGENT_FD"
+# Where the driver finds its plan: the job's record.
+RECORD = "UNHANG_AGENT_RECORD"
 _LONGEST = 1 << 20
 _PARTS = 20_000
 # A window past this is no limit, and a clock could not hold it.

@@ -10,8 +10,8 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.durations import human
 from unhang.core.record import Record
-from unhang.core.spec import AGENT, NULL, PIPE, JobSpec
-from unhang.keeper.agent_channel import DESCRIPTOR, VARIABLE, AgentLine
+from unhang.core.spec import AGENT, NULL, PIPE, JobSpec, agent_summary
+from unhang.keeper.agent_channel import DESCRIPTOR, RECORD, VARIABLE, AgentLine
 from unhang.keeper.heartbeat import Heart
 from unhang.keeper.loop import Loop
 from unhang.keeper.prefork.deadline_board import FINISH, LONGEST, Promise
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.limits import Limits
+    from unhang.core.policy.retry import Decision
     from unhang.keeper.journal import Journal
     from unhang.keeper.main import Ready
     from unhang.keeper.requests import Desk
@@ -68,7 +69,8 @@ class Attempts:
             # what follows, up to the record of the end or the next start, may have to wait for a slow disk
             self._board.post(Promise(clock.monotonic() + LONGEST, FINISH))
             end = outcome.ended(facts)
-            longer = self._next_limits(end, loop, spec.limits)
+            worth = self._worth_another(end, loop)
+            longer = self._next_limits(worth, spec.limits)
             for stream in self._outputs:
                 stream.close()
             if longer is None:
@@ -76,6 +78,8 @@ class Attempts:
             self._attempt += 1
             spec = spec.replace(limits=longer, sources=_moved(spec.sources, longer))
         fields = end.fields | self._account(end, loop)
+        if worth is not None:
+            fields["retryable"] = worth.again
         if self._attempt > 1:
             fields |= {"attempts": self._attempt, "totalMs": ev.ms(clock.monotonic() - started)}
         return end.replace(fields=fields)
@@ -102,7 +106,8 @@ class Attempts:
         return loop
 
     def _say_started(self, pid: int, spec: JobSpec) -> None:
-        event = ev.started(pid, spec.command, spec.sources)
+        agent = None if spec.agent is None else agent_summary(spec.agent)
+        event = ev.started(pid, spec.command, spec.sources, agent)
         if self._attempt > 1:
             event |= {"attempt": self._attempt, "message": f"attempt {self._attempt}: {spec.command[:200]}"}
         self._journal.record(event)
@@ -127,7 +132,7 @@ class Attempts:
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
         self._agent = AgentLine(reads)
-        env[VARIABLE] = str(DESCRIPTOR)
+        env |= {VARIABLE: str(DESCRIPTOR), RECORD: launch.place.job}
         try:
             also = {DESCRIPTOR: writes}
             return spawn.spawn(spec.argv, env, stdin=stdin, terminal=False, size=None, also=also)
@@ -144,17 +149,25 @@ class Attempts:
         store = OutputStore(self._launch.place.stream(name), self._launch.spec.budget)
         return OutputStream(name, fd, store, None if relayed_to is None else Relay(relayed_to))
 
-    def _next_limits(self, end: outcome.Ended, loop: Loop, limits: Limits) -> Limits | None:
+    def _worth_another(self, end: outcome.Ended, loop: Loop) -> Decision | None:
+        """Whether another attempt may help: the one answer for what we do and for what the result says.
+
+        None: it did not time out, and the question does not arise."""
+        if end.phase != "timed_out":
+            return None
+        from unhang.core.policy.retry import may_help
+
+        return may_help(end.fields["timeoutReason"], loop.diagnosis, self._journal.view.needs_input is not None)
+
+    def _next_limits(self, worth: Decision | None, limits: Limits) -> Limits | None:
         """The limits of another attempt, or None: this was the last."""
         spec = self._launch.spec
-        if not spec.retry or end.phase != "timed_out":
+        if not spec.retry or worth is None:
             return None
         from unhang.core.policy.model import Bounds
         from unhang.core.policy.retry import decide, longer
 
-        cause = (loop.diagnosis or {}).get("cause")
-        needs_input = self._journal.view.needs_input is not None
-        decision = decide(self._attempt, spec.retry, end.fields["timeoutReason"], cause, needs_input)
+        decision = decide(self._attempt, spec.retry, worth)
         if not decision.again:
             self._journal.record(ev.watchdog("retry", f"Not tried again: {decision.reason}."))
             return None

@@ -425,7 +425,4 @@ class Loop:
         """What follows from the diagnosis, for the last event."""
         if self.spec.kind == AGENT:
             return {}  # its driver has said what can be done; the kernel only sees an event loop
-        given: dict[str, Any] = {"suggestions": self._looks.suggestions(reason)}
-        if self._looks.retryable is not None:
-            given["retryable"] = self._looks.retryable
-        return given
+        return {"suggestions": self._looks.suggestions(reason)}

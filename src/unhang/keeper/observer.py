@@ -79,16 +79,6 @@ class Looks:
         return self._verdict is not None and self._verdict.state == "alive" and self._verdict.cause == "progress"
 
     @property
-    def retryable(self) -> bool | None:
-        """May more time help? None: there was no diagnosis."""
-        try:
-            from unhang.core.diagnosis.causes import retryable
-
-            return None if self._verdict is None else retryable(self._verdict)
-        except Exception:  # see the top of this file
-            return None
-
-    @property
     def hung(self) -> bool:
         """Did the last full look say so?"""
         return self._verdict is not None and self._verdict.state == "hung"
@@ -98,7 +88,7 @@ class Looks:
         looked = self.cheap()
         try:
             from unhang.core.diagnosis.rules import diagnose
-            from unhang.core.diagnosis.still import as_it_was
+            from unhang.core.diagnosis.standstill import as_it_was
 
             since, before = self._still(), self._full
             after = self._unchanged(since) or _full(screen, since)
@@ -114,16 +104,16 @@ class Looks:
 
     def _unchanged(self, since: float | None) -> FullSample | None:
         """The sample in which a prompt was looked for, if nobody has run since."""
-        from unhang.core.diagnosis.still import as_it_is
+        from unhang.core.diagnosis.standstill import as_it_is
 
         asked = self._asked
         return None if since is None or asked is None or asked.at < since else as_it_is(asked, time.monotonic())
 
     def suggestions(self, timeout_reason: str | None) -> list[str]:
         try:
-            from unhang.core.diagnosis.causes import suggestions
+            from unhang.core.diagnosis.suggest import suggestions
 
-            return [] if self._verdict is None else suggestions(self._verdict, timeout_reason)
+            return [] if self._verdict is None else suggestions(self._verdict.to_json(), timeout_reason)
         except Exception:  # see the top of this file
             return []
 

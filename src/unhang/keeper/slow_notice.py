@@ -39,10 +39,11 @@ class Slowness:
         try:
             from unhang.core.policy.command_key import command_key
             from unhang.core.policy.learn import slow_after
+            from unhang.core.spec import history_name
             from unhang.store import profiles
 
             spec = self._spec
-            key = command_key(spec.shown or spec.shell or spec.argv)
+            key = command_key(history_name(spec.to_dict()) or spec.argv)
             self._profile = profiles.read(self._home, key, spec.cwd)
             after = None if self._profile is None else slow_after(self._profile)
         except Exception:  # a broken cache must not hurt a job

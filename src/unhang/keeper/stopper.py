@@ -6,7 +6,6 @@ import signal
 
 from unhang.core.outcome import HARD, SOFT
 from unhang.core.record import Record
-from unhang.procs import command_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,5 +107,7 @@ def named(processes: list[Process], *, why: bool = False, most: int = 10) -> lis
 
 def _command(process: Process) -> str:
     """The name is known from the walk, also if the rest cannot be read any more."""
+    from unhang.procs import command_line  # most jobs leave nothing behind that is to be named
+
     text = command_line.of(process.pid, 80)
     return f"[{process.name}]" if text == command_line.GONE else text

@@ -73,7 +73,7 @@ def evaluated(pid: int) -> str:
 
 
 def _text(call: Call) -> str:
-    command = call.given.get("command")
+    command = call.tool_input.get("command")
     return _one_line(command) if isinstance(command, str) else ""
 
 

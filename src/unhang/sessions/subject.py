@@ -43,7 +43,7 @@ class Subject:
         *,
         home: str,
         settings: Settings,
-        machine: Budget,
+        machine_budget: Budget,
         tmux: Tmux,
         tell: Callable[[dict[str, Any]], None],
     ) -> None:
@@ -60,7 +60,7 @@ class Subject:
         self._tmux = tmux
         self._tell = tell
         self._born = clock.monotonic() - max(0.0, identity.age(start))
-        self.machine = Session(settings.limits, machine, self._born)
+        self.session = Session(settings.limits, machine_budget, self._born)
         self.has_status = False
         self._transcript = transcript.Transcript()
         self._offset = clock.wall() - clock.monotonic()
@@ -84,9 +84,9 @@ class Subject:
             status = None
         events = self._new_events()
         for fact in fact_reader.past([each for each in events if each["type"] == HOOK], status, self._born):
-            self.machine.tell(fact)
+            self.session.tell(fact)
         for at in fact_reader.steps([each for each in events if each["type"] == WATCH]):
-            self.machine.spent(at)
+            self.session.spent(at)
         self._transcript.follow(self._transcript.path or transcript.locate(self.config, self.session_id))
         self._transcript.grew()
 
@@ -102,7 +102,7 @@ class Subject:
         self._take_over(status)
         if status.session_id != self.session_id:
             self._rename(status.session_id)
-        self.machine.tell(facts.Status(status.status, status.stamp, clock.monotonic(), status.waiting_for))
+        self.session.tell(facts.Status(status.status, status.stamp, clock.monotonic(), status.waiting_for))
 
     def _rename(self, session_id: str) -> None:
         try:
@@ -112,14 +112,14 @@ class Subject:
         self.session_id, self.log = session_id, log
         self._samples.clear()
         self._transcript.follow(transcript.locate(self.config, session_id))
-        self.machine.tell(facts.Renamed())
+        self.session.tell(facts.Renamed())
 
     def read_hooks(self) -> None:
         now, wall = clock.monotonic(), clock.wall()
         for event in self._new_events():
             if event["type"] == HOOK:
                 late = wall - fact_reader.wall_of(event)  # on a busy machine we get to it after the command has begun
-                self.machine.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
+                self.session.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
 
     def _new_events(self) -> list[dict[str, Any]]:
         """The hooks of this process, and whatever a watcher wrote."""
@@ -146,9 +146,9 @@ class Subject:
         jumped = abs((wall - now) - self._offset) > _JUMP
         if grew:
             at = now if jumped else min(now, max(self._looked_at, now - (wall - changed)))
-            self.machine.tell(facts.Grew(at))
-        for call in self._transcript.answered([each.id for each in self.machine.known.calls.main()]):
-            self.machine.tell(facts.Hook("PostToolUse", now, call=call))
+            self.session.tell(facts.Grew(at))
+        for call in self._transcript.answered([each.id for each in self.session.known.calls.main()]):
+            self.session.tell(facts.Hook("PostToolUse", now, tool_use_id=call))
         self._offset, self._looked_at = wall - now, now
 
     # --- judgement --------------------------------------------------------------------------------------------
@@ -157,17 +157,17 @@ class Subject:
         """Facts have been read: judge, and do what is asked for, until there is nothing more to do now."""
         for _ in range(_MOST_ROUNDS):
             now = clock.monotonic()
-            due = self.machine.deadline()
+            due = self.session.deadline()
             if due is not None and now >= due:
                 self.read_transcript()
-            wanted = self.machine.wake(now)
+            wanted = self.session.wake(now)
             if not wanted:
                 return
             for action in wanted:
                 self._do(action)
 
     def deadline(self) -> float | None:
-        return self.machine.deadline()
+        return self.session.deadline()
 
     def _do(self, action: actions.Action) -> None:
         if isinstance(action, actions.Say):
@@ -176,18 +176,18 @@ class Subject:
             self._decline(action)
         elif isinstance(action, actions.LookAtPane):
             self.read_status()
-            self.machine.tell(self._look().fact)
+            self.session.tell(self._look().fact)
         elif isinstance(action, actions.LookAtTree):
-            self.machine.tell(self._look_at_tree(action.call))
+            self.session.tell(self._look_at_tree(action.call))
         else:
             root = self._root(action.call)
-            self.machine.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
+            self.session.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
 
     def _decline(self, action: actions.Action) -> None:
         if isinstance(action, actions.LookAtPane):
-            self.machine.tell(facts.Pane(refused="it runs without a terminal", final=True))
+            self.session.tell(facts.Pane(refused="it runs without a terminal", final=True))
         elif isinstance(action, actions.LookAtTree):
-            self.machine.tell(facts.Tree(action.call, 0))
+            self.session.tell(facts.Tree(action.call, 0))
 
     @property
     def _hands_off(self) -> float:
@@ -197,10 +197,10 @@ class Subject:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
 
     def _root(self, call_id: str) -> Any:
-        call = self.machine.known.calls.get(call_id)
+        call = self.session.known.calls.get(call_id)
         if call is None:
             return None
-        found = process_trees.roots(self.pid, list(self.machine.known.calls), call)
+        found = process_trees.roots(self.pid, list(self.session.known.calls), call)
         return found[0] if found else None
 
     def _look_at_tree(self, call_id: str) -> facts.Tree:
@@ -221,7 +221,7 @@ class Subject:
         return facts.Tree(call_id, count, moved, reason)
 
     def _target(self) -> steps.Target:
-        known = self.machine.known
+        known = self.session.known
         return steps.Target(
             self.pid,
             self.start,
@@ -268,4 +268,4 @@ class Subject:
             "tmux": place,
             "transcriptPath": self._transcript.path or None,
             "watched": self.acts,
-        } | self.machine.view(clock.monotonic())
+        } | self.session.view(clock.monotonic())

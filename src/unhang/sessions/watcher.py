@@ -64,7 +64,7 @@ class Watcher:
         self._listener = tell
         self._lock = lock
         self._linger = linger  # leave when there was no session for this long
-        self._machine = Budget(settings.limits.per_machine)
+        self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
         self._ears = Ears(f"{home}/{session_log.SESSIONS}")
@@ -153,7 +153,7 @@ class Watcher:
                 config,
                 home=self._home,
                 settings=self._settings,
-                machine=self._machine,
+                machine_budget=self._machine_budget,
                 tmux=self._tmux,
                 tell=self._tell,
             )
@@ -312,7 +312,7 @@ class Watcher:
 
         def last() -> None:
             subject.read_hooks()
-            subject.machine.tell(facts.Died())
+            subject.session.tell(facts.Died())
             subject.turn()
 
         self._guarded(subject, last)

@@ -2,7 +2,7 @@
 
 A *roll call* is a FIFO. Every process whose death matters opens it for writing, says its name, and keeps it open; its
 children inherit it. End of file on the reading side therefore means that none of them is left, wherever they went
-(another session, another group, another parent). Each one that calls is also held by a pidfd from then on, so that its
+(another session, another group, another parent). Each one that calls is also held by a handle from then on, so that its
 own death can be waited for and a recycled pid is never mistaken for it.
 
     roll = RollCall(tmp_path / "roll")               # in the test
@@ -10,7 +10,7 @@ own death can be waited for and a recycled pid is never mistaken for it.
     worker = roll.wait_for("worker")
     assert worker.is_alive()
     ...
-    assert roll.is_empty()                           # nobody who called, and no child of theirs, is left
+    assert roll.is_empty()                           # no process that called, and no child of one, is left
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from __future__ import annotations
 import os
 import select
 import time
+
+from unhang.procs.process_handle import open_process, signal_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ PATIENCE = 30.0
 
 
 def call(path: str | os.PathLike[str], name: str, *, inheritable: bool = True) -> int:
-    """Answer the roll call at `path` as `name`; the descriptor that is held open as proof of life.
+    """Answer the roll call at `path` as `name` and return the descriptor that is held open as proof of life.
 
     `inheritable`: programs that this process executes hold it too.
     """
@@ -39,18 +41,18 @@ def call(path: str | os.PathLike[str], name: str, *, inheritable: bool = True) -
 
 
 class Process:
-    """One process, held by its pidfd."""
+    """One process, held by a handle: it is never confused with another that got its number."""
 
     def __init__(self, pid: int, name: str = "") -> None:
         self.pid = pid
         self.name = name
         try:
-            self._fd = os.pidfd_open(pid)
+            self._fd = open_process(pid)
         except ProcessLookupError:
-            self._fd = -1  # gone already, and its pid may be somebody else's
+            self._fd = -1  # gone already, and its pid may be another process's
 
     def wait_gone(self, timeout: float = PATIENCE) -> bool:
-        """True as soon as it has ended; False: it still lives after `timeout` seconds."""
+        """Wait for its end. False: it still lives after `timeout` seconds."""
         if self._fd < 0:
             return True
         poll = select.poll()
@@ -58,21 +60,21 @@ class Process:
         return bool(poll.poll(timeout * 1000))
 
     def is_alive(self) -> bool:
+        """Return whether it runs at this moment."""
         return not self.wait_gone(0)
 
     def send(self, number: int) -> bool:
         """Send a signal to exactly this process; False: it is gone."""
-        import signal
-
         if self._fd < 0:
             return False
         try:
-            signal.pidfd_send_signal(self._fd, number)
+            signal_process(self._fd, number)
         except ProcessLookupError:
             return False
         return True
 
     def close(self) -> None:
+        """Let go of it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -92,7 +94,7 @@ class RollCall:
         self.called: list[Process] = []
 
     def wait_for(self, name: str, count: int = 1, timeout: float = PATIENCE) -> Process:
-        """The `count`-th process that calls itself `name`; raises TimeoutError if it does not come."""
+        """Return the `count`-th process that calls itself `name`; raise TimeoutError if it does not come."""
         deadline = time.monotonic() + timeout
         while True:
             named = [process for process in self.called if process.name == name]
@@ -103,7 +105,7 @@ class RollCall:
                 raise TimeoutError(f"{len(named)} of {count} called {name!r} within {timeout} s; heard: {heard}")
 
     def wait_empty(self, timeout: float = PATIENCE) -> bool:
-        """True as soon as nobody who called (and no child of theirs) is left; False: somebody lives on."""
+        """Wait until no process that called (and no child of one) is left. False: one lives on."""
         deadline = time.monotonic() + timeout
         while True:
             poll = select.poll()
@@ -114,16 +116,16 @@ class RollCall:
                 return True
 
     def is_empty(self) -> bool:
-        """As `wait_empty`, at this very moment."""
+        """Return whether none is left, at this very moment."""
         return self.wait_empty(0)
 
     def alive(self) -> list[Process]:
-        """Those who called and still live."""
+        """Return those that called and still live."""
         self._hear(0)
         return [process for process in self.called if process.is_alive()]
 
     def _hear(self, timeout: float) -> bool:
-        """Wait for somebody to call; False: nobody did."""
+        """Wait for a process to call. False: none did."""
         before = len(self.called)
         deadline = time.monotonic() + timeout
         while len(self.called) == before:
@@ -152,6 +154,7 @@ class RollCall:
         return bool(data)
 
     def close(self) -> None:
+        """Let go of all of them."""
         os.close(self._fd)
         for process in self.called:
             process.close()

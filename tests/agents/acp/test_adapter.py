@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from unhang.agents.acp.protocol.cancel_guard import Turns
+from unhang.agents.acp.protocol.cancel_guard import CancelGuard
 from unhang.agents.acp.protocol.requests import ALLOW, ALLOW_ONCE, DENY, POLICIES, request_of
-from unhang.agents.acp.protocol.turn import Budgets, Session
+from unhang.agents.acp.protocol.turn import AcpSession, TurnBudgets
 from unhang.agents.acp.protocol.updates import KINDS
 from unhang.agents.acp.report import report
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 
-BUDGETS = Budgets(startup=10.0, first=20.0, idle=30.0, tool=40.0)
+BUDGETS = TurnBudgets(startup=10.0, first=20.0, idle=30.0, tool=40.0)
 
 
 def update(kind: str, session: str = "s", /, **fields: Any) -> dict[str, Any]:
@@ -28,15 +28,15 @@ def text(words: str, **fields: Any) -> dict[str, Any]:
     return update("agent_message_chunk", content={"type": "text", "text": words}, **fields)
 
 
-def in_turn(budgets: Budgets = BUDGETS) -> Session:
-    session = Session(budgets)
+def in_turn(budgets: TurnBudgets = BUDGETS) -> AcpSession:
+    session = AcpSession(budgets)
     session.begin(0.0)
     session.adopt("s", 1.0)
     session.prompt(2.0)
     return session
 
 
-def window_of(found: list[Said]) -> float | str | None:
+def window_of(found: list[AgentUpdate]) -> float | str | None:
     """The last window that was told; "unchanged" if none was."""
     told = [one.window for one in found if one.windowed]
     return told[-1] if told else "unchanged"
@@ -46,7 +46,7 @@ def window_of(found: list[Said]) -> float | str | None:
 
 
 def test_every_moment_has_its_budget() -> None:
-    session = Session(BUDGETS)
+    session = AcpSession(BUDGETS)
     assert window_of(session.begin(0.0)) == 10.0
     assert session.budget(4.0).to_json() == {"name": "startup", "limitMs": 10_000, "elapsedMs": 4000}
     session.adopt("s", 5.0)
@@ -68,12 +68,12 @@ def test_every_moment_has_its_budget() -> None:
 
 
 def test_a_budget_without_a_length_of_its_own_is_the_idle_limit() -> None:
-    session = in_turn(Budgets(idle=30.0))
+    session = in_turn(TurnBudgets(idle=30.0))
     assert (session.window, session.budget(3.0).to_json()["limitMs"]) == (None, 30_000)
 
 
 def test_the_limit_of_a_tool_is_the_policys_for_its_command() -> None:
-    session = in_turn(Budgets(idle=30.0))
+    session = in_turn(TurnBudgets(idle=30.0))
     quick = update("tool_call", toolCallId="a", rawInput={"command": "ls"})
     build = update("tool_call", toolCallId="b", rawInput={"command": ["cargo", "build"]})
     short, long = window_of(session.hear(quick, 3.0)), window_of(session.hear(build, 3.0))
@@ -81,7 +81,7 @@ def test_the_limit_of_a_tool_is_the_policys_for_its_command() -> None:
     assert isinstance(long, float)
     assert short < long
     assert short == 30.0
-    patient = in_turn(Budgets(idle=3000.0))
+    patient = in_turn(TurnBudgets(idle=3000.0))
     assert window_of(patient.hear(build, 3.0)) == 3000.0  # never shorter than the idle limit, unless --tool says so
 
 
@@ -91,10 +91,10 @@ def test_a_permission_before_any_word_of_its_tool_starts_the_tools_clock_when_it
     call = {"toolCallId": "t", "title": "sleep 9", "kind": "execute"}
     assert window_of(session.asks(call, 300.0, 3.0)) == 300.0
     assert session.budget(4.0).name == "permission"
-    assert session.standing(4.0).cause == "input"
+    assert session.stall_reason(4.0).cause == "input"
     assert window_of(session.permitted(call, True, 50.0)) == 40.0
     assert session.budget(60.0).to_json() == {"name": "tool", "limitMs": 40_000, "elapsedMs": 10_000}
-    assert "sleep 9" in session.standing(60.0).reason
+    assert "sleep 9" in session.stall_reason(60.0).reason
     over = session.hear(update("tool_call_update", toolCallId="t", status="completed"), 61.0)
     assert over[0].fields["ageMs"] == 11_000
 
@@ -148,7 +148,7 @@ def test_what_is_a_sign_of_life(kind: str) -> None:
 
 
 def test_nothing_is_a_sign_of_life_outside_of_a_turn() -> None:
-    session = Session(BUDGETS)
+    session = AcpSession(BUDGETS)
     session.begin(0.0)
     for kind in KINDS:
         found = session.hear(update(kind, content={"type": "text", "text": "x"}, toolCallId="t"), 5.0)
@@ -210,7 +210,7 @@ def test_a_plan_and_tokens_are_kept() -> None:
     session.hear(update("usage_update", used=50, size=200, cost={"amount": 0.5, "currency": "USD"}), 3.0)
     session.answered({"stopReason": "end_turn", "usage": {"inputTokens": 40, "outputTokens": True}}, 4.0)
     wanted = {"contextTokens": 50, "contextWindow": 200, "occupancy": 0.25, "inputTokens": 40}
-    assert session.meter.usage == wanted | {"cost": {"amount": 0.5, "currency": "USD"}}
+    assert session.usage.latest == wanted | {"cost": {"amount": 0.5, "currency": "USD"}}
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ class Cancelling(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns()
+        self.turns = CancelGuard()
         self.number = 0
         self.meant: int | None = None  # the turn that the cancel on its way is for
         self.at: int | None = None  # the turn that the agent is in
@@ -352,7 +352,7 @@ STEPS = st.tuples(
 
 @given(steps=st.lists(STEPS, max_size=30), version=st.sampled_from([1, 2]))
 def test_whatever_an_agent_says_is_understood_or_kept(steps: list[tuple[str, Any]], version: int) -> None:
-    session = Session(BUDGETS)
+    session = AcpSession(BUDGETS)
     session.version = version
     known = [one for one in session.begin(0.0) if one.windowed][-1].window
     session.adopt("s", 0.0)
@@ -382,7 +382,7 @@ def test_whatever_an_agent_says_is_understood_or_kept(steps: list[tuple[str, Any
         if what == "hear" and not any(one.alive for one in found) and session.in_turn:
             assert session.budget(now).elapsed == before, "the clock moved without a sign of life"
         assert session.budget(now).name in ("startup", "first", "idle", "tool", "permission")
-        assert session.standing(now).reason
+        assert session.stall_reason(now).reason
 
 
 @given(message=st.dictionaries(st.sampled_from(["method", "params", "id"]), JSON, max_size=3))

@@ -31,7 +31,6 @@ COMMAND = ("--command", shlex.join([sys.executable, str(STANDIN)]))
         (("x", "x", "--mcp", "nonsense", *COMMAND), 2, "--mcp: 'nonsense' is not NAME=COMMAND or NAME=URL"),
         (("x", "x", "--record", "/no/such/place", *COMMAND), 2, "--record: cannot write '/no/such/place'"),
         (("x", "x", "--cwd", "/no/such/place", *COMMAND), 125, "cannot enter /no/such/place: no such directory"),
-        (("x", "x" * 125_000, "--permissions", "ask", *COMMAND), 2, "a task of more than 120 KB cannot be combined"),
     ],
 )
 def test_a_mistake_is_one_line(bench: Bench, words: tuple[str, ...], code: int, message: str) -> None:

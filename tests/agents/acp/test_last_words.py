@@ -8,10 +8,10 @@ import sys
 
 from tests.support.acp_agents.harness import Bench
 from unhang.core.limit_request import LimitRequest
-from unhang.core.spec import AGENT, NULL
+from unhang.core.spec import NULL
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
-from unhang.jobs.request import prepare
+from unhang.jobs.request import AgentTask, prepare
 from unhang.jobs.start import input_descriptor
 from unhang.keeper.agent_channel import DESCRIPTOR
 
@@ -28,7 +28,13 @@ os._exit(0)
 def test_the_last_words_of_a_driver_are_recorded(bench: Bench) -> None:
     for _ in range(25):
         words = [sys.executable, "-S", "-c", DRIVER]
-        prepared = prepare(words, stdin=NULL, kind=AGENT, asked=LimitRequest(liveness="agent"), policy="built-in")
+        prepared = prepare(
+            words,
+            stdin=NULL,
+            agent=AgentTask("acp", "none", "run", "talk", {}),
+            asked=LimitRequest(liveness="agent"),
+            policy="built-in",
+        )
         launcher = ForkingLauncher()
         connection = launcher.launch(str(bench.home), prepared, Streams(input_descriptor(prepared, None)))
         job = Job(connection.place)

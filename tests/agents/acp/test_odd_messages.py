@@ -16,8 +16,8 @@ from tests.support.acp_agents.odd import FEW, ODD, mutated, recorded
 from unhang.agents.acp import report as acp_turn_report
 from unhang.agents.acp.protocol.requests import POLICIES
 from unhang.agents.acp.protocol.requests import request_of as acp_request
-from unhang.agents.acp.protocol.turn import Budgets, Session
-from unhang.agents.base.update import Said, Standing, raw_of
+from unhang.agents.acp.protocol.turn import AcpSession, TurnBudgets
+from unhang.agents.base.update import AgentUpdate, StallReason, raw_of
 from unhang.agents.claude import job as clauding
 from unhang.agents.claude import report as claude_report
 from unhang.agents.claude.protocol.stream import Claude
@@ -43,7 +43,7 @@ def spoken(messages: tuple[Message, ...]) -> st.SearchStrategy[list[tuple[Messag
     return st.lists(st.tuples(mutated(messages), st.sampled_from([0.0, 0.01, 3.0, 500.0])), min_size=1, max_size=12)
 
 
-def sound(found: list[Said]) -> list[dict[str, Any]]:
+def sound(found: list[AgentUpdate]) -> list[dict[str, Any]]:
     """As it goes to the keeper and into the log: JSON for every reader, and never longer than its line."""
     events: list[dict[str, Any]] = []
     for said in found:
@@ -63,12 +63,12 @@ def sound(found: list[Said]) -> list[dict[str, Any]]:
     return events
 
 
-def plain(why: Standing) -> None:
+def plain(why: StallReason) -> None:
     assert len(json.dumps(why.diagnosis(), allow_nan=False)) < 20_000
 
 
 def heard(
-    hear: Callable[[Message, float], list[Said]], messages: list[tuple[Message, float]]
+    hear: Callable[[Message, float], list[AgentUpdate]], messages: list[tuple[Message, float]]
 ) -> tuple[list[Message], float]:
     now, events = 0.0, []
     for message, later in messages:
@@ -83,7 +83,7 @@ def test_codex(messages: list[tuple[Message, float]]) -> None:
     codex = Codex()
     codex.adopt("thread", 0.0)
     events, now = heard(codex.hear, messages)
-    plain(codex.standing(now))
+    plain(codex.stall_reason(now))
     assert json.dumps(codex_report.report(events))
 
 
@@ -92,7 +92,7 @@ def test_codex(messages: list[tuple[Message, float]]) -> None:
 def test_codex_exec(messages: list[tuple[Message, float]]) -> None:
     adapter = Exec()
     events, now = heard(adapter.hear, messages)
-    plain(adapter.standing(now))
+    plain(adapter.stall_reason(now))
     assert json.dumps(codex_report.report(events))
 
 
@@ -102,15 +102,15 @@ def test_claude(messages: list[tuple[Message, float]]) -> None:
     claude = Claude()
     claude.begin(0.0)
     events, now = heard(claude.hear, messages)
-    plain(claude.standing(now))
-    assert claude.flight.ages(now) is not None
+    plain(claude.stall_reason(now))
+    assert claude.tools.ages(now) is not None
     assert json.dumps(claude_report.report(events))
 
 
 @given(messages=spoken(ACP), version=st.sampled_from([1, 2]))
 @FEW
 def test_acp(messages: list[tuple[Message, float]], version: int) -> None:
-    session = Session(Budgets(startup=5.0, tool=None, idle=60.0))
+    session = AcpSession(TurnBudgets(startup=5.0, tool=None, idle=60.0))
     session.version = version
     session.adopt("s", 0.0)
     session.prompt(0.0)
@@ -120,7 +120,7 @@ def test_acp(messages: list[tuple[Message, float]], version: int) -> None:
         events += sound(session.permitted(message.get("params"), True, now))
         events += sound(session.answered(result if isinstance(result, dict) else message, now))
         events += sound(session.failed(message, now))
-    plain(session.standing(now))
+    plain(session.stall_reason(now))
     assert session.fresh() is not None
     assert json.dumps(session.budget(now).to_json())
     assert json.dumps(acp_turn_report.report(events))
@@ -153,7 +153,7 @@ def test_a_report_is_made_of_odd_events(report: Callable[[list[Message]], Messag
 
 
 def test_calls_that_are_never_ended_are_forgotten() -> None:
-    codex, claude, session = Codex(), Claude(), Session()
+    codex, claude, session = Codex(), Claude(), AcpSession()
     codex.adopt("t", 0.0)
     session.adopt("s", 0.0)
     session.prompt(0.0)
@@ -168,15 +168,15 @@ def test_calls_that_are_never_ended_are_forgotten() -> None:
         update = {"sessionUpdate": "tool_call", "toolCallId": f"c{number}", "title": "x"}
         session.hear({"method": "session/update", "params": {"sessionId": "s", "update": update}}, 1.0)
         session.permitted({"toolCallId": f"p{number}"}, False, 1.0)
-    assert len(codex.flight.names) <= 500
+    assert len(codex.tools.names) <= 500
     assert len(codex._writing) <= 100
-    assert len(claude.flight._open) <= 500
+    assert len(claude.tools._open) <= 500
     assert len(claude._hooks) <= 100
     assert len(session.tools.running) <= 500
     assert len(session.tools._refused) <= 500
-    plain(codex.standing(2.0))
-    plain(claude.standing(2.0))
-    plain(session.standing(2.0))
+    plain(codex.stall_reason(2.0))
+    plain(claude.stall_reason(2.0))
+    plain(session.stall_reason(2.0))
 
 
 # --- the reading layer ----------------------------------------------------------------------------------------
@@ -236,7 +236,9 @@ def test_what_is_suggested_runs_nothing_that_an_agent_wrote() -> None:
     ended = claude.hear({"type": "result", "is_error": True, "api_error_status": 529, "result": "overloaded"}, 1.0)
     found = [said.fields.get("suggestions") or [] for said in (*failed, *ended)]
     hints = [
-        hint for hints in (*found, codex.standing(2.0).suggestions, claude.standing(2.0).suggestions) for hint in hints
+        hint
+        for hints in (*found, codex.stall_reason(2.0).suggestions, claude.stall_reason(2.0).suggestions)
+        for hint in hints
     ]
     assert len([hint for hint in hints if f"resume '{name}' " in hint]) >= 3
     assert not [hint for hint in hints if name in hint.replace(f"'{name}'", "")]

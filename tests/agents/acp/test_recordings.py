@@ -11,8 +11,8 @@ from tests.agents.acp import recordings
 from tests.support.acp_agents import programs
 from tests.support.places import ROOT
 from unhang.agents.acp.protocol.requests import request_of
-from unhang.agents.acp.protocol.turn import Session
-from unhang.agents.base.update import Said
+from unhang.agents.acp.protocol.turn import AcpSession
+from unhang.agents.base.update import AgentUpdate
 from unhang.core.fields import dig
 
 # How the last turn of each ended. None: it was ended before it said so.
@@ -31,20 +31,20 @@ del EXPECTED["gemini-resume"], EXPECTED["opencode-resume"]  # the one cannot, th
 OF_VENDORS = {"qwen/notify/session/prompt-suggestion"}
 
 
-def shown(at: float, said: Said) -> str:
+def shown(at: float, said: AgentUpdate) -> str:
     marks = ("*" if said.alive else " ") + (f" window={said.window}" if said.windowed else "")
     return f"{at:8.3f} {said.phase or '-':<14}{marks} {said.message}".rstrip()
 
 
-def replay(name: str) -> tuple[Session, list[Said]]:
+def replay(name: str) -> tuple[AcpSession, list[AgentUpdate]]:
     """As the driver does it: answers open the session and end its turns, requests are answered, the rest is heard."""
-    session = Session()
-    heard: list[Said] = session.begin(0.0)
+    session = AcpSession()
+    heard: list[AgentUpdate] = session.begin(0.0)
     lines: list[str] = []
     asked: dict[int, str] = {}
     open_requests: dict[object, object] = {}
     for entry in recordings.load(name):
-        at, line, found = entry["t"], entry["line"], list[Said]()
+        at, line, found = entry["t"], entry["line"], list[AgentUpdate]()
         if entry["from"] == "unhang":
             if "method" in line and "id" in line:
                 asked[line["id"]] = line["method"]
@@ -90,7 +90,7 @@ def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
 @pytest.mark.parametrize("name", [f"{agent}-hang" for agent in programs.NAMES])
 def test_nothing_that_a_hang_says_is_a_sign_of_life(name: str) -> None:
     """From the moment on that the task was handed over, until unhang itself cancels the turn."""
-    session, begun = Session(), False
+    session, begun = AcpSession(), False
     for entry in recordings.load(name):
         line = entry["line"]
         if line.get("method") == "session/cancel":

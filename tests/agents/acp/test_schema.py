@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from tests.agents.acp import recordings
 from tests.support.acp_agents.harness import PATIENT, Bench
 from unhang.agents.acp.handshake import initialize, server
-from unhang.agents.acp.plan import FS_WRITE, Plan, parsed
+from unhang.agents.acp.plan import FS_WRITE, AcpPlan
 from unhang.agents.acp.protocol.updates import KINDS
 
 REQUESTS: dict[str, type[BaseModel]] = {
@@ -66,7 +66,7 @@ def test_everything_that_unhang_says_is_in_the_schema(name: str) -> None:
 
 
 def test_what_recordings_do_not_hold_is_in_the_schema_too() -> None:
-    plan = Plan(argv=("x",), tasks=("t",), fs=FS_WRITE)
+    plan = AcpPlan(argv=("x",), tasks=("t",), fs=FS_WRITE)
     strict(schema.InitializeRequest, initialize(plan))
     assert initialize(plan)["protocolVersion"] == 1
     servers = [server("a=npx -y thing --flag 'two words'"), server("b=https://example.org/mcp")]
@@ -87,29 +87,6 @@ def test_every_kind_of_update_of_the_schema_is_known() -> None:
             kinds |= set(getattr(model.model_fields["session_update"].annotation, "__args__", ()))
     assert len(kinds) >= 10
     assert kinds <= KINDS
-
-
-def test_a_plan_survives_the_command_line() -> None:
-    words = {
-        "agent": "a",
-        "session": "s",
-        "model": "m",
-        "mode": "o",
-        "permissions": "ask",
-        "fs": "read",
-        "record": "/r",
-    }
-    numbers = {
-        "startup": 1.5,
-        "first": 2.0,
-        "idle": 3.0,
-        "tool": 4.0,
-        "stall": 5.0,
-        "grace": 6.0,
-        "permission_wait": 7.0,
-    }
-    plan = Plan(argv=("p", "--task", "--"), tasks=("--one", "two\n"), mcp=("n=c",), **words, **numbers)  # type: ignore[arg-type]
-    assert parsed(plan.words()) == plan
 
 
 AGENT = """

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agents.claude import recordings
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 from unhang.agents.claude.protocol import errors
 from unhang.agents.claude.protocol.stream import Claude
 from unhang.agents.claude.protocol.system import OTHERS, SYSTEM
-from unhang.agents.claude.protocol.tools import Flight
+from unhang.agents.claude.protocol.tools import ClaudeTools
 from unhang.agents.claude.report import report
 from unhang.core.limits import DEFAULT_IDLE
 
@@ -58,7 +58,7 @@ def retry(status: int | None = 529) -> dict[str, Any]:
     }
 
 
-def only(said: list[Said]) -> Said:
+def only(said: list[AgentUpdate]) -> AgentUpdate:
     (one,) = said
     return one
 
@@ -84,9 +84,9 @@ def test_a_delta_is_life_and_ends_the_talk_of_retries() -> None:
     claude = in_a_turn()
     claude.hear(retry(), 1.0)
     claude.hear(retry(), 5.0)
-    assert "keeps trying (2 times in 4s): overloaded (529)" in claude.standing(5.0).reason
+    assert "keeps trying (2 times in 4s): overloaded (529)" in claude.stall_reason(5.0).reason
     assert only(claude.hear(delta("x"), 6.0)).alive
-    assert claude.standing(7.0).reason == "Claude has had nothing from the model for 1s"
+    assert claude.stall_reason(7.0).reason == "Claude has had nothing from the model for 1s"
 
 
 def test_deltas_become_one_event_in_two_seconds() -> None:
@@ -121,24 +121,24 @@ def test_a_tool_in_flight_has_its_own_window(name: str, given: dict[str, Any], l
 
 
 def test_a_limit_for_all_tools_and_the_timeouts_of_the_environment_are_used() -> None:
-    assert Flight(7.0).limit_of({"name": "Bash", "input": {}}) == 7.0
-    assert Flight(bash_default=5.0).limit_of({"name": "Bash", "input": {}}) == 65.0
-    assert Flight(bash_default=900.0).limit_of({"name": "Bash", "input": {}}) == 960.0
+    assert ClaudeTools(7.0).limit_of({"name": "Bash", "input": {}}) == 7.0
+    assert ClaudeTools(bash_default=5.0).limit_of({"name": "Bash", "input": {}}) == 65.0
+    assert ClaudeTools(bash_default=900.0).limit_of({"name": "Bash", "input": {}}) == 960.0
 
 
 def test_parallel_calls_are_told_with_their_ages() -> None:
     claude = in_a_turn()
     claude.hear(call("Bash", "a", command="make"), 10.0)
     claude.hear(call("WebFetch", "b", url="http://x"), 20.0)
-    assert claude.flight.window == 180.0
-    assert claude.flight.ages(30.0) == [
+    assert claude.tools.window == 180.0
+    assert claude.tools.ages(30.0) == [
         {"tool": "Bash", "what": "make", "ageMs": 20000},
         {"tool": "WebFetch", "what": "http://x", "ageMs": 10000},
     ]
-    reason = claude.standing(30.0).reason
+    reason = claude.stall_reason(30.0).reason
     assert reason == "Bash has been running for 20s: make; WebFetch has been running for 10s: http://x"
     claude.hear(returned("a"), 31.0)
-    assert claude.standing(32.0).reason == "WebFetch has been running for 12s: http://x"
+    assert claude.stall_reason(32.0).reason == "WebFetch has been running for 12s: http://x"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_works_in_the_background_is_known() -> None:
     claude.hear(result(), 2.0)
     assert (claude.background, claude.agents) == ({"a": "sub", "b": "server"}, {"a"})
     assert claude.silent(12.0) == 10.0, "an agent in the background must show life too"
-    assert claude.standing(12.0).reason == "only tasks in the background are left: sub, server"
+    assert claude.stall_reason(12.0).reason == "only tasks in the background are left: sub, server"
     claude.hear({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks[1:]}, 3.0)
     assert claude.silent(12.0) == 0.0
 
@@ -202,9 +202,9 @@ def test_a_hook_that_does_not_end_is_named() -> None:
     claude = in_a_turn()
     hook = {"type": "system", "hook_id": "h", "hook_name": "Stop", "hook_event": "Stop"}
     claude.hear(hook | {"subtype": "hook_started"}, 1.0)
-    assert claude.standing(61.0).reason == "a hook of Claude Code's has been running for 1m: Stop"
+    assert claude.stall_reason(61.0).reason == "a hook of Claude Code's has been running for 1m: Stop"
     claude.hear(hook | {"subtype": "hook_response"}, 62.0)
-    assert "nothing from the model" in claude.standing(63.0).reason
+    assert "nothing from the model" in claude.stall_reason(63.0).reason
 
 
 def test_a_nearly_full_context_is_warned_about_once() -> None:
@@ -281,9 +281,9 @@ def test_garbage_never_breaks_it(lines: list[dict[str, Any]]) -> None:
             told = one.to_json()
             json.dumps(told)
             said.append({"type": "agent"} | told)
-        assert claude.standing(float(number)).reason
+        assert claude.stall_reason(float(number)).reason
         assert claude.silent(float(number)) >= 0.0
-        claude.flight.ages(float(number))
+        claude.tools.ages(float(number))
     report(said)
 
 
@@ -297,5 +297,5 @@ def test_whatever_the_order_a_window_is_open_exactly_while_a_call_is(lines: list
         for one in claude.hear(line, float(number)):
             if one.windowed:
                 window = one.window
-        assert window == claude.flight.window
-        assert (window is None) == (not claude.flight.ages(float(number)))
+        assert window == claude.tools.window
+        assert (window is None) == (not claude.tools.ages(float(number)))

@@ -21,12 +21,12 @@ for number in range(400):
 START = """
 import sys
 from unhang.core.limit_request import LimitRequest
-from unhang.core.spec import AGENT
 from unhang.faces.cli import agent_start
-from unhang.jobs.request import prepare
+from unhang.jobs.request import AgentTask, prepare
 words = [sys.executable, "-S", "-c", sys.argv[1]]
-prepared = prepare(words, kind=AGENT, foreground=False, asked=LimitRequest(liveness="agent"))
-sys.exit(agent_start.in_the_background(prepared, None, as_json=False, shown=lambda job, result: result))
+task = AgentTask("claude", "none", "run", "talk", {})
+prepared = prepare(words, agent=task, foreground=False, asked=LimitRequest(liveness="agent"))
+sys.exit(agent_start.in_the_background(prepared, as_json=False, shown=lambda job, result: result))
 """
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.agents.claude import recordings
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 from unhang.agents.claude.protocol.stream import Claude
 from unhang.agents.claude.report import report
 from unhang.core.fields import dig
@@ -38,13 +38,13 @@ ENDINGS = {
 }
 
 
-def shown(at: float, said: Said) -> str:
+def shown(at: float, said: AgentUpdate) -> str:
     marks = ("*" if said.alive else " ") + (f" window={said.window}" if said.windowed else "")
     return f"{at:8.3f} {said.phase or '-':<14}{marks} {said.message}".rstrip()
 
 
-def replay(name: str, claude: Claude) -> list[Said]:
-    heard: list[Said] = []
+def replay(name: str, claude: Claude) -> list[AgentUpdate]:
+    heard: list[AgentUpdate] = []
     lines: list[str] = []
     for entry in recordings.load(name):
         if entry["from"] == "agent":
@@ -73,7 +73,7 @@ def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
     assert (claude.ended.is_error, claude.ended.reason) == ENDINGS[name]
     assert not claude.turn
     assert not claude.agents
-    assert claude.flight.window is None
+    assert claude.tools.window is None
     assert claude.results == (2 if name == "background-agent" else 1)
     found = report({"type": "agent"} | said.to_json() for said in heard)
     assert (found["isError"], found["terminalReason"]) == ENDINGS[name]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 from unhang.agents.codex.protocol import items, notifications
 from unhang.agents.codex.protocol.exec_events import Exec
 from unhang.agents.codex.protocol.requests import METHODS as REQUESTS
@@ -33,7 +33,7 @@ def in_a_turn() -> Codex:
     return codex
 
 
-def only(said: list[Said]) -> Said:
+def only(said: list[AgentUpdate]) -> AgentUpdate:
     (one,) = said
     return one
 
@@ -44,14 +44,17 @@ def test_what_comes_often_without_progress_is_no_sign_of_life() -> None:
         assert not any(said.alive for said in codex.hear(note(method), 1.0)), method
     again = note("error", error={"message": "Reconnecting... 1/5"}, willRetry=True)
     assert not only(codex.hear(again, 1.0)).alive
-    assert "keeps reconnecting (2 times in 4s): Reconnecting" in (codex.hear(again, 5.0), codex.standing(5.0).reason)[1]
+    assert (
+        "keeps reconnecting (2 times in 4s): Reconnecting"
+        in (codex.hear(again, 5.0), codex.stall_reason(5.0).reason)[1]
+    )
 
 
 def test_a_delta_is_life_and_ends_the_talk_of_reconnecting() -> None:
     codex = in_a_turn()
     codex.hear(note("error", error={"message": "Reconnecting... 1/5"}, willRetry=True), 1.0)
     assert only(codex.hear(note("item/agentMessage/delta", itemId="m", delta="x"), 2.0)).alive
-    assert codex.standing(3.0).reason == "Codex has had nothing from the model for 1s"
+    assert codex.stall_reason(3.0).reason == "Codex has had nothing from the model for 1s"
 
 
 def test_deltas_become_one_event_in_two_seconds() -> None:
@@ -135,7 +138,7 @@ def test_every_item_begins_and_ends_in_words(kind: str) -> None:
     ended = codex.hear(note("item/completed", **item(kind)), 2.0)
     assert "unknown" not in [said.phase for said in begun + ended]
     assert all(said.message and "\n" not in said.message for said in begun + ended if said.phase)
-    assert codex.flight.window is None
+    assert codex.tools.window is None
 
 
 @pytest.mark.parametrize("method", REQUESTS)
@@ -202,4 +205,4 @@ def test_no_message_breaks_the_adapter(method: str, params: dict[str, Any], inne
 def test_the_plain_notices_and_the_others_do_not_overlap() -> None:
     codex = Codex()
     assert set(notifications.PLAIN) <= METHODS
-    assert codex.standing(1.0).reason == "Codex runs no turn"
+    assert codex.stall_reason(1.0).reason == "Codex runs no turn"

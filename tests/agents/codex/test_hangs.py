@@ -7,8 +7,17 @@ import pytest
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 from unhang.procs import command_line, tree
-from unhang.testing.liveness import Process
+from unhang.testing.liveness import Process, RollCall
 
+POLICY = """
+version = "1.0"
+extends = "built-in"
+[categories.naps]
+exec_timeout_sec = "30m"
+no_output_timeout_sec = 4
+[command_patterns]
+naps = ["sleep"]
+"""
 SHORT = ("--idle", "6", "--hard", "100", "--stall", "2", "--grace", "10")
 
 
@@ -40,22 +49,24 @@ def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench)
 
 
 def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
-    turn = bench.turn(
-        "[[shell:sleep 1000 & sleep 1001]]",
-        "--idle",
-        "90",
-        "--hard",
-        "100",
-        "--tool-limit",
-        "4",
-        "--grace",
-        "10",
-        record="tool-hang",
-    )
-    assert turn.code == 124
-    assert "a tool of Codex's has been silent" in turn.about["cause"]
+    with RollCall(bench.folder / "roll") as roll:
+        line = f"exec 9>{roll.path}; sleep 1000 & echo $! child >&9; echo $$ shell >&9; sleep 1001"
+        words = ("--idle", "90", "--hard", "100", "--tool-limit", "4", "--grace", "10")
+        turn = bench.turn(f"[[shell:{line}]]", *words, record="tool-hang")
+        assert turn.code == 124
+        assert line[:60] in turn.result["diagnosis"]["reason"] == turn.about["cause"]
+        assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
+        assert turn.result["error"]["survivors"] == []
+        roll.wait_for("child")
+        roll.wait_for("shell")
+        assert roll.is_empty(), "neither of them, nor what they have started"
+
+
+def test_the_limit_of_a_command_is_that_of_the_users_policy(bench: Bench) -> None:
+    (bench.workspace / ".unhang.toml").write_text(POLICY)
+    turn = bench.turn("[[shell:sleep 1000 & sleep 1001]]", "--idle", "90", "--hard", "100", "--grace", "10")
+    assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
     assert "sleep 1000 & sleep 1001" in turn.result["diagnosis"]["reason"]
-    assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
 
 
 def test_a_daemon_that_a_command_leaves_is_ended_and_named(bench: Bench) -> None:

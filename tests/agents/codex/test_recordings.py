@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents.codex import recordings
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 from unhang.agents.codex.protocol.exec_events import Exec
 from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import Codex
@@ -48,14 +48,14 @@ ENDINGS: dict[str, tuple[str, str] | None] = {
 EXEC_ENDINGS = {"exec-429": "failed", "exec-hang": "", "exec-overflow": "failed", "exec-tool": "completed"}
 
 
-def shown(at: float, said: Said) -> str:
+def shown(at: float, said: AgentUpdate) -> str:
     marks = ("*" if said.alive else " ") + (f" window={said.window}" if said.windowed else "")
     return f"{at:8.3f} {said.phase or '-':<14}{marks} {said.message}".rstrip()
 
 
-def replay(name: str, codex: Codex) -> list[Said]:
+def replay(name: str, codex: Codex) -> list[AgentUpdate]:
     """As the driver does it: answers open the thread, requests are answered, the rest is heard."""
-    heard: list[Said] = []
+    heard: list[AgentUpdate] = []
     lines: list[str] = []
     for entry in recordings.load(name):
         line: dict[str, Any] = entry["line"]
@@ -93,7 +93,7 @@ def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
     assert codex.ended is not None
     assert (codex.ended.status, (codex.ended.error or {}).get("info", "")) == expected
     assert codex.turn == ""
-    assert codex.flight.window is None
+    assert codex.tools.window is None
     assert (codex.compacted > 0) == (name in ("compaction", "recover"))
 
 

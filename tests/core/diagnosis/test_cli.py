@@ -36,7 +36,7 @@ def test_a_tree_with_what_each_process_waits_for() -> None:
         assert done.stderr == ""
         assert f"[{job.pid}]" in done.stdout
         assert "waits for its child sleep" in done.stdout
-        assert "sleeps, wakes by itself in 5 min" in done.stdout
+        assert "sleeps, wakes by itself in 4m 5" in done.stdout
         assert "\x1b" not in done.stdout, "no colour where stdout is no terminal"
         [sleeper] = [line for line in done.stdout.splitlines() if line.startswith("  sleep [")]
         os.kill(int(sleeper.split("[")[1].split("]")[0]), signal.SIGKILL)

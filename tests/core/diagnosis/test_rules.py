@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.diagnosis.build import look, looks, process, thread
-from unhang.core.diagnosis.causes import retryable, suggestions
+from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
-from unhang.core.diagnosis.verdict import CAUSES, STATES, Diagnosis
+from unhang.core.diagnosis.suggest import suggestions
+from unhang.core.diagnosis.verdict import STATES, Diagnosis
 from unhang.faces.cli.commands.diagnose import render
 
 TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
@@ -71,7 +72,7 @@ def test_a_stdin_that_nobody_writes_to() -> None:
     pipes = {"pipe:[1]": Pipe(readers=((2, 0),))}
     found = twice(at(2, "read", 0, "pipe:[1]"), pipes=pipes)
     assert (found.state, found.cause) == ("hung", "input")
-    assert "stdin" in found.reason
+    assert found.evidence["channel"] == "stdin"
 
 
 def test_a_stdin_whose_writer_is_known_to_live_outside() -> None:
@@ -85,6 +86,27 @@ def test_two_mutexes_in_the_wrong_order() -> None:
     found = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2)))
     assert (found.state, found.cause) == ("hung", "deadlock")
     assert found.reason == "two threads wait for each other's lock: p2 [2], threads 2, 3"
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [
+        process(2, thread(2, futex=10, owner=2)),
+        process(2, thread(2)),
+        process(2, thread(2, "read", reads=(5,)), fds={5: "pipe:[1]", 6: "pipe:[1]"}),
+    ],
+    ids=["a mutex of its own", "one thread", "a pipe of its own"],
+)
+def test_a_deadlock_without_chance_will_happen_again(alone: Process) -> None:
+    found = twice(alone, pipes={"pipe:[1]": Pipe(readers=((2, 5),), writers=((2, 6),))})
+    assert (found.state, found.cause) == ("hung", "deadlock")
+    assert repeats(found.to_json())
+
+
+def test_a_deadlock_of_several_threads_may_not_happen_again() -> None:
+    for several in (process(2, thread(2), thread(3)), process(2, thread(2, owner=3), thread(3, owner=2))):
+        assert twice(several)[:2] == ("hung", "deadlock")
+        assert not repeats(twice(several).to_json())
 
 
 def test_a_thread_with_a_timer_spoils_the_proof_of_a_deadlock() -> None:
@@ -141,7 +163,8 @@ def test_a_lock_held_outside_by_one_who_waits_for_ever() -> None:
     found = twice(waiter, others={99: process(99, thread(99, "pause"))})
     assert (found.state, found.cause) == ("hung", "lock")
     assert "waits for the lock /x/y.lock held by pid 99 (apt-get)" in found.reason
-    assert found.evidence["lock"]["holder"] == 99
+    assert found.evidence["lock"] == {"path": "/x/y.lock", "holder": 99, "holderComm": "apt-get"}
+    assert repeats(found.to_json()), "the holder is still there, and stuck, when this runs again"
 
 
 @pytest.mark.parametrize("syscall", ["running", "nanosleep", "read"])
@@ -149,6 +172,7 @@ def test_a_lock_held_outside_by_one_who_may_go_on(syscall: str) -> None:
     waiter = process(2, thread(2, "flock"), lock=Lock("flock", "/x", 99, "apt-get", True))
     holder = process(99, thread(99, syscall, timeout=3.0))
     assert twice(waiter, others={99: holder}).state == "unsure"
+    assert not repeats(twice(waiter, others={99: holder}).to_json())
     assert twice(waiter).state == "unsure", "a holder that could not be looked at"
 
 
@@ -163,7 +187,10 @@ def test_a_silent_peer_is_never_called_hung() -> None:
     peer = Socket("tcp", "127.0.0.1:5", "10.0.0.1:8080", "ESTABLISHED", 12, 3, 41.0)
     found = twice(at(2, "recvfrom", 3, "socket:[1]"), sockets={"socket:[1]": peer})
     assert (found.state, found.cause) == ("unsure", "network")
-    assert "waits for 10.0.0.1:8080, connected, no byte for 41 s" in found.reason
+    assert "waits for 10.0.0.1:8080, connected, no byte for 41s" in found.reason
+    assert found.evidence["socket"] == {
+        "remote": "10.0.0.1:8080", "state": "ESTABLISHED", "received": 12, "sent": 3, "sinceReceiveMs": 41000,
+    }  # fmt: skip
 
 
 def test_bytes_from_the_network_are_life() -> None:
@@ -227,13 +254,13 @@ def test_the_json_of_it() -> None:
 def test_any_two_looks_give_a_verdict(before: FullSample, after: FullSample) -> None:
     found = diagnose(before, after)
     assert found.state in STATES
-    assert found.cause in CAUSES
+    assert found.cause in TABLE
     assert found.reason
     assert "\n" not in found.reason
     json.dumps(found.to_json())
     for reason in (None, "exec_timeout", "no_output_timeout"):
-        assert all(line for line in suggestions(found, reason))
-    assert isinstance(retryable(found), bool)
+        assert all(line for line in suggestions(found.to_json(), reason))
+    assert TABLE[found.cause].why_not or not repeats(found.to_json())
 
 
 @settings(max_examples=80, deadline=None)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from unhang.core.diagnosis.samples import FullSample, Process, Socket, Thread
-from unhang.core.diagnosis.still import SURELY, as_it_is, as_it_was
+from unhang.core.diagnosis.standstill import SURELY, as_it_is, as_it_was
 from unhang.procs.sampler.cheap import Eye
 
 SLEEPER = Process(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0),), thread_count=1)

@@ -86,7 +86,7 @@ def test_explain_with_history(capsys: pytest.CaptureFixture[str], tmp_path: Path
         history.add(Run("make slow", str(tmp_path), 0.0, 41.0 if number else 1.0, 8.0, "success"))
     assert call(policy_cli, "explain", "make slow", "--hard", "auto", "--json") == 0
     hard = json.loads(capsys.readouterr().out)["limits"]["hardMs"]
-    assert hard == {"value": 123000, "source": "history: p95 41 s of 37 runs ×3"}
+    assert hard == {"value": 123000, "source": "history: p95 41s of 37 runs ×3"}
 
 
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

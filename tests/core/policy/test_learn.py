@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits
-from unhang.core.policy import learn, retry
+from unhang.core.policy import builtin, learn, retry
 from unhang.core.policy.command_key import command_key, normal_word
 from unhang.core.policy.learn import Learn, Profile
 from unhang.core.policy.model import Bounds
+from unhang.core.policy.resolve import resolve
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=200), st.floats(0, 1))
@@ -31,14 +33,14 @@ def test_the_place_of_a_quantile(count: int, q: float, place: int) -> None:
 
 
 def test_floor_and_ceiling_are_said() -> None:
-    assert learn.limit(Profile(37, 41.0, 1.0), "duration") == (123.0, "history: p95 41 s of 37 runs ×3")
-    assert learn.limit(Profile(10, 41.0, 0.2), "silence") == (10.0, "history: p95 0.2 s of 10 runs ×3, floor 10 s")
+    assert learn.limit(Profile(37, 41.0, 1.0), "duration") == (123.0, "history: p95 41s of 37 runs ×3")
+    assert learn.limit(Profile(10, 41.0, 0.2), "silence") == (10.0, "history: p95 0.2s of 10 runs ×3, floor 10s")
     value, source = learn.limit(Profile(10, 7200.0, 0.2), "duration") or (0, "")
     assert (value, source) == (3600.0, "history: p95 2h of 10 runs ×3, ceiling 1h")
     assert learn.limit(Profile(9, 41.0, 1.0), "duration") is None
     assert learn.limit(Profile(3, 41.0, 1.0, 0.5), "duration", Learn(0.5, 2.0, 3)) == (
         82.0,
-        "history: p50 41 s of 3 runs ×2",
+        "history: p50 41s of 3 runs ×2",
     )
 
 
@@ -47,7 +49,7 @@ def test_slower_than_its_history() -> None:
     assert learn.slow_after(Profile(10, 0.1, 0.1)) == pytest.approx(5.1)
     assert learn.slow_after(Profile(5, 40.0, 1.0)) is None
     assert learn.slow_text(Profile(10, 40.0, 1.0), 65.0) == (
-        "slower than its history: 1m 5s so far, p95 40 s of 10 runs"
+        "slower than its history: 1m 5s so far, p95 40s of 10 runs"
     )
 
 
@@ -68,18 +70,20 @@ def test_who_may_teach(status: str, stalled: bool, nested: bool, argued: bool, w
 
 
 @pytest.mark.parametrize(
-    ("applied", "argued"),
+    ("request_", "argued"),
     [
-        (Limits(), False),
-        (Limits(idle=10.0, hard=20.0), False),
-        (Limits(idle=301.0), True),
-        (Limits(hard=None), True),
-        (Limits(liveness="output"), True),
+        (LimitRequest(), False),
+        (LimitRequest(idle=10.0, hard=20.0), False),
+        (LimitRequest(idle=301.0), True),
+        (LimitRequest(hard=0.0), True),
+        (LimitRequest(liveness="output"), True),
+        (LimitRequest(category="extended"), True),
+        (LimitRequest(category="quick"), False),
     ],
 )
-def test_more_time_than_the_policy_gives_is_an_argument(applied: Limits, argued: bool) -> None:
-    assert learn.argued(applied, Limits()) is argued
-    assert not learn.argued(applied.replace(liveness="progress"), Limits(idle=None, hard=None))
+def test_more_time_than_the_policy_gives_to_the_command_is_an_argument(request_: LimitRequest, argued: bool) -> None:
+    assert resolve("unknown-command", builtin.policy(), request_).argued is argued
+    assert not resolve("npm run dev", builtin.policy(), request_.replace(liveness=None)).argued
 
 
 @pytest.mark.parametrize(
@@ -131,20 +135,22 @@ def test_every_command_has_a_short_key(line: str) -> None:
         ("exec_timeout", "progress", False, True),
         ("exec_timeout", None, False, True),
         ("no_output_timeout", "unknown", False, True),
+        ("no_output_timeout", "lock", False, True),
+        ("no_output_timeout", "deadlock", False, True),
         ("no_output_timeout", "input", False, False),
         ("no_output_timeout", "network", True, False),
-        ("no_output_timeout", "lock", False, False),
-        ("no_output_timeout", "deadlock", False, False),
+        ("no_output_timeout", "idle", False, False),
         ("no_output_timeout", "pipe_cycle", False, False),
         (None, None, False, False),
     ],
 )
 def test_a_retry_only_where_it_may_help(reason: str | None, cause: str | None, needs_input: bool, again: bool) -> None:
-    decision = retry.decide(1, 2, reason, cause, needs_input)
+    worth = retry.may_help(reason, None if cause is None else {"cause": cause, "evidence": {}}, needs_input)
+    decision = retry.decide(1, 2, worth)
     assert decision.again is again
     assert decision.reason
-    assert not retry.decide(3, 2, reason, cause, needs_input).again
-    assert not retry.decide(1, 0, reason, cause, needs_input).again
+    assert not retry.decide(3, 2, worth).again
+    assert not retry.decide(1, 0, worth).again
 
 
 def test_each_attempt_has_twice_the_time_up_to_the_bound() -> None:

@@ -182,13 +182,12 @@ def test_never_ending_pieces_that_do_not_hold_the_line() -> None:
 def test_auto_asks_for_history_and_uses_it_when_there_is_enough() -> None:
     policy = builtin.policy()
     without = resolve("npm ci", policy, LimitRequest(idle="auto", hard="auto"))
-    assert without.wants_history
     assert (without.limits.idle, without.limits.hard) == (300, 1800)
-    found = resolve("npm ci", policy, LimitRequest(idle="auto", hard="auto"), Profile(37, 41.0, 8.0))
+    found = resolve("npm ci", policy, LimitRequest(idle="auto", hard="auto"), history=lambda: Profile(37, 41.0, 8.0))
     assert found.limits.hard == 123
-    assert found.sourced["hardMs"].source == "history: p95 41 s of 37 runs ×3"
+    assert found.sourced["hardMs"].source == "history: p95 41s of 37 runs ×3"
     assert found.limits.idle == 24
-    few = resolve("npm ci", policy, LimitRequest(hard="auto"), Profile(9, 41.0, 8.0))
+    few = resolve("npm ci", policy, LimitRequest(hard="auto"), history=lambda: Profile(9, 41.0, 8.0))
     assert few.limits.hard == 1800
     assert few.sourced["hardMs"].source == "policy:long"
 
@@ -204,9 +203,8 @@ def test_auto_of_a_category_is_learnt_within_its_bounds() -> None:
     max = 100
     """
     policy = load(text, "t.toml", toml=True)
-    found = resolve("x", policy, profile=Profile(20, 41.0, 2.0))
-    assert found.wants_history
+    found = resolve("x", policy, history=lambda: Profile(20, 41.0, 2.0))
     assert (found.limits.hard, found.limits.idle) == (100, 10)
     assert found.sourced["hardMs"].source.endswith("bounded by policy:t")
-    assert found.sourced["idleMs"].source == "history: p95 2 s of 20 runs ×3, floor 10 s"
-    assert resolve("x", policy, LimitRequest(hard=50.0), Profile(20, 41.0, 2.0)).limits.hard == 50
+    assert found.sourced["idleMs"].source == "history: p95 2s of 20 runs ×3, floor 10s"
+    assert resolve("x", policy, LimitRequest(hard=50.0), history=lambda: Profile(20, 41.0, 2.0)).limits.hard == 50

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import unhang
+from unhang.core.diagnosis import causes
 from unhang.core.policy.command_key import command_key
 from unhang.jobs.history import catch_up
 from unhang.store.history import History, Run
@@ -49,7 +50,7 @@ def test_a_run_under_auto_is_ended_at_the_learnt_limit_and_not_before(policy: st
     assert result.duration is not None
     assert result.duration >= 3.0
     assert result.limits["hardMs"]["value"] == 3000
-    assert result.limits["hardMs"]["source"] == "history: p95 1 s of 12 runs ×3"
+    assert result.limits["hardMs"]["source"] == "history: p95 1s of 12 runs ×3"
 
 
 def test_a_run_within_its_learnt_limit_is_left_alone(policy: str) -> None:
@@ -101,12 +102,22 @@ def test_a_timed_out_run_is_tried_again_with_twice_the_limits() -> None:
     assert result.outcome["attempts"] == 2
 
 
+def test_a_timeout_without_attempts_left_may_still_be_worth_another_run() -> None:
+    result = unhang.run(["sleep", "60"], hard=0.3, warn=0, idle="off", retry=1)
+    assert (result.status, result.outcome["attempts"]) == ("timeout", 2)
+    assert result.recovery is not None
+    assert result.recovery["retryable"] is True
+
+
 def test_what_waits_for_input_is_not_tried_again() -> None:
     job = unhang.start(["sh", "-c", "printf 'Sure? '; read x"], stdin="pipe", idle=6, warn=1, hard=60, retry=3)
     result = job.wait(60)
     assert result.status == "timeout"
     said = [e["message"] for e in job.events() if e.get("phase") == "retry"]
-    assert said == ["Not tried again: it waits for input, and would again."]
+    assert said == [f"Not tried again: {causes.INPUT.why_not}."]
+    assert result.outcome["retryable"] is False
+    assert result.recovery is not None
+    assert result.recovery["retryable"] is False
     assert "attempts" not in result.outcome
 
 

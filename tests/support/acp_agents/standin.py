@@ -9,7 +9,7 @@ refuses    session/new: not logged in              quits      ends in the middle
 crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
-shouts     megabytes on stderr
+shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def update(kind: Any, **fields: Any) -> None:
+def update(kind: Any, /, **fields: Any) -> None:
     params = {"sessionId": SESSION, "update": {"sessionUpdate": kind} | fields}
     send({"method": "session/update", "params": params})
 
@@ -115,6 +115,9 @@ def prompt(message: dict[str, Any]) -> None:
     if "noisy" in HOW:
         print("Debugger listening on nothing\n\x1b[31mred\x1b[0m", flush=True)
         print("[1, 2]", flush=True)
+    if "works" in HOW:
+        call = {"toolCallId": "t1", "kind": "execute", "rawInput": {"command": "make bricks"}}
+        update("tool_call", title="make", status="in_progress", **call)
     if "asks" in HOW:
         questions()
     while "endless" in HOW:

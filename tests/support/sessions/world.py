@@ -76,31 +76,31 @@ class World:
         self._count += 1
         call = f"toolu_{self._count}"
         self.calls[call] = agent
-        self.hook("PreToolUse", tool=name, call=call, agent=agent, given=given)
+        self.hook("PreToolUse", tool_name=name, tool_use_id=call, agent_id=agent, tool_input=given)
         self.wake()
         return call
 
     def tool_ends(self, call: str) -> None:
-        self.hook("PostToolUse", call=call, agent=self.calls.pop(call))
+        self.hook("PostToolUse", tool_use_id=call, agent_id=self.calls.pop(call))
         self.wake()
 
     def agent_starts(self) -> None:
         self._count += 1
         self.agents.append(f"agent{self._count}")
-        self.hook("SubagentStart", agent=self.agents[-1])
+        self.hook("SubagentStart", agent_id=self.agents[-1])
         self.wake()
 
     def agent_stops(self) -> None:
         agent = self.agents.pop()
         self.calls = {call: whose for call, whose in self.calls.items() if whose != agent}
-        self.hook("SubagentStop", agent=agent)
+        self.hook("SubagentStop", agent_id=agent)
         if not self.agents and not self.main_busy and self.state == facts.BUSY:
             self._status(facts.IDLE)
         self.wake()
 
     def stop(self) -> None:
         self._close_main()
-        self.hook("Stop", background=len(self.agents))
+        self.hook("Stop", background_tasks=len(self.agents))
         self._after_turn()
         self.wake()
 
@@ -203,7 +203,7 @@ class World:
         elif action.step in (actions.END_TREE, actions.KILL_TREE) and action.step == self.tree_dies_of:
             agent = self.calls.pop(action.call, None)
             if agent is not None:
-                self.hook("PostToolUseFailure", call=action.call, agent=agent)
+                self.hook("PostToolUseFailure", tool_use_id=action.call, agent_id=agent)
         elif action.step == actions.CLEAR:
             self.draft = ""
             self.tell(facts.Renamed())

@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable
 
-from unhang.agents.acp.plan import Plan
-from unhang.agents.acp.protocol.requests import ALLOW, ASK, DENY, Request
-from unhang.agents.acp.protocol.turn import Session
-from unhang.agents.base.answers import Typed
+from unhang.agents.acp.plan import AcpPlan
+from unhang.agents.acp.protocol.requests import ALLOW, ASK, DENY, AcpRequest
+from unhang.agents.acp.protocol.turn import AcpSession
+from unhang.agents.base.answers import AnswerReader
 from unhang.agents.base.jsonrpc import Message
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.update import Said
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.base.update import AgentUpdate
 from unhang.core.durations import human
 
 _YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
@@ -30,47 +30,47 @@ _MOST_OPEN = 100  # questions for one person
 class Permissions:
     def __init__(
         self,
-        plan: Plan,
-        voice: Voice,
+        plan: AcpPlan,
+        channel: KeeperChannel,
         reply: Callable[[Message], None],
-        session: Session,
-        say: Callable[[list[Said]], None],
+        session: AcpSession,
+        say: Callable[[list[AgentUpdate]], None],
     ) -> None:
         self._plan = plan
-        self._voice = voice
+        self._channel = channel
         self._reply = reply
         self._session = session
         self._say = say
-        self._open: dict[asyncio.Task[None], Request] = {}
-        self._typed = Typed() if plan.permissions == ASK else None
+        self._open: dict[asyncio.Task[None], AcpRequest] = {}
+        self._answers = AnswerReader() if plan.permissions == ASK else None
         self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
         self._closed = False
 
-    def take(self, request: Request) -> None:
+    def take(self, request: AcpRequest) -> None:
         if self._closed:
             self._reply(request.cancelled())
-        elif self._typed is None:
+        elif self._answers is None:
             self._answer(request, self._plan.permissions, "policy")
         elif len(self._open) >= _MOST_OPEN:
             self._answer(request, DENY, f"{_MOST_OPEN} questions are open already")
         else:
-            task = asyncio.ensure_future(self._ask(request, self._typed))
+            task = asyncio.ensure_future(self._ask(request, self._answers))
             self._open[task] = request
             task.add_done_callback(lambda done: self._open.pop(done, None))
 
-    def _answer(self, request: Request, decision: str, by: str) -> None:
+    def _answer(self, request: AcpRequest, decision: str, by: str) -> None:
         reply, how = request.decided(decision)
         self._reply(reply)
         self._tell(request, how, by)
         tool = request.params.get("toolCall")
         self._say(self._session.permitted(tool, how == "allowed", time.monotonic()))
 
-    def _tell(self, request: Request, how: str, by: str) -> None:
+    def _tell(self, request: AcpRequest, how: str, by: str) -> None:
         phase = "running" if how == "allowed" else "warning"
         fields: Message = {"method": request.method, "request": request.text, "decision": how, "by": by}
-        self._voice.heard(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
+        self._channel.heard(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
 
-    async def _ask(self, request: Request, typed: Typed) -> None:
+    async def _ask(self, request: AcpRequest, typed: AnswerReader) -> None:
         wait = self._plan.permission_wait
         tool = request.params.get("toolCall")
         async with self._turnstile:
@@ -79,7 +79,7 @@ class Permissions:
             hint = f"Answer it: unhang send {job} yes|no, or one of: {offered} (denied in {human(wait)})"
             self._say(self._session.asks(tool, wait + _SLACK, time.monotonic()))
             fields = {"method": request.method, "request": request.text, "options": [o.id for o in request.options]}
-            self._voice.tell("needs_approval", f"{request.text}. {hint}", alive=True, **fields)
+            self._channel.tell("needs_approval", f"{request.text}. {hint}", alive=True, **fields)
             try:
                 word = await typed.answer(wait)
             except TimeoutError:
@@ -100,5 +100,5 @@ class Permissions:
     def close(self) -> None:
         for task in self._open:
             task.cancel()
-        if self._typed is not None:
-            self._typed.close()
+        if self._answers is not None:
+            self._answers.close()

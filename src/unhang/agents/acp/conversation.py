@@ -11,18 +11,19 @@ from typing import Any
 from unhang.agents.acp.approvals import Permissions
 from unhang.agents.acp.child import Agent, RawRecorder
 from unhang.agents.acp.files import Files
-from unhang.agents.acp.handshake import Refused, open_session
-from unhang.agents.acp.plan import Plan
+from unhang.agents.acp.handshake import HandshakeRefused, open_session
+from unhang.agents.acp.plan import AcpPlan
 from unhang.agents.acp.protocol import requests as asked
-from unhang.agents.acp.protocol.cancel_guard import Turns
+from unhang.agents.acp.protocol.cancel_guard import CancelGuard
 from unhang.agents.acp.protocol.requests import request_of
-from unhang.agents.acp.protocol.turn import Budgets, Ended, Session
-from unhang.agents.acp.shutdown import AcpLadder
+from unhang.agents.acp.protocol.turn import AcpSession, AcpTurnEnd, TurnBudgets
+from unhang.agents.acp.shutdown import AcpShutdown
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, RpcError
-from unhang.agents.base.keeper_channel import Voice, complain
-from unhang.agents.base.update import Said, one_line
+from unhang.agents.base.keeper_channel import KeeperChannel, complain
+from unhang.agents.base.update import AgentUpdate, one_line
 from unhang.core.durations import human
+from unhang.core.policy.model import Policy
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs import identity
 
@@ -33,18 +34,18 @@ _NOISE = 5  # lines that are worth an event
 
 
 class AcpDriver(Driver):
-    def __init__(self, plan: Plan, voice: Voice) -> None:
-        super().__init__(voice, plan.stall)
+    def __init__(self, plan: AcpPlan, channel: KeeperChannel, policy: Policy) -> None:
+        super().__init__(channel, plan.stall)
         self._plan = plan
-        budgets = Budgets(plan.startup, plan.first, plan.idle, plan.tool)
+        budgets = TurnBudgets(plan.startup, plan.first, plan.idle, plan.tool)
         self._began = time.monotonic() - _age()
-        self._session = Session(budgets, now=self._began)
-        self._turns = Turns()
+        self._session = AcpSession(budgets, policy, self._began)
+        self._guard = CancelGuard()
         self._recorder = RawRecorder(plan.record)
         self._agent: Agent | None = None
         self._turn_over = asyncio.Event()
         self._files = Files(os.getcwd(), plan.fs)
-        self._permissions = Permissions(plan, voice, self._reply, self._session, self._say)
+        self._permissions = Permissions(plan, channel, self._reply, self._session, self._say)
         self._noises = 0
         self._ends_in_newline = True
 
@@ -55,7 +56,7 @@ class AcpDriver(Driver):
             code = work.result()
         except RpcError as error:
             code = self._failed(f"{error.method}: {error.message}", method=error.method, code=error.code)
-        except Refused as error:
+        except HandshakeRefused as error:
             code = self._failed(str(error))
         except Gone as error:
             code = self._failed(await self._how_it_went(str(error)))
@@ -71,19 +72,19 @@ class AcpDriver(Driver):
 
     async def _stopped(self) -> None:
         now = time.monotonic()
-        why, budget = self._session.standing(now), self._session.budget(now)
+        why, budget = self._session.stall_reason(now), self._session.budget(now)
         fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis(), "budget": budget.to_json()}
         fields |= {"sessionId": self._session.id or None, "suggestions": why.suggestions or None}
         limit = "none" if budget.limit is None else human(budget.limit)
-        self._voice.tell("stopping", f"Asked to stop: {why.reason} ({budget.name} budget: {limit}).", **fields)
+        self._channel.tell("stopping", f"Asked to stop: {why.reason} ({budget.name} budget: {limit}).", **fields)
         complain(why.reason)
         if self._agent is not None:
-            await AcpLadder(self._agent, self._voice, self._plan.grace).climb(self._cancel, self._turn_over)
+            await AcpShutdown(self._agent, self._channel, self._plan.grace).run(self._cancel, self._turn_over)
 
     def _cancel(self) -> bool:
         """Open questions are answered first: an agent may wait for one before it looks at anything else."""
         self._permissions.cancel_all()
-        if not self._turns.cancel(self._turns.running):
+        if not self._guard.cancel(self._guard.running):
             return False
         self._reply({"method": "session/cancel", "params": {"sessionId": self._session.id}})
         return True
@@ -92,10 +93,10 @@ class AcpDriver(Driver):
         return self._session.silent(now)
 
     def _stuck(self, now: float) -> None:
-        why = self._session.standing(now)
+        why = self._session.stall_reason(now)
         fields: Message = {"cause": why.reason, "diagnosis": why.diagnosis()}
         fields |= {"budget": self._session.budget(now).to_json(), "sessionId": self._session.id or None}
-        self._voice.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
+        self._channel.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
 
     def _close(self) -> None:
         self._end_line()
@@ -107,7 +108,7 @@ class AcpDriver(Driver):
         if not agent.exited:
             agent.close_input()
         if not await agent.wait_exit(_CLOSING):
-            self._voice.tell("warning", f"The agent did not end at the end of its input in {_CLOSING:g} s.")
+            self._channel.tell("warning", f"The agent did not end at the end of its input in {human(_CLOSING)}.")
             agent.signal(signal.SIGTERM)
             await agent.wait_exit(_CLOSING)
         if agent.exited:
@@ -123,7 +124,7 @@ class AcpDriver(Driver):
     def _failed(self, text: str, **fields: Any) -> int:
         error = {"message": text} | {name: fields.pop(name) for name in ("code",) if fields.get(name) is not None}
         session = self._session.id or self._plan.session
-        self._voice.tell("failed", text, error=error, sessionId=session, **fields)
+        self._channel.tell("failed", text, error=error, sessionId=session, **fields)
         self._end_line()
         complain(text)
         return 1
@@ -137,10 +138,10 @@ class AcpDriver(Driver):
             return
         self._say(self._session.hear(message, time.monotonic()))
         self._write(self._session.fresh())
-        if self._turns.running is not None and not self._session.in_turn:
+        if self._guard.running is not None and not self._session.in_turn:
             self._turn_over.set()  # version 2: an update has ended the turn
 
-    def _serve(self, request: asked.Request) -> None:
+    def _serve(self, request: asked.AcpRequest) -> None:
         match request.method:
             case asked.PERMISSION:
                 self._permissions.take(request)
@@ -149,19 +150,19 @@ class AcpDriver(Driver):
                 done = "error" not in reply
                 how = "served" if done else f"refused: {reply['error']['message']}"
                 self._reply(reply)
-                self._voice.heard("running" if done else "warning", f"{request.text}: {how}", method=request.method)
+                self._channel.heard("running" if done else "warning", f"{request.text}: {how}", method=request.method)
             case _:
                 self._reply(request.refusal())
-                self._voice.heard("warning", f"{request.text}: not served", method=request.method)
+                self._channel.heard("warning", f"{request.text}: not served", method=request.method)
 
     def _noise(self, line: str) -> None:
         self._noises += 1
         if self._noises <= _NOISE:
-            self._voice.tell("warning", f"No message of the protocol on its stdout: {one_line(line)}")
+            self._channel.tell("warning", f"No message of the protocol on its stdout: {one_line(line)}")
 
-    def _say(self, found: list[Said]) -> None:
+    def _say(self, found: list[AgentUpdate]) -> None:
         for said in found:
-            self._voice.say(said)
+            self._channel.say(said)
 
     def _reply(self, message: Message) -> None:
         if self._agent is not None:
@@ -189,9 +190,9 @@ class AcpDriver(Driver):
         plan = self._plan
         self._say(self._session.begin(self._began))
         self._agent = agent = await Agent.start(plan.argv, self._hear, self._recorder, self._trouble, self._noise)
-        await open_session(agent.peer, plan, self._session, self._voice)
+        await open_session(agent.peer, plan, self._session, self._channel)
         self._session.adopt(self._session.id, time.monotonic())
-        ended = Ended("")
+        ended = AcpTurnEnd("")
         for task in plan.tasks:
             ended = await self._turn(agent, task)
             self._end_line()
@@ -199,10 +200,10 @@ class AcpDriver(Driver):
                 break
         return self._code(ended)
 
-    async def _turn(self, agent: Agent, task: str) -> Ended:
+    async def _turn(self, agent: Agent, task: str) -> AcpTurnEnd:
         number = agent.peer.reserve()
-        if not self._turns.begin(number):
-            raise Refused("a session that was cancelled takes no further task")
+        if not self._guard.begin(number):
+            raise HandshakeRefused("a session that was cancelled takes no further task")
         self._turn_over.clear()
         params: Message = {"sessionId": self._session.id, "prompt": [{"type": "text", "text": task}]}
         answer = agent.peer.ask(number, "session/prompt", params)
@@ -216,9 +217,9 @@ class AcpDriver(Driver):
                 self._say(self._session.answered(result, time.monotonic()))
         except RpcError as error:
             self._say(self._session.failed(error.to_json(), time.monotonic()))
-        self._turns.ended(number)
+        self._guard.ended(number)
         self._turn_over.set()
-        return self._session.ended or Ended("")
+        return self._session.ended or AcpTurnEnd("")
 
     async def _ended_by_an_update(self, agent: Agent) -> None:
         over = asyncio.ensure_future(self._turn_over.wait())
@@ -231,7 +232,7 @@ class AcpDriver(Driver):
         if self._session.ended is None:
             raise Gone("the agent closed the line in the middle of a turn")
 
-    def _code(self, ended: Ended) -> int:
+    def _code(self, ended: AcpTurnEnd) -> int:
         """The event has been said; here is what people and scripts read."""
         if ended.reason == "end_turn":
             return 0
@@ -248,5 +249,5 @@ def _age() -> float:
     return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(start) / os.sysconf("SC_CLK_TCK"))
 
 
-def _doing(session: Session) -> str:
+def _doing(session: AcpSession) -> str:
     return session.doing if session.doing == "in a turn" else f"asked for {session.doing}"

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
-
-from unhang.agents.acp.plan import parsed
-from unhang.agents.base.driver import Driver, main
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.task_input import taken
-
-
-def make(voice: Voice) -> Driver:
-    from unhang.agents.acp.conversation import AcpDriver
-
-    plan = parsed(sys.argv[1:])
-    plan = replace(plan, tasks=(taken(plan.tasks[0]), *plan.tasks[1:]))
-    return AcpDriver(plan, voice)
-
+from unhang.agents.acp.conversation import AcpDriver
+from unhang.agents.acp.plan import AcpPlan
+from unhang.agents.base.driver import main
 
 if __name__ == "__main__":
-    main(make)
+    main(AcpPlan, AcpDriver)

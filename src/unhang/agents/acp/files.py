@@ -9,7 +9,7 @@ import os
 import stat
 
 from unhang.agents.acp.plan import FS_NONE, FS_WRITE
-from unhang.agents.acp.protocol.requests import INTERNAL, INVALID, NOT_FOUND, NOT_OURS, READ, Request
+from unhang.agents.acp.protocol.requests import INTERNAL, INVALID, NOT_FOUND, NOT_OURS, READ, AcpRequest
 from unhang.agents.base.jsonrpc import Message
 from unhang.core.fields import integer_of, text_of
 
@@ -22,7 +22,7 @@ class Files:
         self._root = os.path.realpath(root)
         self._allowed = allowed
 
-    def serve(self, request: Request) -> Message:
+    def serve(self, request: AcpRequest) -> Message:
         """The whole reply, ready to be sent."""
         reads = request.method == READ
         if self._allowed == FS_NONE or (not reads and self._allowed != FS_WRITE):
@@ -41,7 +41,7 @@ class Files:
         except (OSError, ValueError) as error:
             return request.error(INTERNAL, f"{given}: {getattr(error, 'strerror', None) or error}")
 
-    def _read(self, request: Request, path: str) -> Message:
+    def _read(self, request: AcpRequest, path: str) -> Message:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
@@ -55,7 +55,7 @@ class Files:
             text = "".join(text.splitlines(keepends=True)[start:end])
         return request.result({"content": text})
 
-    def _write(self, request: Request, path: str) -> Message:
+    def _write(self, request: AcpRequest, path: str) -> Message:
         content = request.params.get("content")
         if not isinstance(content, str):
             return request.error(INVALID, "content must be text")

@@ -7,10 +7,10 @@ import shlex
 from typing import Any
 
 from unhang.agents.acp import catalogue
-from unhang.agents.acp.plan import FS_NONE, FS_WRITE, Plan
-from unhang.agents.acp.protocol.turn import Session
+from unhang.agents.acp.plan import FS_NONE, FS_WRITE, AcpPlan
+from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.jsonrpc import Message, Peer, RpcError
-from unhang.agents.base.keeper_channel import Voice
+from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import one_line
 from unhang.agents.base.version import version
 from unhang.core.fields import dig, integer_of, items_of, mappings_of, text_of
@@ -19,12 +19,12 @@ VERSION = 1
 _AUTH_REQUIRED = -32000
 
 
-class Refused(Exception):
+class HandshakeRefused(Exception):
     """It cannot be done with this agent; the reason is for people."""
 
 
-async def open_session(peer: Peer, plan: Plan, session: Session, voice: Voice) -> None:
-    """Raises Refused, RpcError or Gone. One budget holds for all of it."""
+async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: KeeperChannel) -> None:
+    """Raises HandshakeRefused, RpcError or Gone. One budget holds for all of it."""
     session.doing = "initialize"
     hello = await peer.request("initialize", initialize(plan))
     who = hello.get("agentInfo")
@@ -36,21 +36,21 @@ async def open_session(peer: Peer, plan: Plan, session: Session, voice: Voice) -
     }
     about |= {"agentTitle": text_of(who, "title", most=80) or None}
     text = f"{session.name} {text_of(who, 'version', most=80)}".rstrip()
-    voice.tell("starting", f"{text} is there.", method="initialize", protocolVersion=session.version, **about)
+    channel.tell("starting", f"{text} is there.", method="initialize", protocolVersion=session.version, **about)
     try:
         found = await _session(peer, plan, session, hello)
     except RpcError as error:
         raise _explained(error, plan, hello) from None
     verb = "resumed" if plan.session else "opened"
-    voice.tell("starting", f"The session {session.id} is {verb}.", method="session/new", sessionId=session.id)
-    for what, wanted in (("model", plan.model), ("mode", plan.mode)):
+    channel.tell("starting", f"The session {session.id} is {verb}.", method="session/new", sessionId=session.id)
+    for what, wanted in (("model", plan.model), ("mode", plan.session_mode)):
         if wanted:
             session.doing = f"setting the {what}"
             await _set(peer, session, found, what, wanted)
-            voice.tell("starting", f"The {what} is {wanted}.", sessionId=session.id)
+            channel.tell("starting", f"The {what} is {wanted}.", sessionId=session.id)
 
 
-def initialize(plan: Plan) -> Message:
+def initialize(plan: AcpPlan) -> Message:
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
     client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}
@@ -62,18 +62,20 @@ def _version(said: Any) -> int:
     if number is None:
         return VERSION
     if number not in (1, 2):
-        raise Refused(f"the agent speaks version {number} of the protocol; unhang speaks 1 (and what it knows of 2)")
+        raise HandshakeRefused(
+            f"the agent speaks version {number} of the protocol; unhang speaks 1 (and what it knows of 2)"
+        )
     return number
 
 
-async def _session(peer: Peer, plan: Plan, session: Session, hello: Message) -> Message:
+async def _session(peer: Peer, plan: AcpPlan, session: AcpSession, hello: Message) -> Message:
     where: Message = {"cwd": os.getcwd(), "mcpServers": [server(entry) for entry in plan.mcp]}
     if plan.session is None:
         session.doing = "session/new"
         found = await peer.request("session/new", where)
         identity = text_of(found, "sessionId")
         if not identity:
-            raise Refused("the agent opened a session without an id")
+            raise HandshakeRefused("the agent opened a session without an id")
         session.id = identity
         return found
     known = hello.get("agentCapabilities")
@@ -82,19 +84,21 @@ async def _session(peer: Peer, plan: Plan, session: Session, hello: Message) -> 
     elif dig(known, "loadSession") is True:
         method = "session/load"
     else:
-        raise Refused(f"{session.name} cannot resume a session (it offers neither session/resume nor session/load)")
+        raise HandshakeRefused(
+            f"{session.name} cannot resume a session (it offers neither session/resume nor session/load)"
+        )
     session.doing = method
     session.id = plan.session
     return await peer.request(method, where | {"sessionId": plan.session})
 
 
-def _explained(error: RpcError, plan: Plan, hello: Message) -> Exception:
+def _explained(error: RpcError, plan: AcpPlan, hello: Message) -> Exception:
     if error.code != _AUTH_REQUIRED and "auth" not in error.message.lower():
         return error
     recipe = catalogue.find(plan.agent)
     names = [text_of(one, "name", most=80) for one in items_of(hello, "authMethods", most=10)]
     how = recipe.login if recipe else f"log in with it first ({', '.join(filter(None, names)) or 'see its manual'})"
-    return Refused(f"the agent is not logged in ({error.message}): {how}")
+    return HandshakeRefused(f"the agent is not logged in ({error.message}): {how}")
 
 
 def server(entry: str) -> Message:
@@ -109,7 +113,7 @@ def server(entry: str) -> Message:
 # --- model and mode -------------------------------------------------------------------------------------------
 
 
-async def _set(peer: Peer, session: Session, found: Message, what: str, wanted: str) -> None:
+async def _set(peer: Peer, session: AcpSession, found: Message, what: str, wanted: str) -> None:
     """By a configuration option, or by the older way that an agent offers."""
     for option in mappings_of(found, "configOptions"):
         if what in (text_of(option, "category"), text_of(option, "id")) and text_of(option, "id"):
@@ -119,7 +123,7 @@ async def _set(peer: Peer, session: Session, found: Message, what: str, wanted: 
             return
     listed = dig(found, f"{what}s", f"available{what.title()}s")
     if not isinstance(listed, list):
-        raise Refused(f"{session.name} lets nobody choose a {what}")
+        raise HandshakeRefused(f"{session.name} lets nobody choose a {what}")
     value = _choice(session, what, wanted, _values(listed, "id" if what == "mode" else "modelId"))
     await peer.request(f"session/set_{what}", {"sessionId": session.id, f"{what}Id": value})
 
@@ -135,9 +139,9 @@ def _values(listed: Any, key: str, depth: int = 3) -> dict[str, str]:
     return found
 
 
-def _choice(session: Session, what: str, wanted: str, offered: dict[str, str]) -> str:
+def _choice(session: AcpSession, what: str, wanted: str, offered: dict[str, str]) -> str:
     for value, name in offered.items():
         if wanted.lower() in (value.lower(), name.lower()):
             return value
     known = ", ".join(one_line(value, 80) for value in list(offered)[:12]) + (" …" if len(offered) > 12 else "")
-    raise Refused(f"{session.name} has no {what} {wanted!r}; it offers: {known or 'none'}")
+    raise HandshakeRefused(f"{session.name} has no {what} {wanted!r}; it offers: {known or 'none'}")

@@ -1,4 +1,4 @@
-"""The task of an ACP agent as a job: which program, which limits, which words; and afterwards what became of it."""
+"""The task of an ACP agent as a job: which program, which limits, which plan; and afterwards what became of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from unhang.agents.acp import catalogue
-from unhang.agents.acp.plan import MODULE, Plan
+from unhang.agents.acp.plan import AcpPlan
 from unhang.agents.acp.protocol.requests import ASK
 from unhang.agents.acp.report import report
-from unhang.agents.base import job as agent_terms
-from unhang.agents.base.job import Wanted
-from unhang.agents.base.task_input import handed_over, is_long
+from unhang.agents.base import job as base
+from unhang.agents.base import program
+from unhang.agents.base.job import JobOptions
+from unhang.agents.base.program import Program
 from unhang.core.fields import dig, whole_of
 from unhang.core.limit_request import LimitRequest
 from unhang.errors import SpawnError, UsageError
@@ -21,6 +22,8 @@ from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
 from unhang.procs.spawn import find_program
 
+PROTOCOL = "acp"
+PROGRAM: Program | None = None  # each agent of the catalogue has its own
 # Nothing tells of progress while an agent starts, and one that is not logged in may wait for ever.
 STARTUP = 90.0
 # --idle off: the other budgets stand in the place of the idle limit, so there has to be one.
@@ -36,13 +39,13 @@ def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
             raise UsageError(f"--command: {error}") from None
         if not words:
             raise UsageError("--command is empty")
-        return (agent_terms.find(words[0], "give --command a program that there is"), *words[1:])
+        return (program.find(words[0], "give --command a program that there is"), *words[1:])
     recipe = catalogue.find(name or "")
     if recipe is None:
         known = ", ".join(catalogue.NAMES)
         raise UsageError(f"no recipe for the agent {name!r} (there are: {known}); --command starts any other")
     hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
-    return (agent_terms.find(recipe.argv[0], hint), *recipe.argv[1:])
+    return (program.find(recipe.argv[0], hint), *recipe.argv[1:])
 
 
 def recipes() -> list[dict[str, Any]]:
@@ -70,30 +73,25 @@ def check_mcp(entry: str) -> str:
     return entry
 
 
-def prepared(plan: Plan, asked: LimitRequest, wanted: Wanted) -> tuple[Prepared, bytes | None]:
-    """And what is to be given to its stdin: a task too long for a word of a command line."""
-    agent_terms.check_task(*plan.tasks)
+def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
+    """The job that carries out a plan, ready to be launched. Raises UsageError."""
+    base.check_task(*plan.tasks)
     if asked.idle == 0.0:
         asked = asked.replace(idle=_ENDLESS)
-    terms = agent_terms.terms(MODULE, asked, agent_terms.WRITE, wanted)
-    first, *rest = plan.tasks
-    if any(is_long(task) for task in rest):
-        raise UsageError("a task of more than 120 KB must be the first one: put it into a file")
-    first, data = handed_over(first)
-    if data is not None and plan.permissions == ASK:
-        raise agent_terms.refuse_long("--permissions")
-    stall = terms.stall(plan.startup, plan.first, plan.tool)
-    plan = replace(plan, tasks=(first, *rest), grace=terms.limits.grace, stall=stall, idle=terms.limits.idle)
+    resolved = base.resolve_job(PROTOCOL, asked, base.WRITE, options)
+    stall = resolved.stall(plan.startup, plan.first, plan.tool)
+    plan = replace(plan, grace=resolved.limits.grace, stall=stall, idle=resolved.limits.idle)
     name = plan.agent or os.path.basename(plan.argv[0])
-    return terms.job(name, plan.words(), asks=plan.permissions == ASK), data
+    return resolved.prepare(name, plan, asks=plan.permissions == ASK)
 
 
 def report_of(job: Job) -> dict[str, Any]:
+    """What the agent did in a job, from its events."""
     return report(job.events())
 
 
-def shown(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A result with what is known of the agent beside it. What it wrote is on stdout, and whole there."""
+def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
+    """A result of a job, with what the agent did as `agent`. What it wrote is on stdout, and whole there."""
     found = report_of(job)
     if printed := whole_of(result, "stdout"):
         found["text"] = printed.removesuffix("\n")

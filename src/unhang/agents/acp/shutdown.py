@@ -11,22 +11,23 @@ import time
 from collections.abc import Callable
 
 from unhang.agents.acp.child import Agent
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.shutdown import Ladder
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.base.shutdown import Shutdown
+from unhang.core.durations import human
 
 
-class AcpLadder(Ladder):
-    def __init__(self, agent: Agent, voice: Voice, grace: float) -> None:
-        super().__init__("The agent", agent, voice, grace)
+class AcpShutdown(Shutdown):
+    def __init__(self, agent: Agent, channel: KeeperChannel, grace: float) -> None:
+        super().__init__("The agent", agent, channel, grace)
         self._agent = agent
 
-    async def climb(self, cancel: Callable[[], bool], turn_over: asyncio.Event) -> None:
+    async def run(self, cancel: Callable[[], bool], turn_over: asyncio.Event) -> None:
         """`cancel` sends it, if there is a turn that it could hit."""
         if not self._agent.exited and cancel():
             began = time.monotonic()
             done = await self._either(turn_over, self.share(0.4))
             how = "was cancelled" if done else "did not answer session/cancel"
-            self.say("cancel", done, f"The turn {how} ({time.monotonic() - began:.1f} s).")
+            self.say("cancel", done, f"The turn {how} ({human(time.monotonic() - began)}).")
         await self.close()
         await self.signal(signal.SIGTERM, "terminate")
         await self.done()

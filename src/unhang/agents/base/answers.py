@@ -8,7 +8,7 @@ import os
 _LONGEST = 1 << 16  # of one answer
 
 
-class Typed:
+class AnswerReader:
     """Reads our stdin from now on."""
 
     def __init__(self) -> None:

@@ -10,18 +10,26 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TypeVar
 
-from unhang.agents.base.keeper_channel import Voice, complain
+from unhang.agents.base.keeper_channel import KeeperChannel, complain
+from unhang.agents.base.plan import AgentPlan
 from unhang.agents.base.update import one_line
-from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE
+from unhang.core.fields import mapping_of
+from unhang.core.policy import builtin
+from unhang.core.policy.model import Policy
+from unhang.core.spec import job_record
+from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE, StateError, UnhangError
+from unhang.keeper.agent_channel import RECORD
+from unhang.store import files, policy_file
 
 _TROUBLES = 5
 
 
 class Driver(ABC):
-    def __init__(self, voice: Voice, stall: float) -> None:
+    def __init__(self, channel: KeeperChannel, stall: float) -> None:
         """`stall`: after this long it is said why nothing moves."""
-        self._voice = voice
+        self._channel = channel
         self._stall = stall
         self._stop = asyncio.Event()
         self._working: asyncio.Future[int] | None = None
@@ -78,7 +86,7 @@ class Driver(ABC):
             if os.environ.get("UNHANG_DEBUG"):
                 traceback.print_exc()
             text = one_line(f"the driver failed: {type(error).__name__}: {error}", 500)
-            self._voice.tell("failed", text, error={"message": text})
+            self._channel.tell("failed", text, error={"message": text})
             complain(text)
             return EXIT_FAILED
 
@@ -86,7 +94,7 @@ class Driver(ABC):
         """A message of the agent's was passed over. The first few are worth an event each."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
-            self._voice.tell("warning", text, raw=raw)
+            self._channel.tell("warning", text, raw=raw)
 
     async def _give_up(self) -> None:
         if self._working is not None:
@@ -107,12 +115,20 @@ class Driver(ABC):
                 self._stuck(now)
 
 
-def main(make: Callable[[Voice], Driver]) -> None:
-    """The whole life of a driver's process. The voice comes first: no child may have its descriptor."""
-    voice = Voice()
+P = TypeVar("P", bound=AgentPlan)
+
+
+def main(kind: type[P], make: Callable[[P, KeeperChannel, Policy], Driver]) -> None:
+    """The whole life of a driver's process. The channel comes first: no child may have its descriptor."""
+    channel = KeeperChannel()
+    try:
+        plan = _read_plan(kind)
+    except (OSError, TypeError, UnhangError) as error:
+        complain(f"the driver has no plan: {error}")
+        sys.exit(EXIT_FAILED)
 
     async def drive() -> int:
-        return await make(voice).run()
+        return await make(plan, channel, _read_policy(plan, channel)).run()
 
     try:
         code = asyncio.run(drive())
@@ -120,3 +136,20 @@ def main(make: Callable[[Voice], Driver]) -> None:
         complain(f"the driver cannot run: {error.strerror or error}")
         code = EXIT_FAILED
     sys.exit(code)
+
+
+def _read_plan(kind: type[P]) -> P:
+    """The plan in the record of our job, which the keeper has named."""
+    path = os.environ.pop(RECORD, "")
+    if not path:
+        raise StateError(f"{RECORD} is not set (a driver is started by its keeper)")
+    return kind.from_json(mapping_of(job_record(files.read_json(path) or {}), "agent", "plan"))
+
+
+def _read_policy(plan: AgentPlan, channel: KeeperChannel) -> Policy:
+    """The policy by which the commands of the agent's tools have their limits: the one that holds for the job."""
+    try:
+        return policy_file.find(plan.policy, os.getcwd(), os.environ)
+    except (OSError, UnhangError) as error:  # it was readable when the job was made
+        channel.tell("warning", f"The built-in policy holds for the agent's tools: {error}")
+        return builtin.policy()

@@ -7,12 +7,12 @@ import os
 import time
 from typing import Any
 
-from unhang.agents.base.update import Said, Standing
+from unhang.agents.base.update import AgentUpdate, StallReason
 from unhang.core.events import AGENT, check_phase
 from unhang.core.fields import bounded
 from unhang.core.notices import audience_of
+from unhang.keeper.agent_channel import VARIABLE
 
-VARIABLE = "UNHANG_AGENT_FD"
 # A reply comes in hundreds of deltas a second; the idle clock is set back often enough like this.
 _BETWEEN_SIGNS = 0.2
 # An agent at work has a few events a second. One that talks nonsense has thousands, and every event is kept on disk.
@@ -41,7 +41,7 @@ class Allowance:
         return True
 
 
-class Voice:
+class KeeperChannel:
     """Takes the variable out of the environment: the agent must not have the descriptor."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Voice:
         if self._fd >= 0:
             os.set_inheritable(self._fd, False)
 
-    def say(self, said: Said) -> None:
+    def say(self, said: AgentUpdate) -> None:
         """What an adapter made of a message of the agent's."""
         now = time.monotonic()
         if said.phase and not self._allowance.take(said.phase, now):
@@ -74,14 +74,14 @@ class Voice:
 
     def heard(self, phase: str, message: str, **fields: Any) -> None:
         """What was done about a message of the agent's: it counts as one of the agent's own events."""
-        self.say(Said(phase, message, fields=fields))
+        self.say(AgentUpdate(phase, message, fields=fields))
 
-    def stuck(self, why: Standing, thread: str) -> None:
+    def stuck(self, why: StallReason, thread: str) -> None:
         """Not a sign of life, but the reason why there is none."""
         fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
         self.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
 
-    def stopping(self, why: Standing, thread: str) -> None:
+    def stopping(self, why: StallReason, thread: str) -> None:
         fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
         self.tell("stopping", f"Asked to stop: {why.reason}.", suggestions=why.suggestions or None, **fields)
         complain(why.reason)

@@ -9,18 +9,19 @@ import signal
 import time
 
 from unhang.agents.base.child import Child
-from unhang.agents.base.keeper_channel import Voice
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.core.durations import human
 
 # Left for the keeper's own bookkeeping before its SIGKILL is due.
 _MARGIN = 0.3
 
 
-class Ladder:
-    def __init__(self, name: str, child: Child, voice: Voice, grace: float) -> None:
+class Shutdown:
+    def __init__(self, name: str, child: Child, channel: KeeperChannel, grace: float) -> None:
         """`name` is what people call the child, at the beginning of a sentence."""
         self._name = name
         self._child = child
-        self._voice = voice
+        self._channel = channel
         self._until = time.monotonic() + max(0.0, grace - min(_MARGIN, grace / 4))
 
     def share(self, part: float) -> float:
@@ -28,7 +29,7 @@ class Ladder:
         return max(0.0, self._until - time.monotonic()) * part
 
     def say(self, step: str, done: bool, text: str) -> None:
-        self._voice.tell("stopping", text, step=step, done=done)
+        self._channel.tell("stopping", text, step=step, done=done)
 
     async def close(self, part: float = 0.6) -> None:
         """The end of its input."""
@@ -37,7 +38,7 @@ class Ladder:
         began = time.monotonic()
         self._child.close_input()
         done = await self._child.wait_exit(self.share(part))
-        took = f"{time.monotonic() - began:.1f} s"
+        took = human(time.monotonic() - began)
         self.say("close", done, f"{self._name} {'ended' if done else 'did not end'} at the end of its input ({took}).")
 
     async def signal(self, number: signal.Signals, step: str, part: float = 1.0) -> None:

@@ -19,7 +19,7 @@ _RAW_DEPTH = 20
 PREVIEW = 240
 
 
-class Said(Record):
+class AgentUpdate(Record):
     """`phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now."""
 
     phase: str = ""
@@ -52,7 +52,7 @@ class Said(Record):
         return told
 
 
-class Standing(Record):
+class StallReason(Record):
     """`cause`: one of the diagnosis's words."""
 
     cause: str

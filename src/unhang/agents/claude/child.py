@@ -12,7 +12,7 @@ from unhang.agents.base.update import one_line
 from unhang.core.fields import mapping_of, text_of
 
 
-class Refused(Exception):
+class ControlRefused(Exception):
     """Claude said no to a control request, in its own words."""
 
 
@@ -66,7 +66,7 @@ class ClaudeChild(Child):
         if answer.get("subtype") == "success":
             future.set_result(answer)
         else:
-            future.set_exception(Refused(one_line(text_of(answer, "error") or "refused")))
+            future.set_exception(ControlRefused(one_line(text_of(answer, "error") or "refused")))
 
     # --- talking --------------------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ class ClaudeChild(Child):
         self._speaker.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
 
     async def ask(self, **request: object) -> Message:
-        """A control request. Raises Refused or Gone."""
+        """A control request. Raises ControlRefused or Gone."""
         if self.gone.is_set() or self.input_closed:
             raise Gone("Claude does not listen any more")
         name = f"unhang-{len(self._asked) + 1}-{request.get('subtype')}"

@@ -12,22 +12,23 @@ import signal
 import time
 
 from unhang.agents.base.jsonrpc import Gone
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.shutdown import Ladder
-from unhang.agents.claude.child import ClaudeChild, Refused
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.base.shutdown import Shutdown
+from unhang.agents.claude.child import ClaudeChild, ControlRefused
 from unhang.agents.claude.protocol.stream import Claude
+from unhang.core.durations import human
 
 
-class ClaudeLadder(Ladder):
+class ClaudeShutdown(Shutdown):
     def __init__(
-        self, child: ClaudeChild, claude: Claude, voice: Voice, turn_over: asyncio.Event, grace: float
+        self, child: ClaudeChild, claude: Claude, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
     ) -> None:
-        super().__init__("Claude", child, voice, grace)
+        super().__init__("Claude", child, channel, grace)
         self._line = child
         self._claude = claude
         self._turn_over = turn_over
 
-    async def climb(self) -> None:
+    async def run(self) -> None:
         if self._claude.turn and not self._line.exited:
             await self._interrupt()
         # with tasks in the background it would stay for minutes
@@ -43,11 +44,11 @@ class ClaudeLadder(Ladder):
                 await self._line.ask(subtype="interrupt")
                 await self._turn_over.wait()
         except TimeoutError:
-            self.say("interrupt", False, f"The interruption had no effect in {time.monotonic() - began:.1f} s.")
-        except (Refused, Gone) as error:
+            self.say("interrupt", False, f"The interruption had no effect in {human(time.monotonic() - began)}.")
+        except (ControlRefused, Gone) as error:
             self.say("interrupt", False, f"The interruption was not taken: {error}")
         else:
             ended = self._claude.ended
             done = ended is not None and ended.aborted
             how = ended.reason if ended is not None else "no result"
-            self.say("interrupt", done, f"The turn was interrupted in {time.monotonic() - began:.1f} s ({how}).")
+            self.say("interrupt", done, f"The turn was interrupted in {human(time.monotonic() - began)} ({how}).")

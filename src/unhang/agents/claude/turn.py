@@ -15,14 +15,16 @@ from typing import Any
 
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder
-from unhang.agents.base.keeper_channel import Voice, complain, show
-from unhang.agents.base.update import Standing
+from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.update import StallReason
 from unhang.agents.claude.child import ClaudeChild
-from unhang.agents.claude.plan import Plan
+from unhang.agents.claude.plan import ClaudePlan
 from unhang.agents.claude.protocol.errors import suggestions
-from unhang.agents.claude.protocol.stream import Claude, Ending
-from unhang.agents.claude.protocol.tools import BASH_DEFAULT, BASH_MOST, Flight
-from unhang.agents.claude.shutdown import ClaudeLadder
+from unhang.agents.claude.protocol.stream import Claude, ClaudeTurnEnd
+from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST
+from unhang.agents.claude.protocol.tools import ClaudeTools
+from unhang.agents.claude.shutdown import ClaudeShutdown
+from unhang.core.policy.model import Policy
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # One that has nothing to do ends in milliseconds.
@@ -32,14 +34,15 @@ _SETTLING = 1.0
 
 
 class ClaudeDriver(Driver):
-    def __init__(self, plan: Plan, voice: Voice) -> None:
-        super().__init__(voice, plan.stall)
+    def __init__(self, plan: ClaudePlan, channel: KeeperChannel, policy: Policy) -> None:
+        del policy  # Claude itself limits its commands
+        super().__init__(channel, plan.stall)
         self._plan = plan
         limits = (
             _milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
             _milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
         )
-        self._claude = Claude(flight=Flight(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
+        self._claude = Claude(flight=ClaudeTools(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
         self._recorder = Recorder(plan.record)
         self._child: ClaudeChild | None = None
         self._turn_over = asyncio.Event()
@@ -66,28 +69,28 @@ class ClaudeDriver(Driver):
 
     async def _stopped(self) -> None:
         now = time.monotonic()
-        why = self._standing(now)
+        why = self._stall_reason(now)
         self._tell_why("stopping", f"Asked to stop: {why.reason}.", why, now, suggestions=why.suggestions or None)
         complain(why.reason)
         await self._give_up()  # it would leave in its own way at the end of the turn
         if self._child is not None:
-            await ClaudeLadder(self._child, self._claude, self._voice, self._turn_over, self._plan.grace).climb()
+            await ClaudeShutdown(self._child, self._claude, self._channel, self._turn_over, self._plan.grace).run()
 
-    def _standing(self, now: float) -> Standing:
+    def _stall_reason(self, now: float) -> StallReason:
         if self._claude.phase == "starting":
-            return Standing("unknown", "Claude Code has not started: it has said nothing yet", [])
-        return self._claude.standing(now)
+            return StallReason("unknown", "Claude Code has not started: it has said nothing yet", [])
+        return self._claude.stall_reason(now)
 
-    def _tell_why(self, phase: str, text: str, why: Standing, now: float, **fields: Any) -> None:
-        tools = self._claude.flight.ages(now) or None
+    def _tell_why(self, phase: str, text: str, why: StallReason, now: float, **fields: Any) -> None:
+        tools = self._claude.tools.ages(now) or None
         fields |= {"cause": why.reason, "diagnosis": why.diagnosis(), "sessionId": self._claude.session or None}
-        self._voice.tell(phase, text, tools=tools, **fields)
+        self._channel.tell(phase, text, tools=tools, **fields)
 
     def _silent(self, now: float) -> float:
-        return self._claude.silent(now) if self._claude.flight.window is None else 0.0
+        return self._claude.silent(now) if self._claude.tools.window is None else 0.0
 
     def _stuck(self, now: float) -> None:
-        why = self._standing(now)
+        why = self._stall_reason(now)
         self._tell_why("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", why, now)
 
     def _close(self) -> None:
@@ -95,7 +98,7 @@ class ClaudeDriver(Driver):
 
     def _failed(self, text: str, code: int = 1) -> int:
         session = self._claude.session or self._plan.session
-        self._voice.tell("failed", text, error={"message": text}, sessionId=session)
+        self._channel.tell("failed", text, error={"message": text}, sessionId=session)
         complain(text)
         return code
 
@@ -103,7 +106,7 @@ class ClaudeDriver(Driver):
 
     def _hear(self, message: Message) -> None:
         for said in self._claude.hear(message, time.monotonic()):
-            self._voice.say(said)
+            self._channel.say(said)
         if message.get("type") == "control_request" and self._child is not None:
             self._child.refuse(message)
         if self._claude.turn:
@@ -116,7 +119,7 @@ class ClaudeDriver(Driver):
 
     async def _work(self) -> int:
         self._claude.begin(time.monotonic())
-        self._child = child = await ClaudeChild.start(self._plan.command(), self._hear, self._recorder, self._trouble)
+        self._child = child = await ClaudeChild.start(self._plan.to_argv(), self._hear, self._recorder, self._trouble)
         child.task(self._plan.task)
         await self._until(lambda: self._claude.ended is not None and not self._claude.turn)
         await self._until_at_rest()
@@ -152,7 +155,7 @@ class ClaudeDriver(Driver):
                 await self._until(lambda: not claude.turn)
             elif claude.agents:
                 text = f"Waits for what works in the background: {_listed(claude)}"
-                self._voice.tell("running", text, sessionId=claude.session or None)
+                self._channel.tell("running", text, sessionId=claude.session or None)
                 await self._until(lambda: claude.turn or not claude.agents)
                 await self._until(lambda: claude.turn, _SETTLING)
             elif claude.background:
@@ -167,7 +170,7 @@ class ClaudeDriver(Driver):
         names = list(self._claude.background.values())
         if names:
             text = f"Ended with the task: {_listed(self._claude)}"
-            self._voice.tell("warning", text, leftovers=names[:10], sessionId=self._claude.session or None)
+            self._channel.tell("warning", text, leftovers=names[:10], sessionId=self._claude.session or None)
         child.close_input()
         if names or not await self._exits(child):
             child.signal(signal.SIGTERM)
@@ -183,7 +186,7 @@ class ClaudeDriver(Driver):
             await self._until(lambda: not self._claude.turn)
         return True
 
-    def _ended(self, ending: Ending) -> int:
+    def _ended(self, ending: ClaudeTurnEnd) -> int:
         """The event has been said; here is what people and scripts read."""
         if not ending.is_error:
             if ending.text:

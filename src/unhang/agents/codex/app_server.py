@@ -10,34 +10,35 @@ from typing import Any
 
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
-from unhang.agents.base.keeper_channel import Voice, complain, show
-from unhang.agents.base.update import Standing
+from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.update import StallReason
 from unhang.agents.codex.approvals import Approvals
-from unhang.agents.codex.plan import COMPACT, REVIEW, Plan
+from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import errors
 from unhang.agents.codex.protocol.requests import request_of
-from unhang.agents.codex.protocol.thread import Codex, Turn
-from unhang.agents.codex.server_process import Server
-from unhang.agents.codex.shutdown import CodexLadder
+from unhang.agents.codex.protocol.thread import Codex, CodexTurnEnd
+from unhang.agents.codex.server_process import AppServer
+from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.fields import id_of, text_of
+from unhang.core.policy.model import Policy
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # A server that has nothing to do ends in milliseconds.
 _CLOSING = 5.0
 
 
-class AppDriver(Driver):
-    def __init__(self, plan: Plan, voice: Voice) -> None:
-        super().__init__(voice, plan.stall)
+class AppServerDriver(Driver):
+    def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
+        super().__init__(channel, plan.stall)
         self._plan = plan
         self._job = os.environ.get("UNHANG_JOB", "")
-        self._codex = Codex(tool_limit=plan.tool_limit, job=self._job)
+        self._codex = Codex(tool_limit=plan.tool_limit, policy=policy, job=self._job)
         self._recorder = Recorder(plan.record)
-        self._server: Server | None = None
+        self._server: AppServer | None = None
         self._turn_over = asyncio.Event()
         self._before: int | None = None  # tokens in the context when the newest turn began
         self._doing = "starting Codex"
-        self._approvals = Approvals(plan, voice, self._reply, self._codex.flight, self._job)
+        self._approvals = Approvals(plan, channel, self._reply, self._codex.tools, self._job)
 
     # --- the whole ------------------------------------------------------------------------------------------
 
@@ -59,30 +60,30 @@ class AppDriver(Driver):
         return code
 
     async def _stopped(self) -> None:
-        self._voice.stopping(self._standing(time.monotonic()), self._codex.thread)
+        self._channel.stopping(self._stall_reason(time.monotonic()), self._codex.thread)
         if self._server is not None:
-            await CodexLadder(self._server, self._codex, self._voice, self._turn_over, self._plan.grace).climb()
+            await CodexShutdown(self._server, self._codex, self._channel, self._turn_over, self._plan.grace).run()
 
-    def _standing(self, now: float) -> Standing:
+    def _stall_reason(self, now: float) -> StallReason:
         if self._codex.turn:
-            return self._codex.standing(now)
-        return Standing("unknown", f"Codex has not answered; it was {self._doing}", [])
+            return self._codex.stall_reason(now)
+        return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [])
 
     def _silent(self, now: float) -> float:
-        return self._codex.silent(now) if self._codex.flight.window is None else 0.0
+        return self._codex.silent(now) if self._codex.tools.window is None else 0.0
 
     def _stuck(self, now: float) -> None:
-        self._voice.stuck(self._standing(now), self._codex.thread)
+        self._channel.stuck(self._stall_reason(now), self._codex.thread)
 
     def _close(self) -> None:
         self._approvals.close()
         self._recorder.close()
 
-    async def _leave(self, server: Server) -> None:
+    async def _leave(self, server: AppServer) -> None:
         """At the end of a turn: what it left running in the background ends with the server."""
-        names = list(self._codex.flight.names.values())
+        names = list(self._codex.tools.names.values())
         if names:
-            self._voice.tell("warning", f"Ended with the turn: {', '.join(names)[:500]}", leftovers=names[:10])
+            self._channel.tell("warning", f"Ended with the turn: {', '.join(names)[:500]}", leftovers=names[:10])
         server.close_input()
         if not await server.wait_exit(_CLOSING):
             server.signal(signal.SIGTERM)
@@ -99,7 +100,7 @@ class AppDriver(Driver):
         error = {"message": text}
         thread = self._codex.thread or self._plan.thread
         more: Message = {"compacted": False} if self._plan.verb == COMPACT else {}
-        self._voice.tell("failed", text, error=error, turnStatus="failed", threadId=thread, **more, **fields)
+        self._channel.tell("failed", text, error=error, turnStatus="failed", threadId=thread, **more, **fields)
         complain(text)
         return 1
 
@@ -110,10 +111,10 @@ class AppDriver(Driver):
         if request is not None:
             self._approvals.take(request)
             return
-        before = self._codex.meter.occupied
+        before = self._codex.usage.occupied
         had = self._codex.turn
         for said in self._codex.hear(message, time.monotonic()):
-            self._voice.say(said)
+            self._channel.say(said)
         if self._codex.turn != had and self._codex.turn:
             self._before = before
             self._turn_over.clear()
@@ -128,12 +129,12 @@ class AppDriver(Driver):
 
     async def _work(self) -> int:
         plan = self._plan
-        self._server = server = await Server.start(
+        self._server = server = await AppServer.start(
             plan.codex, list(plan.config), self._hear, self._recorder, self._trouble
         )
         self._doing = "waiting for Codex to greet"
         await server.greet()
-        self._voice.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
+        self._channel.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
         await self._open_thread(server)
         if plan.verb == COMPACT:
             return self._compacted(await self._compact(server))
@@ -143,7 +144,7 @@ class AppDriver(Driver):
                 return self._compacted(turn)
         return self._ended(await self._turn(server))
 
-    async def _open_thread(self, server: Server) -> None:
+    async def _open_thread(self, server: AppServer) -> None:
         plan = self._plan
         params: Message = {"cwd": os.getcwd(), "model": plan.model, "sandbox": plan.sandbox}
         params |= {"approvalPolicy": plan.ask_for_approval}
@@ -160,11 +161,11 @@ class AppDriver(Driver):
         self._codex.adopt(thread, time.monotonic())
         verb = "resumed" if plan.thread else "started"
         fields = {"threadId": thread, "model": text_of(answer, "model", most=120) or None}
-        self._voice.tell("starting", f"The thread {thread} is {verb}.", alive=True, **fields)
+        self._channel.tell("starting", f"The thread {thread} is {verb}.", alive=True, **fields)
         if plan.thread and thread != plan.thread:
             raise RpcError("thread/resume", {"message": f"Codex opened another thread ({thread}) than {plan.thread}"})
 
-    async def _turn(self, server: Server) -> Turn:
+    async def _turn(self, server: AppServer) -> CodexTurnEnd:
         plan = self._plan
         self._doing = "in a turn"
         self._turn_over.clear()
@@ -177,7 +178,7 @@ class AppDriver(Driver):
             await server.peer.request("turn/start", params)
         return await self._turn_end(server)
 
-    async def _turn_end(self, server: Server) -> Turn:
+    async def _turn_end(self, server: AppServer) -> CodexTurnEnd:
         over = asyncio.ensure_future(self._turn_over.wait())
         gone = asyncio.ensure_future(server.peer.gone.wait())
         try:
@@ -189,7 +190,7 @@ class AppDriver(Driver):
             raise Gone("Codex closed the line in the middle of a turn")
         return self._codex.ended
 
-    def _ended(self, turn: Turn) -> int:
+    def _ended(self, turn: CodexTurnEnd) -> int:
         """The event has been said; here is what people and scripts read."""
         if self._codex.reply:
             show(self._codex.reply)
@@ -205,26 +206,26 @@ class AppDriver(Driver):
 
     # --- compaction -----------------------------------------------------------------------------------------
 
-    async def _compact(self, server: Server) -> Turn:
+    async def _compact(self, server: AppServer) -> CodexTurnEnd:
         """Accepted is not done: it is a turn of its own, and its end says how it went."""
         self._doing = "compacting"
         self._turn_over.clear()
         self._codex.compacted = 0
         await server.peer.request("thread/compact/start", {"threadId": self._codex.thread})
-        self._voice.tell("compacting", "Codex accepted the compaction.", threadId=self._codex.thread)
+        self._channel.tell("compacting", "Codex accepted the compaction.", threadId=self._codex.thread)
         return await self._turn_end(server)
 
-    def _has_compacted(self, turn: Turn) -> bool:
+    def _has_compacted(self, turn: CodexTurnEnd) -> bool:
         return turn.status == "completed" and self._codex.compacted > 0
 
-    def _compacted(self, turn: Turn) -> int:
-        before, after = self._before, self._codex.meter.occupied
+    def _compacted(self, turn: CodexTurnEnd) -> int:
+        before, after = self._before, self._codex.usage.occupied
         if not self._has_compacted(turn):
             reason = (turn.error or {}).get("message") or f"the turn is {turn.status}, but nothing was compacted"
             return self._failed(f"the compaction failed: {reason}")
         text = f"The context was compacted: {_tokens(before)} → {_tokens(after)} tokens."
         fields = {"compacted": True, "tokensBefore": before, "tokensAfter": after, "turnStatus": turn.status}
-        self._voice.tell("completed", text, alive=True, threadId=self._codex.thread, **fields)
+        self._channel.tell("completed", text, alive=True, threadId=self._codex.thread, **fields)
         print(text, flush=True)
         return 0
 
@@ -233,7 +234,7 @@ def _tokens(count: int | None) -> str:
     return "?" if count is None else str(count)
 
 
-def _target(plan: Plan) -> Message:
+def _target(plan: CodexPlan) -> Message:
     kind, _, value = plan.target.partition(":")
     match kind:
         case "base":

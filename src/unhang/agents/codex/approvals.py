@@ -9,12 +9,12 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from unhang.agents.base.answers import Typed
+from unhang.agents.base.answers import AnswerReader
 from unhang.agents.base.jsonrpc import Message
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.codex.plan import ACCEPT, ASK, Plan
-from unhang.agents.codex.protocol.requests import Request
-from unhang.agents.codex.protocol.tools_in_flight import Flight
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.codex.plan import ACCEPT, ASK, CodexPlan
+from unhang.agents.codex.protocol.requests import CodexRequest
+from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.core.durations import human
 
 _YES = frozenset({"y", "yes", "accept", "approve", "ok"})
@@ -24,42 +24,44 @@ _MOST_OPEN = 100  # questions for one person
 
 
 class Approvals:
-    def __init__(self, plan: Plan, voice: Voice, reply: Callable[[Message], None], tools: Flight, job: str) -> None:
+    def __init__(
+        self, plan: CodexPlan, channel: KeeperChannel, reply: Callable[[Message], None], tools: CodexTools, job: str
+    ) -> None:
         self._plan = plan
-        self._voice = voice
+        self._channel = channel
         self._reply = reply
         self._tools = tools
         self._job = job
         self._tasks: set[asyncio.Task[None]] = set()
-        self._typed = Typed() if plan.approvals == ASK else None
+        self._answers = AnswerReader() if plan.approvals == ASK else None
         self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
 
-    def take(self, request: Request) -> None:
+    def take(self, request: CodexRequest) -> None:
         if request.method == "currentTime/read":
             self._reply({"id": request.id, "result": {"currentTimeAt": int(time.time())}})
-        elif not request.approval or self._typed is None:
+        elif not request.approval or self._answers is None:
             self._answer(request, request.approval and self._plan.approvals == ACCEPT, "policy")
         elif len(self._tasks) >= _MOST_OPEN:
             self._answer(request, False, f"{_MOST_OPEN} questions are open already")
         else:
-            task = asyncio.ensure_future(self._ask(request, self._typed))
+            task = asyncio.ensure_future(self._ask(request, self._answers))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _answer(self, request: Request, accept: bool, by: str) -> None:
+    def _answer(self, request: CodexRequest, accept: bool, by: str) -> None:
         self._reply(request.answer(accept))
         decision = "accepted" if accept else "denied"
         phase = "running" if accept else "warning"
         text = f"{request.text}: {decision} ({by})"
-        self._voice.heard(phase, text, method=request.method, request=request.text, decision=decision, by=by)
+        self._channel.heard(phase, text, method=request.method, request=request.text, decision=decision, by=by)
 
-    async def _ask(self, request: Request, typed: Typed) -> None:
+    async def _ask(self, request: CodexRequest, typed: AnswerReader) -> None:
         wait = self._plan.approval_wait
         async with self._turnstile:
             hint = f"Answer it: unhang send {self._job or 'JOB'} yes|no (denied in {human(wait)})"
             text = f"{request.text}. {hint}"
-            self._voice.tell("needs_approval", text, alive=True, method=request.method, request=request.text)
-            self._voice.window(wait + _SLACK)
+            self._channel.tell("needs_approval", text, alive=True, method=request.method, request=request.text)
+            self._channel.window(wait + _SLACK)
             try:
                 word = await typed.answer(wait)
             except TimeoutError:
@@ -67,10 +69,10 @@ class Approvals:
             else:
                 self._answer(request, word.lower() in _YES, "answer")
             finally:
-                self._voice.window(self._tools.window)  # what was asked for may run now, by its own limit
+                self._channel.window(self._tools.window)  # what was asked for may run now, by its own limit
 
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        if self._typed is not None:
-            self._typed.close()
+        if self._answers is not None:
+            self._answers.close()

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
-
 from unhang.agents.base.driver import Driver, main
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.task_input import taken
-from unhang.agents.codex.plan import EXEC, parsed
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.codex.plan import EXEC, CodexPlan
+from unhang.core.policy.model import Policy
 
 
-def make(voice: Voice) -> Driver:
-    plan = parsed(sys.argv[1:])
-    plan = replace(plan, task=taken(plan.task))
+def make(plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> Driver:
+    """The driver of the program that the plan names: `codex exec` or the app server."""
     if plan.verb == EXEC:
         from unhang.agents.codex.exec import ExecDriver
 
-        return ExecDriver(plan, voice)
-    from unhang.agents.codex.app_server import AppDriver
+        return ExecDriver(plan, channel, policy)
+    from unhang.agents.codex.app_server import AppServerDriver
 
-    return AppDriver(plan, voice)
+    return AppServerDriver(plan, channel, policy)
 
 
 if __name__ == "__main__":
-    main(make)
+    main(CodexPlan, make)

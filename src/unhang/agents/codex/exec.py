@@ -15,10 +15,11 @@ from collections.abc import Callable
 from unhang.agents.base.child import Child, Line, started
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Message, Recorder
-from unhang.agents.base.keeper_channel import Voice, complain, show
-from unhang.agents.base.shutdown import Ladder
-from unhang.agents.codex.plan import Plan
+from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.shutdown import Shutdown
+from unhang.agents.codex.plan import CodexPlan
 from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.core.policy.model import Policy
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs.sampler.connections import connections
 
@@ -47,10 +48,10 @@ class ExecChild(Child):
 
 
 class ExecDriver(Driver):
-    def __init__(self, plan: Plan, voice: Voice) -> None:
-        super().__init__(voice, plan.stall)
+    def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
+        super().__init__(channel, plan.stall)
         self._plan = plan
-        self._exec = Exec(tool_limit=plan.tool_limit, job=os.environ.get("UNHANG_JOB", ""))
+        self._exec = Exec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
         self._recorder = Recorder(plan.record)
         self._child: ExecChild | None = None
         self._received: dict[str, int] = {}
@@ -78,9 +79,9 @@ class ExecDriver(Driver):
     async def _stopped(self) -> None:
         """SIGINT is the one that makes `exec` end its tools and their children too; SIGTERM leaves them."""
         await self._give_up()
-        self._voice.stopping(self._exec.standing(time.monotonic()), self._exec.thread)
+        self._channel.stopping(self._exec.stall_reason(time.monotonic()), self._exec.thread)
         if self._child is not None:
-            ladder = Ladder("codex exec", self._child, self._voice, self._plan.grace)
+            ladder = Shutdown("codex exec", self._child, self._channel, self._plan.grace)
             await ladder.signal(signal.SIGINT, "SIGINT", 0.6)
             await ladder.signal(signal.SIGTERM, "SIGTERM")
             await ladder.done()
@@ -97,13 +98,13 @@ class ExecDriver(Driver):
 
     def _hear(self, message: Message) -> None:
         for said in self._exec.hear(message, time.monotonic()):
-            self._voice.say(said)
+            self._channel.say(said)
 
     async def _look(self, pid: int) -> None:
         while True:
             await asyncio.sleep(_LOOK)
             if self._bytes_came(pid):
-                self._voice.say(self._exec.bytes_came(time.monotonic()))
+                self._channel.say(self._exec.bytes_came(time.monotonic()))
 
     def _bytes_came(self, pid: int) -> bool:
         """On a connection that was there a look ago: a new one that is refused again and again is no progress."""
@@ -128,12 +129,12 @@ class ExecDriver(Driver):
 
     def _failed(self, text: str, code: int) -> int:
         thread = self._exec.thread or self._plan.thread
-        self._voice.tell("failed", text, error={"message": text}, turnStatus="failed", threadId=thread)
+        self._channel.tell("failed", text, error={"message": text}, turnStatus="failed", threadId=thread)
         complain(text)
         return code
 
 
-def command(plan: Plan) -> list[str]:
+def command(plan: CodexPlan) -> list[str]:
     words = [plan.codex, "exec", "--json", "--skip-git-repo-check"]
     for name, value in (("--model", plan.model), ("--sandbox", plan.sandbox)):
         if value is not None:

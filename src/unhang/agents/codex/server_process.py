@@ -10,7 +10,7 @@ from unhang.agents.base.version import version
 from unhang.core.fields import text_of
 
 
-class Server(Child):
+class AppServer(Child):
     def __init__(
         self,
         line: Line,
@@ -30,7 +30,7 @@ class Server(Child):
         heard: Callable[[Message], None],
         recorder: Recorder,
         trouble: Callable[[str, str], None],
-    ) -> Server:
+    ) -> AppServer:
         """Raises OSError if it cannot be started."""
         words = [word for entry in config for word in ("-c", entry)]
         return cls(await started([program, "app-server", *words]), heard, recorder, trouble)

@@ -10,22 +10,25 @@ import signal
 import time
 
 from unhang.agents.base.jsonrpc import Gone, RpcError
-from unhang.agents.base.keeper_channel import Voice
-from unhang.agents.base.shutdown import Ladder
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.base.shutdown import Shutdown
 from unhang.agents.codex.protocol.thread import Codex
-from unhang.agents.codex.server_process import Server
+from unhang.agents.codex.server_process import AppServer
+from unhang.core.durations import human
 
 _AGAIN = 0.05
 
 
-class CodexLadder(Ladder):
-    def __init__(self, server: Server, codex: Codex, voice: Voice, turn_over: asyncio.Event, grace: float) -> None:
-        super().__init__("The app server", server, voice, grace)
+class CodexShutdown(Shutdown):
+    def __init__(
+        self, server: AppServer, codex: Codex, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
+    ) -> None:
+        super().__init__("The app server", server, channel, grace)
         self._server = server
         self._codex = codex
         self._turn_over = turn_over
 
-    async def climb(self) -> None:
+    async def run(self) -> None:
         if not self._server.exited and self._codex.thread:
             if self._codex.turn:
                 await self._interrupt(self._codex.turn)
@@ -41,11 +44,11 @@ class CodexLadder(Ladder):
                 await self._server.peer.request("turn/interrupt", {"threadId": self._codex.thread, "turnId": turn})
                 await self._turn_over.wait()
         except TimeoutError:
-            self.say("interrupt", False, f"turn/interrupt: no answer in {time.monotonic() - began:.1f} s.")
+            self.say("interrupt", False, f"turn/interrupt: no answer in {human(time.monotonic() - began)}.")
         except (RpcError, Gone) as error:
             self.say("interrupt", False, f"turn/interrupt: {error}")
         else:
-            self.say("interrupt", True, f"The turn was interrupted in {time.monotonic() - began:.1f} s.")
+            self.say("interrupt", True, f"The turn was interrupted in {human(time.monotonic() - began)}.")
 
     async def _clean(self) -> None:
         """An interrupted turn leaves its shell commands running as background terminals."""

@@ -1,13 +1,18 @@
-"""From a finding to the whole diagnosis: the evidence, and one line for each process."""
+"""From a finding to the whole diagnosis: the evidence, and one line for each process.
+
+A rule finds something in types: a row of `causes`, a wait, a lock. Here these become the JSON that programs read and
+the sentences that people read; nothing reads the sentences back.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unhang.core.diagnosis.activity import Activity
-from unhang.core.diagnosis.samples import Process
+from unhang.core.diagnosis.causes import Cause
+from unhang.core.diagnosis.samples import Lock, Socket
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
-from unhang.core.diagnosis.waits import View
+from unhang.core.diagnosis.waits import View, Wait
 from unhang.core.plain_text import visible
 
 if TYPE_CHECKING:
@@ -19,23 +24,29 @@ _NO_EVIDENCE: dict[str, Any] = {}
 
 
 class Finding(NamedTuple):
+    """What a rule has found: the verdict, and the things that it rests on."""
+
     state: str
-    cause: str
-    reason: str
-    pid: int | None = None
-    evidence: dict[str, Any] = _NO_EVIDENCE
+    cause: Cause
+    reason: str  # for people
+    pid: int | None = None  # the process that the reason speaks of
+    wait: Wait | None = None  # what that process waits for
+    lock: Lock | None = None  # the file lock that it wants
+    repeats: bool = False  # another run would certainly meet the same
+    evidence: dict[str, Any] = _NO_EVIDENCE  # what only this rule knows
 
 
 def finish(finding: Finding, view: View, activity: Activity, blocked: list[Blocked]) -> Diagnosis:
+    """The diagnosis that a finding becomes."""
     lines = _lines(view, activity, blocked)
-    evidence = evidence_of(finding, view, activity)
+    evidence = _evidence(finding, view, activity)
     asleep = [each.thread.asleep for each in blocked]
     if asleep and None not in asleep:
         evidence["stillForMs"] = round(1000 * min(each for each in asleep if each is not None))
-    return Diagnosis(finding.state, finding.cause, visible(finding.reason), evidence, lines[:MOST_LINES])
+    return Diagnosis(finding.state, finding.cause.name, visible(finding.reason), evidence, lines[:MOST_LINES])
 
 
-def evidence_of(finding: Finding, view: View, activity: Activity) -> dict[str, Any]:
+def _evidence(finding: Finding, view: View, activity: Activity) -> dict[str, Any]:
     sample = view.sample
     evidence: dict[str, Any] = {
         "seconds": round(activity.seconds, 2),
@@ -49,14 +60,7 @@ def evidence_of(finding: Finding, view: View, activity: Activity) -> dict[str, A
         evidence["started"] = list(activity.started[:10])
     if activity.ended:
         evidence["ended"] = list(activity.ended[:10])
-    if finding.pid is not None:
-        evidence["pid"] = finding.pid
-        process = sample.processes.get(finding.pid)
-        if process is not None and process.lock is not None and finding.cause in ("lock", "deadlock"):
-            lock = process.lock
-            evidence["lock"] = {"path": lock.path, "holder": lock.holder, "holderComm": lock.holder_comm}
-        if finding.cause == "network" and process is not None:
-            evidence.update(_peer(finding, view, process))
+    evidence |= _found(finding)
     if sample.terminal is not None:
         evidence["terminal"] = {"echo": sample.terminal.echo, "canonical": sample.terminal.canonical}
     hidden = sorted(pid for pid, process in sample.processes.items() if process.hidden)
@@ -64,19 +68,30 @@ def evidence_of(finding: Finding, view: View, activity: Activity) -> dict[str, A
         evidence["hidden"] = hidden
     if sample.notes:
         evidence["notes"] = [visible(note) for note in sample.notes]
-    evidence.update(finding.evidence)
-    return evidence
+    return evidence | finding.evidence
 
 
-def _peer(finding: Finding, view: View, process: Process) -> dict[str, Any]:
-    """The connection that the reason speaks of."""
-    for target in process.fds.values():
-        seen = view.sample.sockets.get(target)
-        if seen is not None and seen.remote and seen.remote in finding.reason:
-            since = None if seen.since_receive is None else round(seen.since_receive * 1000)
-            shown = {"remote": seen.remote, "state": seen.state, "received": seen.received, "sent": seen.sent}
-            return {"socket": {**shown, "sinceReceiveMs": since}}
-    return {}
+def _found(finding: Finding) -> dict[str, Any]:
+    """The fields of a finding that suggestions and other programs read."""
+    found: dict[str, Any] = {}
+    if finding.pid is not None:
+        found["pid"] = finding.pid
+    if finding.wait is not None and finding.wait.channel:
+        found["channel"] = finding.wait.channel
+    if finding.wait is not None and finding.wait.socket is not None:
+        found["socket"] = _socket(finding.wait.socket)
+    if finding.lock is not None:
+        lock = finding.lock
+        found["lock"] = {"path": lock.path, "holder": lock.holder, "holderComm": lock.holder_comm}
+    if finding.repeats:
+        found["repeats"] = True
+    return found
+
+
+def _socket(seen: Socket) -> dict[str, Any]:
+    since = None if seen.since_receive is None else round(seen.since_receive * 1000)
+    shown = {"remote": seen.remote, "state": seen.state, "received": seen.received, "sent": seen.sent}
+    return shown | {"sinceReceiveMs": since}
 
 
 def _lines(view: View, activity: Activity, blocked: list[Blocked]) -> list[ProcessLine]:

@@ -1,12 +1,12 @@
-"""Does it wait for somebody's input? From one light sample, within milliseconds.
+"""Does the tree wait for a person's input? The answer comes from one light sample, within milliseconds.
 
-Sure cases: the main thread of a process in the foreground sits in a read of the terminal, or of a stdin that
-nobody in the job writes to. Nothing in the program can go on until somebody types.
+Sure cases: the main thread of a process in the foreground sits in a read of the terminal, or of a stdin that no process
+of the job writes to. Nothing in the program can go on until a person types.
 
-Less sure: an event loop that watches the terminal *and* connections (ssh running a remote build, npm with an
-idle keep-alive), or a second thread that reads keys. Then the screen decides: an unfinished line that ends
-like a question. And a process that cannot be looked into (su, sudo) is judged by the terminal it sits at: echo
-off while lines are still edited by the kernel is what asking for a password looks like, whoever asks.
+Less sure: an event loop that watches the terminal *and* connections (ssh running a remote build, npm with an idle
+keep-alive), or a second thread that reads keys. Then the screen decides: an unfinished line that ends like a question.
+And a process that cannot be looked into (su, sudo) is judged by the terminal it sits at: echo off while lines are still
+edited by the kernel is what asking for a password looks like, whatever program asks.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from typing import NamedTuple
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
+from unhang.core.diagnosis.waits import TERMINAL, View, Wait, dead, own_threads
 from unhang.core.plain_text import quoted, visible
-
-# How the text of a wait for a terminal ends; see `descriptors`.
-TERMINAL = "terminal"
 
 
 class NeedsInput(NamedTuple):
+    """A process that waits for input, and what it asks."""
+
     pid: int
     comm: str
-    where: str  # "terminal" or "stdin"
+    channel: str  # where the answer is expected: waits.TERMINAL, STDIN or DESCRIPTOR
     prompt: str  # the last line on the screen; may be empty
     password: bool
-    reason: str
+    reason: str  # for people
     endless: bool = True  # False: it will stop asking by itself
 
 
 def waits_for_input(sample: FullSample) -> NeedsInput | None:
+    """The newest process of a sample that waits for input; None where there is none."""
     return asks(View.of(sample))
 
 
 def asks(view: View) -> NeedsInput | None:
+    """As `waits_for_input`, for a sample whose view is there already."""
     sample = view.sample
     line = last_line(sample.screen)
     question = unfinished(sample.screen) and looks_like_a_question(line)
@@ -53,14 +54,14 @@ def asks(view: View) -> NeedsInput | None:
             wait = wait_of(view, process, thread)
             if wait.kind != "input":
                 continue
-            hidden_answer = password and wait.text.endswith(TERMINAL)
+            hidden_answer = password and wait.channel == TERMINAL
             if question or hidden_answer or _certain(view, process, thread, wait, raw):
                 return _asked(process, wait, at)
     for process in newest:
         if not process.hidden or dead(process) or terminal is None or not process.tty:
             continue
         if terminal.foreground in (0, process.pgid) and (password or question):
-            return _asked(process, Wait("input", f"waits for input on its {TERMINAL}"), at)
+            return _asked(process, Wait("input", "waits for input on its terminal", channel=TERMINAL), at)
     return None
 
 
@@ -78,7 +79,7 @@ def _certain(view: View, process: Process, thread: Thread, wait: Wait, raw: bool
 
 
 def _alone(view: View, process: Process, thread: Thread) -> bool:
-    """Every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
+    """Whether every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
     others = [each for each in own_threads(process) if each.tid != thread.tid]
     return bool(others) and all(wait_of(view, process, each).kind == "futex" for each in others)
 
@@ -94,11 +95,10 @@ def _in_foreground(sample: FullSample, process: Process) -> bool:
 
 def _asked(process: Process, wait: Wait, at: _Screen) -> NeedsInput:
     endless = wait.ends is None or wait.ends == FOREVER
-    if not wait.text.endswith(TERMINAL):
-        return NeedsInput(process.pid, process.comm, "stdin", at.line, False, visible(wait.text), endless)
-    what = visible(wait.text)
-    what = what.replace("input", "a password", 1) if at.password else what
+    if wait.channel != TERMINAL:
+        return NeedsInput(process.pid, process.comm, wait.channel, at.line, False, visible(wait.text), endless)
+    what = f"waits for {'a password' if at.password else 'input'} on its terminal"
     if full_screen(at.raw):
         what = f"waits for keys on its terminal, in {visible(process.comm)}, which fills the screen"
     reason = f"{what}: {quoted(at.line)}" if at.line else what
-    return NeedsInput(process.pid, process.comm, "terminal", at.line, at.password, reason, endless)
+    return NeedsInput(process.pid, process.comm, TERMINAL, at.line, at.password, reason, endless)

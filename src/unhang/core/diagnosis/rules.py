@@ -2,7 +2,7 @@
 
 In this order, each only when the ones before did not decide:
 
-1. somebody is asked for input, in both looks, and nothing else moves            -> hung, input
+1. a person is asked for input, in both looks, and nothing else moves            -> hung, input
 2. something moves: processes come and go, bytes flow, CPU is burnt              -> alive, or unsure and `busy`
 3. nothing in the tree can go on by itself, as it stood still between the looks  -> hung, with the root cause
 4. something may: a peer may answer, a timer will fire, a client may come        -> alive or unsure, and its cause
@@ -14,14 +14,16 @@ do not know) spoils the proof, and the verdict is `unsure`. That is how a live j
 
 from __future__ import annotations
 
+from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Activity, compare
 from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample
 from unhang.core.diagnosis.standstill import Blocked, blocked_in, place_of, proof
-from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis, seconds
-from unhang.core.diagnosis.waits import View, dead
+from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
+from unhang.core.diagnosis.waits import View, Wait, dead, holder_of, named
+from unhang.core.durations import human
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
 SOON = 120.0
@@ -45,7 +47,7 @@ def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
 def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]) -> Finding:
     sample = view.sample
     if all(dead(process) for process in sample.processes.values()):
-        return Finding(UNSURE, "unknown", "nothing of it is left running")
+        return Finding(UNSURE, causes.UNKNOWN, "nothing of it is left running")
     asked = asks(view)
     if asked is not None and not activity.strong:
         return _leak(view, _asked(asked, earlier, view, blocked), blocked)
@@ -60,13 +62,13 @@ def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]
 
 def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked]) -> Finding:
     first = asks(earlier)
-    evidence = {"prompt": asked.prompt, "password": asked.password, "pid": asked.pid}
+    evidence = {"prompt": asked.prompt, "password": asked.password, "channel": asked.channel}
     steady = first is not None and (first.pid, first.prompt) == (asked.pid, asked.prompt)
     terminal = view.sample.terminal
     raw = terminal is not None and not terminal.canonical
-    # Whoever else may go on makes it a live job that also asks something.
+    # Another thread that may go on makes it a live job that also asks something.
     sure = steady and (asked.endless or raw) and not any(_besides(each, asked.pid, raw) for each in blocked)
-    return Finding(HUNG if sure else UNSURE, "input", asked.reason, asked.pid, evidence)
+    return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
 def _besides(each: Blocked, asks: int, raw: bool) -> bool:
@@ -85,15 +87,17 @@ def _moving(view: View, activity: Activity) -> Finding | None:
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
             if names:
                 parts.append(f"{verb} {', '.join(names[:3])}" + (" ..." if len(names) > 3 else ""))
-        return Finding(ALIVE, "progress", f"works quietly: {' and '.join(parts)}")
+        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {' and '.join(parts)}")
     if activity.cpu >= CPU_SHARE:
         return _computing(view, activity)
     if activity.net >= NET_RATE:
-        return Finding(ALIVE, "progress", f"works quietly: {_rate(activity.net)} over the network")
+        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {_rate(activity.net)} over the network")
     if activity.moves_bytes:
-        return Finding(ALIVE, "progress", f"works quietly: reads and writes {_rate(activity.io)}")
+        return Finding(ALIVE, causes.PROGRESS, f"works quietly: reads and writes {_rate(activity.io)}")
     if activity.only_pauses:
-        return Finding(UNSURE, "poll", "loops around `sleep`: it polls for something, or works in very small steps")
+        return Finding(
+            UNSURE, causes.POLL, "loops around `sleep`: it polls for something, or works in very small steps"
+        )
     return None
 
 
@@ -101,10 +105,10 @@ def _computing(view: View, activity: Activity) -> Finding:
     who = _busiest(view, activity)
     productive = activity.moves_bytes or activity.net >= NET_RATE or activity.faults >= FAULTS_RATE
     if productive or _only_works(view, activity):
-        return Finding(ALIVE, "progress", f"works quietly: {who}")
+        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {who}")
     if activity.cpu < BUSY_SHARE and activity.wakeups >= 10:
-        return Finding(UNSURE, "poll", f"{who}, and wakes {activity.wakeups:.0f} times a second: it polls")
-    return Finding(UNSURE, "busy", f"{who}, moves no bytes and takes no new memory: a loop, or a long computation")
+        return Finding(UNSURE, causes.POLL, f"{who}, and wakes {activity.wakeups:.0f} times a second: it polls")
+    return Finding(UNSURE, causes.BUSY, f"{who}, moves no bytes and takes no new memory: a loop, or a long computation")
 
 
 def _only_works(view: View, activity: Activity) -> bool:
@@ -123,58 +127,62 @@ def _busiest(view: View, activity: Activity) -> str:
     return f"1 of {count} processes, {live[pid].comm}, {share}" if count > 1 else f"{live[pid].comm} {share}"
 
 
+# What a wait that may end says of the job, where its kind alone decides.
+_BY_KIND: dict[str, tuple[str, causes.Cause]] = {
+    "listen": (ALIVE, causes.LISTENING),
+    "watch": (ALIVE, causes.LISTENING),
+    "net": (UNSURE, causes.NETWORK),
+    "lock": (UNSURE, causes.LOCK),
+    "input": (UNSURE, causes.INPUT),
+    "fifo": (UNSURE, causes.INPUT),
+    "stopped": (UNSURE, causes.STOPPED),
+    "signal": (UNSURE, causes.IDLE),
+    "loop": (UNSURE, causes.IDLE),
+    "futex": (UNSURE, causes.DEADLOCK),
+}
+
+
 def _hopeful(activity: Activity, blocked: list[Blocked]) -> Finding:
-    """Somebody may go on. Name the wait that says most about why nothing happens now."""
+    """A thread may go on. Name the wait that says most about why nothing happens now."""
     best = min(blocked, key=lambda each: (each.rank, each.process.pid, each.thread.tid), default=None)
     if best is None:
-        return Finding(UNSURE, "unknown", "none of its processes could be looked into")
-    who, wait = f"{best.process.comm} [{best.process.pid}]", best.wait
-    kind, text = wait.kind, f"{who} {wait.text}"
-    pid = best.process.pid
-    if kind == "input" and wait.shared:
-        # The terminal is only one of several, and the screen asks nothing: name what else it is there for.
-        # A server that also takes keys is a server.
-        kind, said = min(wait.beside, key=lambda each: (each[0] != "listen", place_of(each[0]), each[1]))
-        text = f"{who} {said}"
-    if kind in ("listen", "watch"):
-        return Finding(ALIVE, "listening", text, pid)
-    if kind == "net":
-        patient = wait.ends is not None and wait.ends != FOREVER and wait.ends >= 5 and best.woke == 0
-        until = f", gives up in {seconds(wait.ends or 0.0)}" if patient else ""
-        return Finding(UNSURE, "network", text + until, pid)
-    if kind == "timer":
+        return Finding(UNSURE, causes.UNKNOWN, "none of its processes could be looked into")
+    process, wait = best.process, _told_by(best.wait)
+    text = f"{named(process)} {wait.text}"
+    if wait.kind == "timer":
         return _timer(activity, best, text)
-    lock = best.process.lock
-    if kind == "lock":
-        return Finding(UNSURE, "lock", text, pid)
-    if kind == "input":
-        return Finding(UNSURE, "input", text, pid)
-    if kind == "fifo":
-        return Finding(UNSURE, "input", text, pid)
-    if kind == "stopped":
-        return Finding(UNSURE, "stopped", text, pid)
-    if kind in ("signal", "loop"):
-        return Finding(UNSURE, "idle", text, pid)
-    if kind == "futex":
-        return Finding(UNSURE, "deadlock", text, pid)
-    if lock is not None and not lock.blocked:
-        return Finding(UNSURE, "lock", f"{text}; pid {lock.holder} ({lock.holder_comm}) locks {lock.path}", pid)
-    return Finding(UNSURE, "unknown", text, pid)
+    state, cause = _BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
+    lock = process.lock if cause is causes.LOCK else None
+    if cause is causes.NETWORK:
+        ends = best.wait.ends
+        if ends is not None and ends != FOREVER and ends >= 5 and best.woke == 0:
+            text += f", gives up in {human(ends)}"
+    elif cause is causes.UNKNOWN and process.lock is not None and not process.lock.blocked:
+        cause, lock = causes.LOCK, process.lock
+        text += f"; {holder_of(lock)} locks {lock.path}"
+    return Finding(state, cause, text, process.pid, wait, lock)
+
+
+def _told_by(wait: Wait) -> Wait:
+    """The wait to name. Where the terminal is only one of several things and the screen asks nothing, it is another of
+    them: a server that also takes keys is a server."""
+    if wait.kind != "input" or not wait.shared:
+        return wait
+    return min(wait.beside, key=lambda each: (each.kind != "listen", place_of(each.kind), each.text))
 
 
 def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
-    pid, ends = best.process.pid, best.wait.ends
-    lock = best.process.lock
+    process, ends = best.process, best.wait.ends
+    lock = process.lock
     if lock is not None and not lock.blocked:
-        held = f"{best.process.comm} [{pid}] asks again and again for {lock.path}"
-        return Finding(UNSURE, "lock", f"{held}, locked by pid {lock.holder} ({lock.holder_comm})", pid)
-    if best.woke / activity.seconds >= POLLS:
-        rate = best.woke / activity.seconds
-        who = f"{best.process.comm} [{pid}]"
-        return Finding(UNSURE, "poll", f"{who} wakes {rate:.1f} times a second and does nothing: it polls", pid)
-    if ends is not None and ends <= SOON:
-        return Finding(ALIVE, "timer", text, pid)
-    return Finding(UNSURE, "timer", text, pid)
+        held = f"{named(process)} asks again and again for {lock.path}, locked by {holder_of(lock)}"
+        return Finding(UNSURE, causes.LOCK, held, process.pid, best.wait, lock)
+    rate = best.woke / activity.seconds
+    if rate >= POLLS:
+        polls = f"{named(process)} wakes {rate:.1f} times a second and does nothing: it polls"
+        return Finding(UNSURE, causes.POLL, polls, process.pid, best.wait)
+    state = ALIVE if ends is not None and ends <= SOON else UNSURE
+    return Finding(state, causes.TIMER, text, process.pid, best.wait)
 
 
 def _leak(view: View, finding: Finding, blocked: list[Blocked]) -> Finding:
@@ -186,12 +194,12 @@ def _leak(view: View, finding: Finding, blocked: list[Blocked]) -> Finding:
     if process is not None and not dead(process):
         return finding
     left = [each for each in view.sample.processes.values() if not dead(each)]
-    names = ", ".join(f"{each.comm} [{each.pid}]" for each in sorted(left, key=lambda each: each.pid)[:3])
+    names = ", ".join(named(each) for each in sorted(left, key=lambda each: each.pid)[:3])
     state = finding.state
-    if finding.cause == "timer" and not any(each.hope and not _sleeps_long(each) for each in blocked):
+    if finding.cause is causes.TIMER and not any(each.hope and not _sleeps_long(each) for each in blocked):
         state = HUNG
     reason = f"the command has ended, but left {names} running: {finding.reason}"
-    return finding._replace(state=state, cause="leak", reason=reason)
+    return finding._replace(state=state, cause=causes.LEAK, reason=reason)
 
 
 def _sleeps_long(each: Blocked) -> bool:

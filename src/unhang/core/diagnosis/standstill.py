@@ -1,21 +1,28 @@
-"""The proof that nothing in a tree can go on by itself.
+"""A tree that stands still: the proof that it cannot go on by itself, and what is known of it without another look.
 
-Every thread that is not a runtime's own housekeeping is looked at. It has hope when its wait may end without
-help from the tree: a timer, a peer outside, a device, something we cannot see. A file lock held outside has
-hope unless its holder has none. No hope anywhere, and nobody ran between the looks: that is a standstill, and
+**The proof.** Every thread that is not a runtime's own housekeeping is looked at. It has hope when its wait may end
+without help from the tree: a timer, a peer outside, a device, something that cannot be seen. A file lock held outside
+has hope unless its holder has none. No hope anywhere, and no thread ran between the looks: that is a standstill, and
 its root is the wait that all others wait for.
+
+**Without another look.** A tree that has not run is now as it was then. Explaining takes two samples, to see what
+moved in between, and a full one costs as much as ten cheap looks. Most quiet trees sleep through, and a cheap look
+sees that they did: so one sample is enough, of now or of long ago (`as_it_was`, `as_it_is`). Whatever could have
+moved while no process of the tree ran (bytes on their way through a socket, the holder of a lock outside) makes the
+answer "not known", and then two samples are taken as ever.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.verdict import HUNG
+from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
-from unhang.core.diagnosis.waits import View, Wait, dead, own_threads
+from unhang.core.diagnosis.waits import View, Wait, dead, named, own_threads
 
 # HotSpot looks for a taken monitor again after at most one second.
 RECHECK = 1.1
@@ -23,6 +30,8 @@ RECHECK = 1.1
 WINDOW = 1.0
 # A lock whose holder sleeps this long is not about to be released.
 HOLDER_SLEEPS = 600.0
+# The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
+SURELY = 1.0
 # What merely passes the question on to another process.
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
@@ -34,6 +43,8 @@ HOPE_GROUPS = (
 
 
 class Blocked(NamedTuple):
+    """A thread and its wait, in the later of two looks."""
+
     process: Process
     thread: Thread
     wait: Wait
@@ -43,16 +54,18 @@ class Blocked(NamedTuple):
 
     @property
     def hope(self) -> bool:
+        """Whether the wait may end without help from the tree."""
         return self.wait.open_ended or self.process.catches_alarm
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
-        """Which wait to name: a hopeful one, of the most telling group, in a main thread rather than another."""
+        """The order in which to name waits: a hopeful one first, of the most telling group, in a main thread first."""
         group, place = place_of(self.wait.kind)
         return not self.hope, group, not self.main, place
 
 
 def place_of(kind: str) -> tuple[int, int]:
+    """Where a kind of wait stands in HOPE_GROUPS: its group, and its place in that."""
     for group, kinds in enumerate(HOPE_GROUPS):
         if kind in kinds:
             return group, kinds.index(kind)
@@ -60,7 +73,7 @@ def place_of(kind: str) -> tuple[int, int]:
 
 
 def blocked_in(view: View, before: FullSample) -> list[Blocked]:
-    """Every thread that counts, with its wait."""
+    """Every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
     for process in view.sample.processes.values():
         if dead(process):
@@ -93,7 +106,7 @@ def _monitors(mine: list[Blocked], old: Process | None, process: Process) -> lis
 
 
 def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
-    """The standstill and its root cause, or None where somebody may go on."""
+    """The standstill and its root cause, or None where a thread may go on."""
     if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
         return None
     seen = {each.process.pid for each in blocked}
@@ -124,7 +137,7 @@ def _holder_is_still(view: View, process: Process) -> bool:
             if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
                 return False
             if wait.kind == "input" or (wait.kind in CHAIN and not wait.on):
-                return False  # somebody may type there, or it waits for processes that were not looked at
+                return False  # a person may type there, or it waits for processes that were not looked at
     return True
 
 
@@ -133,46 +146,55 @@ def _root(view: View, blocked: list[Blocked]) -> Finding:
         fitting = [each for each in blocked if each.wait.kind in kinds]
         return min(fitting, key=lambda each: (not each.main, each.process.pid, each.thread.tid), default=None)
 
-    def found(cause: str, each: Blocked) -> Finding:
-        return Finding(HUNG, cause, f"{each.process.comm} [{each.process.pid}] {each.wait.text}", each.process.pid)
-
     for process in sorted({each.process.pid: each.process for each in blocked}.values(), key=lambda one: one.pid):
         if tids := mutex_ring(process):
-            who = f"{process.comm} [{process.pid}]"
-            shown = ", ".join(str(tid) for tid in sorted(tids))
-            text = "a thread waits for a lock that it holds itself"
-            if len(tids) > 1:
-                text = f"{'two' if len(tids) == 2 else len(tids)} threads wait for each other's lock"
-            return Finding(HUNG, "deadlock", f"{text}: {who}, threads {shown}", process.pid, {"threads": sorted(tids)})
+            return _mutexes(process, sorted(tids))
     if each := first("stopped"):
-        return found("stopped", each)
+        return _found(causes.STOPPED, each)
     if crossed := ring(_edges(blocked, frozenset({"lock"}))):
-        return _ring(view, "deadlock", crossed, "wait for each other's file lock")
+        lock = view.sample.processes[crossed[0]].lock
+        return _ring(view, causes.DEADLOCK, crossed, "wait for each other's file lock")._replace(lock=lock)
     if each := first("lock"):
-        return found("lock", each)
+        # A holder in the tree ends with it; one outside is still there, and stuck, when this runs again.
+        return _found(causes.LOCK, each)._replace(lock=each.process.lock, repeats=not each.wait.on)
     if each := first("input", "fifo"):
-        return found("input", each)
+        return _found(causes.INPUT, each)
     if around := ring(_edges(blocked, CHAIN)):
-        return _ring(view, "pipe_cycle", around, "wait for each other")
+        return _ring(view, causes.PIPE_CYCLE, around, "wait for each other")
     if each := first("futex", "self_pipe"):
         return _threads(blocked, each)
     if each := first("signal", "loop", "timer"):
-        return found("idle", each)
+        return _found(causes.IDLE, each)
     if each := first(*CHAIN):
-        return found("unknown", each)._replace(state="unsure")
-    return Finding("unsure", "unknown", "nothing moves, and nothing says why")
+        return _found(causes.UNKNOWN, each)._replace(state=UNSURE)
+    return Finding(UNSURE, causes.UNKNOWN, "nothing moves, and nothing says why")
+
+
+def _found(cause: causes.Cause, each: Blocked) -> Finding:
+    return Finding(HUNG, cause, f"{named(each.process)} {each.wait.text}", each.process.pid, each.wait)
+
+
+def _mutexes(process: Process, tids: list[int]) -> Finding:
+    """Threads that wait for each other's mutex; one alone waits for what it holds itself, and will do so again."""
+    alone = len(tids) == 1
+    text = "a thread waits for a lock that it holds itself"
+    if not alone:
+        text = f"{'two' if len(tids) == 2 else len(tids)} threads wait for each other's lock"
+    reason = f"{text}: {named(process)}, threads {', '.join(str(tid) for tid in tids)}"
+    return Finding(HUNG, causes.DEADLOCK, reason, process.pid, repeats=alone, evidence={"threads": tids})
 
 
 def _threads(blocked: list[Blocked], each: Blocked) -> Finding:
     mine = [other for other in blocked if other.process.pid == each.process.pid]
-    who = f"{each.process.comm} [{each.process.pid}]"
+    who = named(each.process)
+    alone = each.wait.kind == "self_pipe" or len(mine) == 1
     if each.wait.kind == "self_pipe":
         text = f"{who} {each.wait.text}"
-    elif len(mine) == 1:
+    elif alone:
         text = f"{who} waits for a lock that no other thread is there to release"
     else:
         text = f"all {len(mine)} threads of {who} wait for each other"
-    return Finding(HUNG, "deadlock", text, each.process.pid)
+    return Finding(HUNG, causes.DEADLOCK, text, each.process.pid, each.wait, repeats=alone)
 
 
 def _edges(blocked: list[Blocked], kinds: frozenset[str]) -> dict[int, set[int]]:
@@ -183,8 +205,42 @@ def _edges(blocked: list[Blocked], kinds: frozenset[str]) -> dict[int, set[int]]
     return edges
 
 
-def _ring(view: View, cause: str, pids: list[int], what: str) -> Finding:
-    names = [f"{view.sample.processes[pid].comm} [{pid}]" for pid in sorted(pids)]
-    if len(names) == 1:
-        return Finding(HUNG, cause, f"{names[0]} waits for itself", pids[0], {"ring": sorted(pids)})
-    return Finding(HUNG, cause, f"{' and '.join(names)} {what}", pids[0], {"ring": sorted(pids)})
+def _ring(view: View, cause: causes.Cause, pids: list[int], what: str) -> Finding:
+    names = [named(view.sample.processes[pid]) for pid in sorted(pids)]
+    reason = f"{names[0]} waits for itself" if len(names) == 1 else f"{' and '.join(names)} {what}"
+    return Finding(HUNG, cause, reason, pids[0], repeats=len(pids) == 1, evidence={"ring": sorted(pids)})
+
+
+def as_it_was(now: FullSample, since: float) -> FullSample | None:
+    """What a full look at the moment `since`, or as soon after as is certain, would have shown; None: not known."""
+    if not now.processes or now.others or now.notes:
+        return None
+    if any(socket.received is not None for socket in now.sockets.values()):
+        return None
+    asleep = now.at - since
+    for process in now.processes.values():
+        if process.hidden or len(process.threads) != process.thread_count:
+            return None
+        for thread in process.threads:
+            if thread.asleep is None:  # it runs, or the kernel does not say
+                return None
+            asleep = min(asleep, thread.asleep)
+    return now._replace(at=now.at - asleep) if asleep >= SURELY else None
+
+
+def as_it_is(then: FullSample, now: float) -> FullSample:
+    """What a full look at `now` would show of a tree that has not run since."""
+    seconds = now - then.at
+    processes = {
+        pid: process._replace(threads=tuple(_later(thread, seconds) for thread in process.threads))
+        for pid, process in then.processes.items()
+    }
+    return then._replace(at=now, processes=processes)
+
+
+def _later(thread: Thread, seconds: float) -> Thread:
+    asleep, remaining = thread.asleep, thread.remaining
+    return thread._replace(
+        asleep=None if asleep is None else asleep + seconds,
+        remaining=None if remaining is None else max(0.0, remaining - seconds),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
-from unhang.core.diagnosis.waits import View, Wait, ends_of, lock_text, loop, timer_text
+from unhang.core.diagnosis.waits import FIFO, View, Wait, ends_of, for_lock, for_loop, for_timer
 
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
@@ -12,30 +12,30 @@ SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pw
 
 
 def wait_of(view: View, process: Process, thread: Thread) -> Wait:
+    """What a thread of a process waits for."""
     if thread.state in ("T", "t"):
         return _stopped(view, process, thread)
     if thread.state == "R" or thread.syscall == "running":
         return Wait("running", "runs", ends=None)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
-        inside = (lock.holder,) if lock.holder in view.sample.processes and lock.holder is not None else ()
-        return Wait("lock", lock_text(process), inside)
+        return for_lock(view, lock)
     if "vfork" in thread.wchan or thread.wchan == "kernel_clone":
         return _child(view, process, thread)
     if thread.state == "D":
         return Wait("disk", f"waits for a device ({thread.wchan or 'uninterruptible'})", ends=None)
     name = thread.syscall
     if not name:
-        return Wait("hidden" if process.hidden else "unknown", _unseen(process, thread), ends=None)
+        return _unseen(process, thread)
     if name == "restart_syscall":
         # Interrupted by a stop and gone on since. Only calls with a timeout are restarted this way.
-        return Wait("timer", "sleeps, with a timeout", ends=None)
+        return for_timer(None)
     if name in ("wait4", "waitid"):
         return _child(view, process, thread)
     if name in WAITS_FOR_SIGNAL:
         return _signal(view, process, thread)
     if name in SLEEPS:
-        return Wait("timer", timer_text(thread), ends=ends_of(thread))
+        return for_timer(ends_of(thread))
     if name in ("futex", "futex_waitv", "futex_wait"):
         return _futex(thread)
     if name in ("open", "openat", "openat2"):
@@ -44,15 +44,17 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
         return Wait("unknown", f"waits in {name} for what could not be read", ends=None)
     if thread.reads or thread.writes:
         return descriptors(view, process, thread)
-    if name in SETS:
-        return _empty_set(view, process, thread)
+    if name in SETS:  # an empty one
+        ends = ends_of(thread)
+        return for_timer(ends) if ends != FOREVER else for_loop(view, process, ends)
     return Wait("unknown", f"is in {name}", ends=None)
 
 
-def _unseen(process: Process, thread: Thread) -> str:
+def _unseen(process: Process, thread: Thread) -> Wait:
     if process.hidden:
-        return "cannot be looked into (another user's or setuid)"
-    return f"sleeps in {thread.wchan}" if thread.wchan and thread.wchan != "0" else "sleeps"
+        return Wait("hidden", "cannot be looked into (another user's or setuid)", ends=None)
+    text = f"sleeps in {thread.wchan}" if thread.wchan and thread.wchan != "0" else "sleeps"
+    return Wait("unknown", text, ends=None)
 
 
 def _stopped(view: View, process: Process, thread: Thread) -> Wait:
@@ -61,7 +63,7 @@ def _stopped(view: View, process: Process, thread: Thread) -> Wait:
     terminal = view.sample.terminal
     foreground = terminal.foreground if terminal is not None and terminal.foreground else process.tpgid
     if process.tty and foreground > 0 and foreground != process.pgid:
-        return Wait("stopped", "stopped by SIGTTIN or SIGTTOU: a background job used the terminal")
+        return Wait("stopped", "is stopped by SIGTTIN or SIGTTOU: a background job used the terminal")
     return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it")
 
 
@@ -70,10 +72,9 @@ def _child(view: View, process: Process, thread: Thread) -> Wait:
     if thread.child is not None and thread.child in view.sample.processes:
         below = (thread.child,)
     if not below:
-        # Its child may have ended this very moment, or is traced by somebody else.
+        # Its child may have ended this very moment, or is traced by another process.
         return Wait("child", "waits for a child", ends=None)
-    names = ", ".join(f"{view.sample.processes[pid].comm} [{pid}]" for pid in below[:3])
-    return Wait("child", f"waits for its child {names}", below)
+    return Wait("child", f"waits for its child {view.names(below)}", below)
 
 
 def _signal(view: View, process: Process, thread: Thread) -> Wait:
@@ -86,10 +87,9 @@ def _signal(view: View, process: Process, thread: Thread) -> Wait:
 
 
 def _futex(thread: Thread) -> Wait:
-    if thread.timeout is None:
-        return Wait("timer", "waits for another thread, with a timeout", ends=None)
     if thread.timeout != FOREVER:
-        return Wait("timer", f"waits for another thread, {timer_text(thread)}", ends=ends_of(thread))
+        ends = None if thread.timeout is None else ends_of(thread)
+        return for_timer(ends, before="waits for another thread, ")
     if thread.shared:
         return Wait("futex", "waits for a lock in shared memory", ends=None)
     return Wait("futex", "waits for another of its threads")
@@ -97,12 +97,6 @@ def _futex(thread: Thread) -> Wait:
 
 def _opening(thread: Thread) -> Wait:
     if "fifo" in thread.wchan or "partner" in thread.wchan:
-        return Wait("fifo", f"opens the FIFO {thread.path or '?'}, and nobody opens its other end")
+        text = f"opens the FIFO {thread.path or '?'}, and no process opens its other end"
+        return Wait("fifo", text, channel=FIFO)
     return Wait("disk", f"opens {thread.path or 'a file'}", ends=None)
-
-
-def _empty_set(view: View, process: Process, thread: Thread) -> Wait:
-    ends = ends_of(thread)
-    if ends != FOREVER:
-        return Wait("timer", timer_text(thread), ends=ends)
-    return loop(view, process, ends)

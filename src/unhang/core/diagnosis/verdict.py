@@ -6,24 +6,23 @@ from typing import Any, NamedTuple
 
 HUNG, ALIVE, UNSURE = "hung", "alive", "unsure"
 STATES = (HUNG, ALIVE, UNSURE)
-CAUSES = (
-    "input", "network", "lock", "deadlock", "pipe_cycle", "stopped", "leak", "idle", "timer", "poll", "busy",
-    "listening", "progress", "unknown",
-)  # fmt: skip
 
 
 class ProcessLine(NamedTuple):
+    """One process of the tree, and what it waits for."""
+
     pid: int
     ppid: int
     comm: str
     cmd: str
     state: str
     cpu: float  # per cent of one core between the two looks
-    waits: str
+    waits: str  # for people
     since: float | None  # seconds that it has not run; None where the kernel does not say
     hidden: bool = False
 
     def to_json(self) -> dict[str, Any]:
+        """As it stands in `processes` of a diagnosis."""
         shown: dict[str, Any] = {
             "pid": self.pid,
             "ppid": self.ppid,
@@ -40,13 +39,16 @@ class ProcessLine(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
+    """Why a tree is quiet. `cause` is the name of a row of `causes`; `evidence` holds what programs may read of it."""
+
     state: str
     cause: str
-    reason: str
+    reason: str  # one sentence, for people
     evidence: dict[str, Any]
     processes: list[ProcessLine]
 
     def to_json(self) -> dict[str, Any]:
+        """As every face shows it and the log records it."""
         return {
             "state": self.state,
             "cause": self.cause,
@@ -54,14 +56,3 @@ class Diagnosis(NamedTuple):
             "evidence": self.evidence,
             "processes": [line.to_json() for line in self.processes],
         }
-
-
-def seconds(value: float) -> str:
-    """41 s, 12 min, 3 h: as long as a person would say it."""
-    if value < 90:
-        return f"{value:.0f} s"
-    if value < 5400:
-        return f"{value / 60:.0f} min"
-    if value < 172_800:
-        return f"{value / 3600:.0f} h"
-    return f"{value / 86_400:.0f} days"

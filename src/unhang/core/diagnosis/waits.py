@@ -1,44 +1,54 @@
-"""A wait: what a thread waits for, in words, and whether that can end by itself.
+"""A wait: what a thread waits for, and whether that can end by itself.
 
-Each thread gets one `Wait`. Its `kind` says what sort of thing it is, `on` which processes of the tree could
-end it, and `ends` when it ends by itself: a number of seconds, FOREVER, or None for "cannot be known", which
-is also the answer for everything outside of the tree (a peer, a disk). The rules may call a tree hung only
-when every wait in it is endless and everything it waits for is in the tree and endless too.
+Each thread has one `Wait`. Its `kind` says what sort of thing it is, `on` which processes of the tree could end it,
+and `ends` when it ends by itself: a number of seconds, FOREVER, or None for "cannot be known", which is also the
+answer for everything outside of the tree (a peer, a disk). The rules may call a tree hung only when every wait in it
+is endless and everything it waits for is in the tree and endless too.
+
+What a rule or a suggestion needs to know of a wait is a field of it. `text` says the same to people, and no code
+reads it.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
-from unhang.core.diagnosis.verdict import seconds
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Process, Socket, Thread
+from unhang.core.durations import human
 
-# With which a program wakes itself. Not among them: a signalfd, an io_uring, an epoll set that was not opened
-# up; those may be woken from outside.
+# The descriptors with which a program wakes itself. A signalfd, an io_uring or an epoll set that was not opened up is
+# not among them: those may be woken from outside.
 INTERNAL = ("anon_inode:[eventfd]",)
 
-
-# Nobody sleeps for a day in a job that is watched by the minute: `sleep infinity` and its kin.
+# A wait that ends later than this counts as endless: no job that is watched by the minute sleeps for a day, but
+# `sleep infinity` and its kin do.
 NEVER = 86_400.0
+_A_YEAR = 86_400 * 365
+
+# Where input is waited for.
+TERMINAL, STDIN, DESCRIPTOR, FIFO = "terminal", "stdin", "descriptor", "fifo"
 
 
 class Wait(NamedTuple):
+    """What one thread waits for."""
+
     kind: str
-    text: str
+    text: str  # for people
     on: tuple[int, ...] = ()
     ends: float | None = FOREVER
-    fd: int | None = None
-    shared: bool = False  # one of several things it waits for ...
-    beside: tuple[tuple[str, str], ...] = ()  # ... and these are the others: (kind, text)
+    shared: bool = False  # it is one of several things that the thread waits for ...
+    beside: tuple[Wait, ...] = ()  # ... and these are the others
+    channel: str = ""  # of a wait for input: TERMINAL, STDIN, DESCRIPTOR or FIFO
+    socket: Socket | None = None  # of a wait for a peer: the connection
 
     @property
     def open_ended(self) -> bool:
-        """It may end without help from the tree."""
+        """Whether it may end without help from the tree."""
         return self.ends is None or (self.ends != FOREVER and self.ends < NEVER)
 
 
 class View(NamedTuple):
-    """A sample with what is asked of it again and again already looked up."""
+    """A sample, with what the rules ask of it again and again already looked up."""
 
     sample: FullSample
     holders: dict[str, tuple[int, ...]]  # socket link -> pids
@@ -46,6 +56,7 @@ class View(NamedTuple):
 
     @classmethod
     def of(cls, sample: FullSample) -> View:
+        """The view of one sample."""
         holders: dict[str, list[int]] = {}
         children: dict[int, list[int]] = {}
         for pid, process in sample.processes.items():
@@ -60,8 +71,18 @@ class View(NamedTuple):
             {pid: tuple(pids) for pid, pids in children.items()},
         )
 
+    def names(self, pids: tuple[int, ...]) -> str:
+        """Up to three processes of the tree, for people."""
+        return ", ".join(named(self.sample.processes[pid]) for pid in pids[:3])
+
+
+def named(process: Process) -> str:
+    """A process, for people: its name and its pid."""
+    return f"{process.comm} [{process.pid}]"
+
 
 def dead(process: Process) -> bool:
+    """Whether it has ended. A process whose first thread has ended lives on in the others."""
     return process.state in ("Z", "X") and process.thread_count <= 1
 
 
@@ -74,39 +95,46 @@ JVM = (
 
 
 def own_threads(process: Process) -> list[Thread]:
-    """Its threads without a runtime's housekeeping."""
+    """The threads of a process without its runtime's housekeeping."""
     if any(thread.comm == "VM Thread" for thread in process.threads):
         return [each for each in process.threads if not each.comm.startswith(JVM) and each.state != "Z"]
     return [each for each in process.threads if each.state != "Z"]
 
 
 def is_terminal(target: str) -> bool:
+    """Whether a descriptor's target is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
-def lock_text(process: Process) -> str:
-    lock = process.lock
-    if lock is None:
-        return ""
-    who = f"held by pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "held by somebody unseen"
-    return f"waits for the lock {lock.path or '(path unknown)'} {who}"
+def holder_of(lock: Lock) -> str:
+    """The process that holds a lock, for people."""
+    return f"pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "a process that cannot be seen"
 
 
-def loop(view: View, process: Process, ends: float | None) -> Wait:
-    """An event loop that only its own threads, its children or a timer can wake."""
+def for_lock(view: View, lock: Lock) -> Wait:
+    """A wait for a file lock. Its holder may be in the tree or outside of it."""
+    inside = (lock.holder,) if lock.holder is not None and lock.holder in view.sample.processes else ()
+    return Wait("lock", f"waits for the lock {lock.path or '(path unknown)'} held by {holder_of(lock)}", inside)
+
+
+def for_loop(view: View, process: Process, ends: float | None) -> Wait:
+    """The wait of an event loop that only its own threads, its children or a timer can wake."""
     if below := view.children.get(process.pid, ()):
         return Wait("child", "its event loop waits, and it has children", below, ends)
     return Wait("loop", "its event loop waits for nothing outside: no timer, no connection", ends=ends)
 
 
-def timer_text(thread: Thread) -> str:
-    left = ends_of(thread)
-    if left is None:
-        return "sleeps, with a timeout"
-    if left == FOREVER or left > 86_400 * 365:
-        return "sleeps for ever"
-    return f"sleeps, wakes by itself in {seconds(left)}"
+def for_timer(ends: float | None, before: str = "") -> Wait:
+    """A sleep that ends by itself after `ends` seconds. `before` is put before the words."""
+    if ends is None:
+        text = "with a timeout" if before else "sleeps, with a timeout"
+    elif ends == FOREVER or ends > _A_YEAR:
+        text = "sleeps for ever"
+    else:
+        text = f"sleeps, wakes by itself in {human(ends)}"
+    return Wait("timer", before + text, ends=ends)
 
 
 def ends_of(thread: Thread) -> float | None:
+    """When the call that a thread sits in ends by itself: what is left of its timeout, or the whole of it."""
     return thread.remaining if thread.remaining is not None else thread.timeout

@@ -16,8 +16,6 @@ TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from unhang.core.limits import Limits
-
 
 class Learn(Record):
     """How "auto" limits follow from history."""
@@ -62,11 +60,11 @@ def limit(profile: Profile, what: str, learn: Learn | None = None) -> tuple[floa
         return None
     seen = profile.duration if what == "duration" else profile.silence
     value = seen * learn.factor
-    source = f"history: p{profile.quantile * 100:g} {_spoken(seen)} of {profile.runs} runs ×{learn.factor:g}"
+    source = f"history: p{profile.quantile * 100:g} {human(seen)} of {profile.runs} runs ×{learn.factor:g}"
     if value < learn.floor:
-        return learn.floor, f"{source}, floor {_spoken(learn.floor)}"
+        return learn.floor, f"{source}, floor {human(learn.floor)}"
     if value > learn.ceiling:
-        return learn.ceiling, f"{source}, ceiling {_spoken(learn.ceiling)}"
+        return learn.ceiling, f"{source}, ceiling {human(learn.ceiling)}"
     return value, source
 
 
@@ -82,15 +80,15 @@ def slow_after(profile: Profile, learn: Learn | None = None) -> float | None:
 def slow_text(profile: Profile, elapsed: float) -> str:
     return (
         f"slower than its history: {human(elapsed)} so far,"
-        f" p{profile.quantile * 100:g} {_spoken(profile.duration)} of {profile.runs} runs"
+        f" p{profile.quantile * 100:g} {human(profile.duration)} of {profile.runs} runs"
     )
 
 
 def teaches(status: str, stalled: bool, nested: bool, argued: bool) -> str | None:
-    """Why a finished run must not teach; None when it may.
+    """Return why a finished run must not teach, or None if it may.
 
-    `nested`: started from inside another job, so by the one who is being limited. `argued`: its caller took more time
-    than the policy gives (see `argued`), so it ran under other rules than those that it would change.
+    `nested`: started from inside another job, which is the one that the limits are for. `argued`: its caller took more
+    time than the policy gives (`Resolution.argued`), so it ran under other rules than those that it would change.
     """
     if status != "success":
         return f"it ended as {status}"
@@ -101,21 +99,3 @@ def teaches(status: str, stalled: bool, nested: bool, argued: bool) -> str | Non
     if argued:
         return "its caller took longer limits than the policy gives"
     return None
-
-
-def argued(applied: Limits, own: Limits) -> bool:
-    """Did the caller get more time than the policy gives by itself? `own` is `resolve` without a wish.
-
-    A run under shorter limits may teach: it cannot have made the history longer.
-    """
-    return _more(applied.idle, own.idle) or _more(applied.hard, own.hard) or applied.liveness != own.liveness
-
-
-def _more(one: float | None, other: float | None) -> bool:
-    return other is not None and (one is None or one > other)
-
-
-def _spoken(seconds: float) -> str:
-    """41 s, with the space that `human` leaves out, as in the examples of the manual."""
-    text = human(seconds)
-    return f"{text[:-1]} s" if text.endswith("s") and text[:-1].replace(".", "").isdigit() else text

@@ -109,8 +109,8 @@ class Resolution(Record):
     liveness: str
     bounds: Bounds
     policy: str
-    # True when a limit is to come from history: resolve again with a profile to get it.
-    wants_history: bool = False
+    # The caller got more time than the policy gives by itself; such a run does not teach (`learn.teaches`).
+    argued: bool = False
 
     def limits_json(self) -> dict[str, Any]:
         return {name: sourced.to_json() for name, sourced in self.sourced.items()}

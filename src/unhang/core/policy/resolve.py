@@ -1,9 +1,9 @@
-"""The way in: a command, a policy and what the caller asked for become limits that can each say why.
+"""Resolve a command, a policy and a caller's request to limits; each limit says where it comes from.
 
 Precedence, for every limit by itself: the caller's own number (within the policy's bounds), `timeout_sec`
 (hard = that, idle = a quarter of it, at most 60 s and at least 1 s), history where "auto" was asked for and
 there is enough of it, the category of the command, the default. The most generous category among the pieces
-of a line wins, because the whole line has to be let finish.
+of a line wins, because the whole line must be able to finish.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unhang.errors import UsageError
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from unhang.core.limit_request import LimitValue
     from unhang.core.policy.learn import Profile
@@ -31,72 +31,38 @@ _TIMEOUT_IDLE_LEAST = 1.0
 
 
 def resolve(
-    command: Sequence[str] | str, policy: Policy, asked: LimitRequest | None = None, profile: Profile | None = None
+    command: Sequence[str] | str,
+    policy: Policy,
+    request: LimitRequest | None = None,
+    history: Callable[[], Profile | None] | None = None,
 ) -> Resolution:
-    """`profile` is the history of this command, needed only where `wants_history` says so."""
-    asked = asked or LimitRequest()
-    parts = pieces_of(command)
-    pieces, tags = _judged(parts, policy)
+    """Return the limits of a command under a policy, as far as the caller may change them.
+
+    `history` is called only if a limit is to be learnt: it reads the past runs of this command.
+    """
+    request = request or LimitRequest()
+    pieces, tags = _judged(pieces_of(command), policy)
     winner = _most_generous(pieces, policy)
     never_ending = any(piece.never_ending for piece in pieces)
-    if asked.category is not None:
-        if asked.category not in policy.categories:
+    own = policy.categories[policy.default if winner is None else winner.category]
+    category, pattern = own, None if winner is None else winner.pattern
+    if request.category is not None:
+        if request.category not in policy.categories:
             known = ", ".join(sorted(policy.categories))
-            raise UsageError(f"no category {asked.category!r} in policy {policy.name}; there are: {known}")
-        category = policy.categories[asked.category]
+            raise UsageError(f"no category {request.category!r} in policy {policy.name}; there are: {known}")
+        category, pattern = policy.categories[request.category], None
         never_ending = category.never_ending
-        pattern = None
-    else:
-        category = policy.categories[policy.default if winner is None else winner.category]
-        pattern = None if winner is None else winner.pattern
-    bounds = _bounds(category, policy)
-    auto_idle = asked.idle == "auto" or (asked.idle is None and asked.timeout_sec is None and category.auto_idle)
-    auto_hard = asked.hard == "auto" or (asked.hard is None and asked.timeout_sec is None and category.auto_hard)
-    learnt_idle: tuple[float, str] | None = None
-    learnt_hard: tuple[float, str] | None = None
-    if profile is not None and (auto_idle or auto_hard):
-        from unhang.core.policy import learn
-
-        learnt_idle = learn.limit(profile, "silence", policy.learn) if auto_idle else None
-        learnt_hard = learn.limit(profile, "duration", policy.learn) if auto_hard else None
-    from_category = _source(category, policy, asked, pattern)
-    timeout = asked.timeout_sec
-    quarter = None if timeout is None else max(_TIMEOUT_IDLE_LEAST, min(timeout / 4, _TIMEOUT_IDLE_MOST))
-    idle = _tier(
-        asked.idle,
-        quarter,
-        learnt_idle,
-        category.idle,
-        from_category,
-        (bounds.idle_min, bounds.idle_max),
-        category.name,
-    )
-    hard = _tier(
-        asked.hard,
-        timeout,
-        learnt_hard,
-        category.hard,
-        from_category,
-        (bounds.hard_min, bounds.hard_max),
-        category.name,
-    )
-    sourced = {
-        "idleMs": idle,
-        "hardMs": hard,
-        "stallMs": _plain(asked.stall, category.stall, "stall", category, from_category),
-        "warnMs": _plain(asked.warn, category.warn, "warn", category, from_category, zero_is_off=False),
-        "graceMs": _plain(asked.grace, category.grace, "grace", category, from_category, zero_is_off=False),
-    }
-    liveness = asked.liveness or category.liveness
+    bounds = category.bounds or policy.bounds or _NO_BOUNDS
+    sourced = _sourced(category, policy, request, pattern, bounds, history)
     warn, grace = sourced["warnMs"].value, sourced["graceMs"].value
     limits = Limits(
         stall=sourced["stallMs"].value,
-        idle=idle.value,
-        hard=hard.value,
+        idle=sourced["idleMs"].value,
+        hard=sourced["hardMs"].value,
         warn=0.0 if warn is None else warn,
         grace=0.0 if grace is None else grace,
-        liveness=liveness,
-        on_hung=asked.on_hung or category.on_hung,
+        liveness=request.liveness or category.liveness,
+        on_hung=request.on_hung or category.on_hung,
     )
     wrong = core_limits.check(limits)
     if wrong is not None:
@@ -110,11 +76,54 @@ def resolve(
         policy.retry if category.retry is None else category.retry,
         pieces,
         pattern,
-        liveness,
+        limits.liveness,
         bounds,
         policy.name,
-        auto_idle or auto_hard,
+        request != LimitRequest() and _takes_more(limits, own),
     )
+
+
+def _sourced(
+    category: Category,
+    policy: Policy,
+    request: LimitRequest,
+    pattern: str | None,
+    bounds: Bounds,
+    history: Callable[[], Profile | None] | None,
+) -> dict[str, Sourced]:
+    """Return every limit with its source."""
+    from_category = _source(category, policy, request, pattern)
+    timeout = request.timeout_sec
+    quarter = None if timeout is None else max(_TIMEOUT_IDLE_LEAST, min(timeout / 4, _TIMEOUT_IDLE_MOST))
+    auto_idle = request.idle == "auto" or (request.idle is None and timeout is None and category.auto_idle)
+    auto_hard = request.hard == "auto" or (request.hard is None and timeout is None and category.auto_hard)
+    learnt_idle: tuple[float, str] | None = None
+    learnt_hard: tuple[float, str] | None = None
+    profile = history() if history is not None and (auto_idle or auto_hard) else None
+    if profile is not None:
+        from unhang.core.policy import learn
+
+        learnt_idle = learn.limit(profile, "silence", policy.learn) if auto_idle else None
+        learnt_hard = learn.limit(profile, "duration", policy.learn) if auto_hard else None
+    idle_bounds, hard_bounds = (bounds.idle_min, bounds.idle_max), (bounds.hard_min, bounds.hard_max)
+    idle = Sourced(category.idle, from_category)
+    hard = Sourced(category.hard, from_category)
+    return {
+        "idleMs": _tier(request.idle, quarter, learnt_idle, idle, idle_bounds, category.name),
+        "hardMs": _tier(request.hard, timeout, learnt_hard, hard, hard_bounds, category.name),
+        "stallMs": _unbounded(request.stall, category.stall, "stall", category, from_category),
+        "warnMs": _unbounded(request.warn, category.warn, "warn", category, from_category, zero_is_off=False),
+        "graceMs": _unbounded(request.grace, category.grace, "grace", category, from_category, zero_is_off=False),
+    }
+
+
+def _takes_more(applied: Limits, own: Category) -> bool:
+    """Return whether the caller got more time than the policy gives to the command by itself."""
+    return _is_longer(applied.idle, own.idle) or _is_longer(applied.hard, own.hard) or applied.liveness != own.liveness
+
+
+def _is_longer(one: float | None, other: float | None) -> bool:
+    return other is not None and (one is None or one > other)
 
 
 def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[str]]:
@@ -124,7 +133,7 @@ def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[s
     waits = any(part.words[0] == "wait" for part in parts)
     meter = [0]
     for part in parts:
-        # generated scripts repeat themselves; a verdict depends on nothing but the words
+        # generated scripts repeat themselves; a verdict depends on the words alone
         key = (part.words, len(part.layers), part.endless)
         verdict = seen.get(key)
         if verdict is None:
@@ -145,7 +154,7 @@ def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[s
 
 
 def _known_never_ending(part: Part) -> bool:
-    """What never ends is a fact about the command, also under a policy that does not mention it."""
+    """Return whether the built-in table knows the command as one that never ends, also under another policy."""
     found = by_table(part)
     return found is not None and found.category in NEVER_ENDING
 
@@ -160,38 +169,33 @@ def _most_generous(pieces: tuple[Piece, ...], policy: Policy) -> Piece | None:
     return best
 
 
-def _bounds(category: Category, policy: Policy) -> Bounds:
-    return category.bounds or policy.bounds or _NO_BOUNDS
-
-
-def _source(category: Category, policy: Policy, asked: LimitRequest, pattern: str | None) -> str:
-    if policy.name == "built-in" and asked.category is None and pattern is None:
+def _source(category: Category, policy: Policy, request: LimitRequest, pattern: str | None) -> str:
+    if policy.name == "built-in" and request.category is None and pattern is None:
         return "default"
     return f"policy:{category.name}"
 
 
 def _tier(
-    wish: LimitValue,
+    asked: LimitValue,
     from_timeout: float | None,
     learnt: tuple[float, str] | None,
-    fallback: float | None,
-    from_category: str,
+    fallback: Sourced,
     bounds: tuple[float | None, float | None],
     category: str,
 ) -> Sourced:
-    if wish == 0:
+    if asked == 0:
         return _bounded(None, "argument", bounds, category)
-    if wish is not None and wish != "auto":
-        return _bounded(float(wish), "argument", bounds, category)
-    if wish is None and from_timeout is not None:
+    if asked is not None and asked != "auto":
+        return _bounded(float(asked), "argument", bounds, category)
+    if asked is None and from_timeout is not None:
         return _bounded(from_timeout, "argument:timeout_sec", bounds, category)
     if learnt is not None:
         return _bounded(learnt[0], learnt[1], bounds, category)
-    return Sourced(fallback, from_category)
+    return fallback
 
 
 def _bounded(value: float | None, source: str, bounds: tuple[float | None, float | None], category: str) -> Sourced:
-    """What the policy lets a caller have, and what was asked for where that is something else (0: off)."""
+    """Return the value within the policy's bounds, with what was asked for where a bound changed it (0: off)."""
     least, most = bounds
     applied = value
     if most is not None and (applied is None or applied > most):
@@ -203,18 +207,18 @@ def _bounded(value: float | None, source: str, bounds: tuple[float | None, float
     return Sourced(applied, f"{source}, bounded by policy:{category}", 0.0 if value is None else value)
 
 
-def _plain(
-    wish: LimitValue,
+def _unbounded(
+    asked: LimitValue,
     fallback: float | None,
     name: str,
     category: Category,
     from_category: str,
     zero_is_off: bool = True,
 ) -> Sourced:
-    if zero_is_off and wish == 0:
+    if zero_is_off and asked == 0:
         return Sourced(None, "argument")
-    if wish is not None and wish != "auto":
-        return Sourced(float(wish), "argument")
+    if asked is not None and asked != "auto":
+        return Sourced(float(asked), "argument")
     return Sourced(fallback, from_category if name in category.given else "default")
 
 

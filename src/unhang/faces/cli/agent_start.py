@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.agents.base.job import Wanted
+from unhang.agents.base.job import JobOptions
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import split_pairs
-from unhang.jobs.start import check_started, input_descriptor
+from unhang.jobs.start import check_started
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from unhang.jobs.request import Prepared
 
 
-def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
-    return Wanted(
+def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
+    return JobOptions(
         cwd=cwd,
         policy=args.policy,
         foreground=args.wait,
@@ -32,29 +32,27 @@ def wanted_of(args: argparse.Namespace, cwd: str | None) -> Wanted:
     )
 
 
-def launch(prepared: Prepared, data: bytes | None, *, relay: bool) -> Connection:
-    stdin = input_descriptor(prepared, data)
-    streams = Streams(stdin, 1, 2) if relay else Streams(stdin)
+def launch(prepared: Prepared, *, relay: bool) -> Connection:
+    streams = Streams(None, 1, 2) if relay else Streams(None)
     return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
 
 
-def begin(args: argparse.Namespace, prepared: Prepared, data: bytes | None, shown: Shown) -> int:
+def begin(args: argparse.Namespace, prepared: Prepared, shown: Shown) -> int:
     """With `--wait` to its end, else in the background."""
     if not args.wait:
-        return in_the_background(prepared, data, as_json=args.json, shown=shown)
+        return in_the_background(prepared, as_json=args.json, shown=shown)
     watched = Foreground(quiet=args.quiet, shown=shown)
-    return watched.finish(launch(prepared, data, relay=not args.json), as_json=args.json)
+    return watched.finish(launch(prepared, relay=not args.json), as_json=args.json)
 
 
 def in_the_background(
     prepared: Prepared,
-    data: bytes | None,
     *,
     as_json: bool,
     shown: Shown,
 ) -> int:
     """Prints the job id (or its status) as soon as it runs."""
-    connection = launch(prepared, data, relay=False)
+    connection = launch(prepared, relay=False)
     connection.wait_until_started()
     cleanup.in_a_child(connection.place.home)
     check_started(connection)

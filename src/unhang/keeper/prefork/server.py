@@ -65,21 +65,24 @@ def _preload_the_rest() -> None:
     in memory of its own. What it is tried on is the first job.
     """
     from unhang.core import events as ev
-    from unhang.core.diagnosis import causes, progress, prompt, rules, still
-    from unhang.core.policy import command_key, learn
+    from unhang.core.diagnosis import progress, prompt, rules, standstill, suggest
+    from unhang.core.policy import command_key, learn, retry
     from unhang.core.watchdog import actions as act
     from unhang.core.watchdog import messages
     from unhang.procs.sampler import cheap, full
     from unhang.store import profiles
 
-    del prompt, causes, command_key, learn, profiles
+    del prompt, suggest, command_key, learn, retry, profiles
     try:
         eye = cheap.Eye(os.getpid())
         for _ in range(_TIMES):
             before = eye.look()
             progress.progressed(before, eye.look())
             sample = full.full(os.getpid(), network=False)
-            was, now = still.as_it_was(sample, sample.at - 60) or sample, still.as_it_is(sample, sample.at + 60)
+            was, now = (
+                standstill.as_it_was(sample, sample.at - 60) or sample,
+                standstill.as_it_is(sample, sample.at + 60),
+            )
             found = rules.diagnose(was, now).to_json()
             ev.to_line(messages.event_of(act.Stuck(60.0), since="", diagnosis=found, job_id="") | {"seq": 0, "ts": ""})
     except Exception:  # it only warms up

@@ -33,11 +33,11 @@ def hook(event: dict[str, Any], at: float) -> facts.Hook:
     return facts.Hook(
         method=text_of(event, "method", most=80),
         at=at,
-        tool=text_of(event, "toolName", most=300),
-        call=id_of(event, "toolUseId"),
-        given=mapping_of(event, "toolInput"),
-        agent=id_of(event, "agentId"),
-        background=_running(tasks) if isinstance(event.get("backgroundTasks"), list) else None,
+        tool_name=text_of(event, "toolName", most=300),
+        tool_use_id=id_of(event, "toolUseId"),
+        tool_input=mapping_of(event, "toolInput"),
+        agent_id=id_of(event, "agentId"),
+        background_tasks=_running(tasks) if isinstance(event.get("backgroundTasks"), list) else None,
         source=text_of(event, "source", most=80) or text_of(event, "reason", most=80),
     )
 

@@ -1,4 +1,4 @@
-"""What a session's machine can ask for."""
+"""What the machine of a session can ask for: an event, a look, a step."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PHASES = (
     "recovered",
     "gave_up",
     "gone",
-    "unwatched",  # said by a hook: the watcher is stopped or hangs
+    "unwatched",  # recorded by a hook: the watcher is stopped or hangs
 )
 
 
 class Say(Record):
-    """An event. `aloud`: a person should see it now (tmux message, notification)."""
+    """Record an event. `aloud`: show it to a person now (tmux message, notification)."""
 
     phase: str
     message: str
@@ -50,15 +50,17 @@ class Say(Record):
 
 
 class LookAtPane(Record):
-    pass
+    """Look at the pane; then tell `Pane`."""
 
 
 class LookAtTree(Record):
+    """Look at the processes of this call; then tell `Tree`."""
+
     call: str
 
 
 class Take(Record):
-    """Take this step, if at that very moment everything is still so; then tell `Done`."""
+    """Take this step, if at that moment nothing has changed since the look; then tell `Done`."""
 
     step: str
     call: str = ""

@@ -1,8 +1,8 @@
-"""After Escape: what is in the input box now? And, where it is allowed and the hangs go on, a fresh context.
+"""What follows an Escape: a look at the input box and, where that is allowed and hangs recur, `/clear`.
 
-An API call that hung before its first byte gives the prompt back into the box. It is recorded and left there: whoever
-wrote it can send it again. `/clear` is typed only into an idle prompt, and only after the session's state is saved,
-with what was in the box.
+After an API call that hung before its first byte, Claude Code puts the prompt back into the box. The prompt is recorded
+and left there for its author to send again. `/clear` is typed only into an idle prompt, and only after the session's
+state, with the content of the box, has been saved.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state.actions import Action, LookAtPane, Say, Take
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.ladder import PATIENCE, REDRAW
 from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.rescue import PATIENCE, REDRAW
 
 _LOOK, _ASKED, _STEP, _VERIFY = "look", "asked", "step", "verify"
 
 
 class Aftercare:
-    """`over` when there is nothing more to do."""
+    """The steps after one Escape. `over`: nothing is left to do."""
 
     def __init__(self, draft: str, *, clear: bool, limits: Limits, budgets: tuple[Budget, Budget], now: float) -> None:
         self.over = False
@@ -48,7 +48,7 @@ class Aftercare:
                 return self._end(_say_held(done.detail))
             self._phase, self.until = _VERIFY, now + self._limits.verify
         if self._phase == _VERIFY and self._renamed:
-            return self._end(_say_effect("the context is new", ok=True))
+            return self._end(_say_effect("the context is cleared", ok=True))
         if now < self.until:
             return []
         if self._phase == _LOOK:
@@ -64,12 +64,12 @@ class Aftercare:
         free = not seen.refused and shown.kind == screen.PROMPT and not seen.in_mode
         said: list[Action] = []
         if free and shown.draft and shown.draft != self._draft:
-            text = "the prompt is back in the input box; press Enter there to send it again"
+            text = "Claude Code put the prompt back into the input box; press Enter there to send it again"
             said.append(Say("restored", text, {"prompt": shown.draft[:2000]}, aloud=True))
         if not self._clear or not free or not idle or self._limits.dry_run or shown.insert:
             return said + self._end()
         if seen.human or not all(budget.left(now) for budget in self._budgets):
-            return said + self._end(_say_held("somebody is typing" if seen.human else "the budget of steps is spent"))
+            return said + self._end(_say_held("a person is typing" if seen.human else "the budget of steps is spent"))
         for budget in self._budgets:
             budget.spend(now)
         self._phase, self.until = _STEP, now + PATIENCE

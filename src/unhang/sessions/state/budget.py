@@ -1,4 +1,4 @@
-"""How many steps an hour may have, for one session and for the machine: recovery can never become the outage."""
+"""How many steps may be taken in an hour, for one session and for the machine: recovery must not become the outage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ HOUR = 3600.0
 
 
 class Budget:
+    """At most `most` steps in any hour."""
+
     def __init__(self, most: int) -> None:
         self.most = most
         self._spent: list[float] = []
@@ -14,14 +16,16 @@ class Budget:
         self._spent = [at for at in self._spent if at > now - HOUR]
 
     def left(self, now: float) -> int:
+        """How many steps are left in this hour."""
         self._forget(now)
         return max(0, self.most - len(self._spent))
 
     def spend(self, now: float) -> None:
+        """Count one step."""
         self._spent.append(now)
 
     def again_at(self, now: float) -> float:
-        """When there is something left again."""
+        """When the next step is allowed."""
         if self.left(now):
             return now
         if not self.most:

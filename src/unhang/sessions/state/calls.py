@@ -1,8 +1,8 @@
-"""The tool calls that are open, by what the hooks said.
+"""The tool calls that are open, according to the hooks.
 
-No hook fires when a call is interrupted, so what closes a call is often something else: the batch is over, the turn is
-over, the session is idle. A call that may have been interrupted unseen (the status changed and changed back between
-two looks) is *doubtful*: its own limit holds no longer, but while it may be running nobody calls it the API's silence.
+No hook fires when a call is interrupted, so a call is often closed by something else: the end of its batch, the end of
+the turn, an idle session. A call that may have been interrupted unseen (the status changed and changed back between
+two looks) is *doubtful*: its own limit no longer holds, but as long as it may run, silence is not the API's.
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# More than this many open calls are records of ours that nobody closed.
+# More open calls than this are calls whose end was never recorded.
 MOST = 200
 
 
 class Call(Record):
+    """One open tool call."""
+
     id: str
-    tool: str
-    given: dict[str, Any]
-    agent: str  # "": the main loop's
-    at: float  # since when it runs, as far as its limit goes
+    tool_name: str
+    tool_input: dict[str, Any]
+    agent_id: str  # "": the main loop's
+    at: float  # since when its limit counts
     opened: float
     doubtful: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """Which call it is, as events and `--json` name it."""
+        fields = {"toolName": self.tool_name, "toolUseId": self.id}
+        return fields | {"agentId": self.agent_id} if self.agent_id else fields
+
 
 class Calls:
+    """The open calls, by their ids."""
+
     def __init__(self) -> None:
         self._open: dict[str, Call] = {}
 
@@ -40,7 +49,7 @@ class Calls:
         return self._open.pop(call_id, None) is not None
 
     def close_of(self, agent: str) -> None:
-        self._open = {call.id: call for call in self._open.values() if call.agent != agent}
+        self._open = {call.id: call for call in self._open.values() if call.agent_id != agent}
 
     def close_before(self, at: float) -> None:
         self._open = {call.id: call for call in self._open.values() if call.opened >= at}
@@ -52,21 +61,21 @@ class Calls:
         self._open.clear()
 
     def doubt(self) -> None:
-        """The main loop's may have been interrupted; an agent's own calls are not touched by that."""
-        self._open = {i: call if call.agent else call.replace(doubtful=True) for i, call in self._open.items()}
+        """The main loop's calls may have been interrupted; the calls of a subagent are not affected."""
+        self._open = {i: call if call.agent_id else call.replace(doubtful=True) for i, call in self._open.items()}
 
     def begin_again(self, at: float) -> None:
-        """The time until now was spent waiting for a person: none of it was the tool's."""
+        """The limits count from `at`: until then the session waited for a person."""
         self._open = {i: call.replace(at=max(call.at, at)) for i, call in self._open.items()}
 
     def get(self, call_id: str) -> Call | None:
         return self._open.get(call_id)
 
     def main(self) -> list[Call]:
-        return [call for call in self._open.values() if not call.agent]
+        return [call for call in self._open.values() if not call.agent_id]
 
     def of_agents(self) -> list[Call]:
-        return [call for call in self._open.values() if call.agent]
+        return [call for call in self._open.values() if call.agent_id]
 
     def __iter__(self) -> Any:
         return iter(list(self._open.values()))

@@ -1,55 +1,61 @@
-"""Which limits run at this moment: what is measured, since when, and when it is over."""
+"""Which limits run at this moment: what is measured, since when, and when the limit is reached."""
 
 from __future__ import annotations
 
+from unhang.agents.claude.protocol.tool_limits import BASH
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.sessions.state import known as modes
 from unhang.sessions.state.calls import Call
 from unhang.sessions.state.known import Known
-from unhang.sessions.state.limits import BASH, Limits
+from unhang.sessions.state.limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TOOL, AGENT_TOOL, API, TURN, TOTAL = "tool", "agent_tool", "api", "turn", "total"
-# What is dealt with first when several are over: the one with the gentlest cure.
+# Where several limits are reached, the one with the gentlest remedy comes first.
 _RANK = {AGENT_TOOL: 1, TOOL: 2, API: 3, TURN: 4, TOTAL: 5}
 
 
 class Clock(Record):
+    """One limit that runs."""
+
     kind: str
-    key: str  # changes with every new beginning
+    key: str  # changes whenever the measurement begins anew
     since: float
     limit: float
-    at: float  # when it is over
-    call: Call | None = None  # the call it is about, or that is best ended
+    at: float  # when the limit is reached
+    call: Call | None = None  # the call that is measured, or that is best ended
 
     @property
     def is_bash(self) -> bool:
-        return self.call is not None and self.call.tool == BASH
+        return self.call is not None and self.call.tool_name == BASH
 
     @property
     def rank(self) -> tuple[int, float]:
         return (0 if self.is_bash else _RANK[self.kind], self.at)
 
     def label(self) -> str:
+        """What is measured, in words."""
         if self.kind in (TOOL, AGENT_TOOL):
-            tool = self.call.tool if self.call is not None else "a tool"
+            tool = self.call.tool_name if self.call is not None else "a tool"
             return f"{tool} of a subagent" if self.kind == AGENT_TOOL else tool
-        return {API: "the silence of the API", TURN: "the turn", TOTAL: "the turn"}[self.kind]
+        return {API: "the wait for the API", TURN: "the turn", TOTAL: "the turn"}[self.kind]
 
     def said(self, now: float) -> str:
+        """How long it has taken, and its limit, in one sentence."""
         age, limit = human(max(0.0, now - self.since)), human(self.limit)
         if self.kind == API:
-            return f"the API has been silent for {age} (limit {limit})"
+            return f"the API has sent nothing for {age} (limit {limit})"
         if self.kind == TURN:
-            return f"the turn has been busy for {age} without a finished step (limit {limit})"
-        return f"{self.label()} has taken {age} (limit {limit})"
+            return f"the turn has finished no step for {age} (limit {limit})"
+        return f"{self.label()} has been running for {age} (limit {limit})"
 
 
 def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list[Clock]:
+    """The limits that run, given what is known."""
     mode = known.mode()
     if mode not in (modes.BUSY, modes.BACKGROUND):
         return []
@@ -61,10 +67,10 @@ def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list
     certain = [call for call in main if not call.doubtful]
     found += [clock for call in certain if (clock := _of_call(TOOL, call, limits, extended)) is not None]
     if not certain and limits.api is not None:
-        # what may still be running is given at least its own time
-        limit = max([limits.api, *(limits.of_tool(call.tool, call.given) or limits.api for call in main)])
+        # a call that may still be running has at least its own limit
+        limit = max([limits.api, *(limits.of_tool(call.tool_name, call.tool_input) or limits.api for call in main)])
         found.append(Clock(API, f"{API}:{known.sign}", known.sign, limit, known.sign + limit))
-    bash = next((call for call in certain if call.tool == BASH), None)
+    bash = next((call for call in certain if call.tool_name == BASH), None)
     if limits.turn is not None:
         since = max(known.turn_since, known.finished)
         found.append(Clock(TURN, f"{TURN}:{since}", since, limits.turn, since + limits.turn, bash))
@@ -75,7 +81,7 @@ def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list
 
 
 def _of_call(kind: str, call: Call, limits: Limits, extended: Mapping[str, float]) -> Clock | None:
-    limit = limits.of_tool(call.tool, call.given)
+    limit = limits.of_tool(call.tool_name, call.tool_input)
     if limit is None:
         return None
     key = f"{kind}:{call.id}:{call.at}"

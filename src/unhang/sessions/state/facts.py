@@ -1,4 +1,4 @@
-"""What a session's machine can be told. Times are monotonic seconds; `at` may lie in the past, never in the future."""
+"""What the machine of a session can be told. Times are monotonic seconds; `at` is now or in the past."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ BUSY, IDLE, WAITING = "busy", "idle", "waiting"
 
 
 class Hook(Record):
-    """One hook of the agent's, as recorded."""
+    """One hook of Claude Code's. The fields have the names that Claude Code gives them."""
 
     method: str
     at: float
-    tool: str = ""
-    call: str = ""
-    given: dict[str, Any] = {}  # noqa: RUF012 - a default of a frozen record
-    agent: str = ""
-    background: int | None = None  # tasks that go on after a Stop
+    tool_name: str = ""
+    tool_use_id: str = ""
+    tool_input: dict[str, Any] = {}  # noqa: RUF012 - a default of a frozen record
+    agent_id: str = ""  # of the subagent; "": the main loop's own hook
+    background_tasks: int | None = None  # how many go on after a Stop
     source: str = ""
 
 
 class Status(Record):
-    """The status file. `stamp` tells two spells of the same status apart; as a time it is never used."""
+    """The status file. `stamp` tells two periods of the same status apart; it is never used as a time."""
 
     status: str | None  # None: there is no such file
     stamp: int
@@ -45,24 +45,24 @@ class Renamed(Record):
 
 
 class Died(Record):
-    """The process is gone."""
+    """The process has ended."""
 
 
 class Pane(Record):
-    """A fresh look at the pane. `refused`: why nothing may be sent there (not ours, not certain, not there)."""
+    """A fresh look at the pane. `refused`: why nothing may be sent to it (no pane, not certain, another process)."""
 
     refused: str = ""
     final: bool = False  # refused for good: there is no pane at all
     in_mode: bool = False  # copy mode
-    human: bool = False  # somebody typed a moment ago
+    human: bool = False  # a person typed a moment ago
     screen: Screen = Screen()
 
 
 class Tree(Record):
-    """A fresh look at the processes of one call. `moved` is None for the first look: there is nothing to compare."""
+    """A fresh look at the processes of one call. `moved` is None for the first look."""
 
     call: str
-    count: int  # processes; 0: none that is certainly its
+    count: int  # processes; 0: none is certainly the call's
     moved: bool | None = None
     reason: str = ""
 

@@ -1,7 +1,7 @@
-"""What is known of a session, from hooks, the status file and the transcript; and what state that makes.
+"""What is known of a session from its hooks, its status file and its transcript, and which state that is.
 
-The status file is right whenever it is there, with one gap: it says "busy" also while only background agents run
-and the prompt is free. The hooks close that gap (the main loop's turn has stopped), and tell the tool calls.
+The status file is right whenever it exists, with one gap: it also says "busy" while only background agents run and the
+prompt is free. The hooks close that gap (the main loop's turn has stopped), and name the tool calls.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ IDLE, BUSY, WAITING, BACKGROUND, UNKNOWN, GONE = "idle", "busy", "waiting", "bac
 
 _ENDS = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
 _AGENTS = ("Agent", "Task")
-# More subagents at once than this are records that nobody closed.
+# More subagents at once than this are subagents whose end was never recorded.
 MOST_AGENTS = 1000
-# Hooks that say nothing about the main loop: they come on their own time.
+# Hooks that say nothing about the main loop: they fire at any time.
 _ASIDE = frozenset({"Notification", "UserPromptExpansion", "ConfigChange", "FileChanged", "TeammateIdle"})
 
 
 class Known:
+    """The facts of one session, put together."""
+
     def __init__(self, born: float) -> None:
-        """`born`: when the process began; nothing that is known is older."""
+        """`born`: when the process began; no fact is older."""
         self.calls = Calls()
         self.agents: set[str] = set()  # subagents that have started and not stopped
         self.background = 0  # tasks that went on after the last Stop
-        self.active: bool | None = None  # the main loop has a turn, by the hooks; None: no hook has said
+        self.active: bool | None = (
+            None  # whether the main loop has a turn, according to the hooks; None: no hook has fired
+        )
         self.status: str | None = None
         self.stamp = 0
         self.waiting_for = ""
@@ -37,6 +41,7 @@ class Known:
         self.gone = False
 
     def mode(self) -> str:
+        """The state of the session."""
         if self.gone:
             return GONE
         if self.status == facts.WAITING:
@@ -50,7 +55,7 @@ class Known:
         return BUSY if self.active else IDLE
 
     def prompt_is_free(self) -> None:
-        """The screen says so: a turn was interrupted, and only the agents in the background go on."""
+        """The screen shows a free prompt: a turn was interrupted, and only background agents go on."""
         self.active = False
         self.background = max(1, self.background)
         self.calls.close_of("")
@@ -78,11 +83,10 @@ class Known:
         if hook.method == "UserPromptSubmit":
             self._prompt(hook)
             return
-        if hook.agent:
+        if hook.agent_id:
             self._of_agent(hook)
-            if any(
-                call.tool in _AGENTS for call in self.calls.main()
-            ):  # the turn waits for it: its steps are the turn's
+            # where the turn waits for the subagent, its steps are the turn's
+            if any(call.tool_name in _AGENTS for call in self.calls.main()):
                 self.finished = max(self.finished, hook.at)
             return
         self.sign = max(self.sign, hook.at)
@@ -91,10 +95,10 @@ class Known:
         self.calls.close_doubtful()
         if hook.method == "PreToolUse":
             self.active = True
-            self.calls.open(Call(hook.call or f"?{hook.at}", hook.tool, hook.given, "", hook.at, hook.at))
+            self._open(hook)
         elif hook.method in _ENDS:
             self.active = True
-            self.calls.close(hook.call)
+            self.calls.close(hook.tool_use_id)
             self.finished = max(self.finished, hook.at)
         elif hook.method == "PostToolBatch":
             self.calls.close_of("")
@@ -105,7 +109,7 @@ class Known:
             self._reset(hook.at)
 
     def _prompt(self, hook: facts.Hook) -> None:
-        """A message may only have been queued: then it is no sign of life, and starts nothing."""
+        """A prompt begins a turn, unless it was only queued: then it is no sign of life."""
         if self.status == facts.BUSY and self.active:
             return
         self.active = True
@@ -114,17 +118,21 @@ class Known:
 
     def _of_agent(self, hook: facts.Hook) -> None:
         if hook.method == "SubagentStart":
-            self._started(hook.agent)
+            self._started(hook.agent_id)
         elif hook.method == "SubagentStop":
-            self.agents.discard(hook.agent)
-            self.calls.close_of(hook.agent)
+            self.agents.discard(hook.agent_id)
+            self.calls.close_of(hook.agent_id)
         elif hook.method == "PreToolUse":
-            self._started(hook.agent)
-            self.calls.open(Call(hook.call or f"?{hook.at}", hook.tool, hook.given, hook.agent, hook.at, hook.at))
+            self._started(hook.agent_id)
+            self._open(hook)
         elif hook.method in _ENDS:
-            self.calls.close(hook.call)
+            self.calls.close(hook.tool_use_id)
         elif hook.method == "PostToolBatch":
-            self.calls.close_of(hook.agent)
+            self.calls.close_of(hook.agent_id)
+
+    def _open(self, hook: facts.Hook) -> None:
+        call_id = hook.tool_use_id or f"?{hook.at}"
+        self.calls.open(Call(call_id, hook.tool_name, hook.tool_input, hook.agent_id, hook.at, hook.at))
 
     def _started(self, agent: str) -> None:
         if len(self.agents) < MOST_AGENTS:
@@ -134,8 +142,8 @@ class Known:
         self.active = False
         self.calls.close_of("")
         self.finished = self.turn_since = max(self.finished, hook.at)
-        if hook.background is not None:
-            self.background = hook.background
+        if hook.background_tasks is not None:
+            self.background = hook.background_tasks
         self.stops += hook.method == "Stop"
 
     def _status(self, told: facts.Status) -> None:
@@ -153,16 +161,16 @@ class Known:
             self._busy(told.at, before)
 
     def _busy(self, at: float, before: str | None) -> None:
-        if before == facts.WAITING:  # a person has answered just now
+        if before == facts.WAITING:  # a person has just answered
             self.calls.begin_again(at)
             self.turn_since = self.finished = self.sign = max(self.sign, at)
             return
-        if before == facts.BUSY:  # something came between that we have not seen
+        if before == facts.BUSY:  # a change in between was missed
             self.calls.doubt()
         else:
             self.calls.close_before(at)
         if before == facts.IDLE and not self.active:
-            self.active = None  # a turn has begun; a hook will say so, too
+            self.active = None  # a turn has begun; a hook will confirm it
         self.turn_since = max(self.turn_since, at)
         self.sign = max(self.sign, at)
         self.finished = max(self.finished, at)

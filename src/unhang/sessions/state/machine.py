@@ -1,4 +1,4 @@
-"""The machine of one session: facts and the time in, what to do out."""
+"""The machine of one session: it takes facts and the time, and returns what to do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from unhang.sessions.state.aftercare import Aftercare
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.known import Known
-from unhang.sessions.state.ladder import Ladder, Scene
 from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.rescue import Rescue, Scene
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,31 +20,33 @@ if TYPE_CHECKING:
 _WORDS = {
     modes.IDLE: "idle",
     modes.BUSY: "busy",
-    modes.WAITING: "waits for a person",
-    modes.BACKGROUND: "only agents in the background are busy",
-    modes.UNKNOWN: "not known yet",
+    modes.WAITING: "waiting for a person",
+    modes.BACKGROUND: "only background agents are busy",
+    modes.UNKNOWN: "state not known yet",
     modes.GONE: "the process has ended",
 }
 _NOW = {
-    modes.IDLE: "it is idle now",
-    modes.BUSY: "the session goes on",
-    modes.WAITING: "it waits for a person now",
-    modes.BACKGROUND: "only agents in the background go on",
-    modes.UNKNOWN: "its state is not known",
+    modes.IDLE: "the session is idle",
+    modes.BUSY: "the session continues",
+    modes.WAITING: "the session waits for a person",
+    modes.BACKGROUND: "only background agents continue",
+    modes.UNKNOWN: "the state is not known",
     modes.GONE: "the process has ended",
 }
 
 
 class Session:
-    def __init__(self, limits: Limits, machine: Budget, born: float) -> None:
+    """`tell` it facts, `wake` it at its `deadline` or sooner, and carry out what it returns."""
+
+    def __init__(self, limits: Limits, machine_budget: Budget, born: float) -> None:
         self.known = Known(born)
         self._limits = limits
-        self._budgets = (Budget(limits.per_session), machine)
+        self._budgets = (Budget(limits.per_session), machine_budget)
         self._mode = ""
         self._warned: dict[str, float] = {}  # clock → when
         self._extended: dict[str, float] = {}  # clock → its new end
         self._down: dict[str, float] = {}  # clock → when to try again, after giving up
-        self._ladder: Ladder | None = None
+        self._rescue: Rescue | None = None
         self._after: Aftercare | None = None
         self._running: list[Clock] | None = None
         self._rescues = 0  # by Escape, since a turn last came to its own end
@@ -57,15 +59,15 @@ class Session:
     def tell(self, fact: facts.Fact) -> None:
         self._running = None
         self.known.tell(fact)
-        if isinstance(fact, facts.Pane) and self._ladder is None:
+        if isinstance(fact, facts.Pane) and self._rescue is None:
             self._tokens = fact.screen.tokens
-        if self._ladder is not None:
-            self._ladder.tell(fact)
+        if self._rescue is not None:
+            self._rescue.tell(fact)
         elif self._after is not None:
             self._after.tell(fact)
 
     def spent(self, at: float) -> None:
-        """A step that a watcher before us took: the budget is the session's, not the watcher's."""
+        """Count a step that an earlier watcher took: the budget belongs to the session."""
         for budget in self._budgets:
             budget.spend(at)
 
@@ -76,18 +78,18 @@ class Session:
         if self.known.stops != self._stops:
             self._stops, self._rescues = self.known.stops, 0
         running = self._clocks()
-        if self._ladder is not None:
-            said += self._climb(self._ladder, now, running)
-        if self._ladder is None and self._after is not None:
+        if self._rescue is not None:
+            said += self._climb(self._rescue, now, running)
+        if self._rescue is None and self._after is not None:
             said += self._after.wake(now, idle=self.known.mode() == modes.IDLE)
             if self._after.over:
                 self._after = None
-        if self._ladder is None and self._after is None:
+        if self._rescue is None and self._after is None:
             said += self._judge(now)
         return said
 
     def _clocks(self) -> list[Clock]:
-        """They change only with what is known."""
+        """The limits that run; they change only with a fact."""
         if self._running is not None:
             return self._running
         running = clocks.running(self.known, self._limits, self._extended)
@@ -121,31 +123,31 @@ class Session:
             clock = min(due, key=lambda each: each.rank)
             fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
             said.append(Say("hung", clock.said(now), fields))
-            self._ladder = Ladder(clock, self._limits, self._budgets, now, tokens=self._tokens)
-            said += self._climb(self._ladder, now, self._clocks())
+            self._rescue = Rescue(clock, self._limits, self._budgets, now, tokens=self._tokens)
+            said += self._climb(self._rescue, now, self._clocks())
         return said
 
     def _first_look(self, clock: Clock) -> list[Action]:
-        """To compare with when the limit is over: does the command work, is an answer being written?"""
+        """A look to compare with when the limit is reached: does the command work, is an answer being written?"""
         if clock.call is not None and clock.is_bash:
             return [LookAtTree(clock.call.id)]
         self._tokens = ""
         return [LookAtPane()] if clock.kind in (clocks.API, clocks.TURN) else []
 
     def _long_turn(self, now: float) -> list[Action]:
-        """A turn that goes on past its limit because it makes steps: said, not stopped."""
+        """A turn that exceeds its limit and still finishes steps is reported, not ended."""
         limit, since = self._limits.turn, self.known.turn_since
         if self.known.mode() != modes.BUSY or limit is None or now < max(since, self._turn_said) + limit:
             return []
         if self.known.finished + limit <= now:
-            return []  # no step: its clock is over
+            return []  # no finished step: its own limit is reached
         self._turn_said = now
-        text = f"the turn has taken {human(now - since)}; it goes on making steps and is left alone"
-        return [Say("extended", text, {"limit": clocks.TURN, "reason": "it makes steps", "ageMs": _ms(now - since)})]
+        text = f"the turn has been running for {human(now - since)} and still finishes steps; left alone"
+        return [Say("extended", text, {"limit": clocks.TURN, "reason": "it finishes steps", "ageMs": _ms(now - since)})]
 
     def _fires(self, clock: Clock) -> float:
-        """When a warned clock is acted upon. A command that is about to be ended by itself is waited for: Escape would
-        end it along with the call that is a moment older."""
+        """When a clock that has warned is acted upon. A Bash call whose own limit is near goes first: Escape would
+        end it along with the older call."""
         at = self._over(clock)
         if clock.kind != clocks.TOOL or clock.is_bash:
             return at
@@ -162,80 +164,78 @@ class Session:
         left = max(lead, clock.at - now)
         fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
         fields["willActInMs"] = _ms(left)
-        return Say("warning", f"{clock.said(now)}; it is ended in {human(left)}", fields, aloud=True)
+        return Say("warning", f"{clock.said(now)}; unhang will end it in {human(left)}", fields, aloud=True)
 
     def _about(self, clock: Clock) -> dict[str, Any]:
         fields: dict[str, Any] = {"limit": clock.kind}
         if clock.call is not None:
-            fields |= {"toolName": clock.call.tool, "toolUseId": clock.call.id}
-            if clock.call.agent:
-                fields["agentId"] = clock.call.agent
+            fields |= clock.call.to_json()
         return fields
 
-    # --- the ladder -------------------------------------------------------------------------------------------
+    # --- the rescue -------------------------------------------------------------------------------------------
 
-    def _climb(self, ladder: Ladder, now: float, running: list[Clock]) -> list[Action]:
-        if all(clock.key != ladder.clock.key for clock in running):
-            return self._recovered(ladder, now)
+    def _climb(self, rescue: Rescue, now: float, running: list[Clock]) -> list[Action]:
+        if all(clock.key != rescue.clock.key for clock in running):
+            return self._recovered(rescue, now)
         scene = Scene(
             status_known=self.known.status is not None,
             agents=bool(self.known.agents or self.known.background),
         )
-        said = ladder.wake(now, scene)
-        if ladder.writes:
-            return said + self._writes(ladder, now)
-        if ladder.extended:
-            return said + self._extend(ladder, now)
-        if ladder.down:  # what else hangs has its own turn meanwhile
-            self._down[ladder.clock.key] = now + self._limits.retry
-            self._ladder = None
-        if ladder.free:
+        said = rescue.wake(now, scene)
+        if rescue.writes:
+            return said + self._writes(rescue, now)
+        if rescue.extended:
+            return said + self._extend(rescue, now)
+        if rescue.down:  # other hangs are dealt with meanwhile
+            self._down[rescue.clock.key] = now + self._limits.retry
+            self._rescue = None
+        if rescue.free:
             self.known.prompt_is_free()
             self._running = None
-            self._ladder = None
+            self._rescue = None
             return said + self._mode_changed()
         return said
 
-    def _recovered(self, ladder: Ladder, now: float) -> list[Action]:
-        self._ladder = None
-        if not ladder.taken:
-            return [Say("recovered", "it went on by itself", {"by": "itself"})]
-        last = ladder.taken[-1]
+    def _recovered(self, rescue: Rescue, now: float) -> list[Action]:
+        self._rescue = None
+        if not rescue.taken:
+            return [Say("recovered", "the session continued by itself", {"by": "itself"})]
+        last = rescue.taken[-1]
         mode = self.known.mode()
         said: list[Action] = [
             Say("effect", f"{last}: {_NOW[mode]}", {"step": last, "ok": True, "state": mode}),
-            Say("recovered", f"{ladder.clock.label()} was ended by {last}", {"by": last, "state": mode}),
+            Say("recovered", f"{rescue.clock.label()} was ended by {last}", {"by": last, "state": mode}),
         ]
-        if ladder.touched_pane and mode != modes.GONE:
+        if rescue.touched_pane and mode != modes.GONE:
             self._rescues += 1
             clear = self._limits.allow_clear and self._rescues >= self._limits.clear_after
-            self._after = Aftercare(ladder.draft, clear=clear, limits=self._limits, budgets=self._budgets, now=now)
+            self._after = Aftercare(rescue.draft, clear=clear, limits=self._limits, budgets=self._budgets, now=now)
         return said
 
-    def _writes(self, ladder: Ladder, now: float) -> list[Action]:
-        """An answer grows on the screen, which nothing else tells of before it is whole."""
-        self._ladder = None
+    def _writes(self, rescue: Rescue, now: float) -> list[Action]:
+        """An answer grows on the screen; the transcript shows it only when it is complete."""
+        self._rescue = None
         self.tell(facts.Grew(now))
-        text = f"{ladder.clock.said(now)}; but an answer is being written: it is left alone"
-        return [Say("extended", text, self._about(ladder.clock) | {"reason": "an answer is being written"})]
+        text = f"{rescue.clock.said(now)}, but an answer is being written; left alone"
+        return [Say("extended", text, self._about(rescue.clock) | {"reason": "an answer is being written"})]
 
-    def _extend(self, ladder: Ladder, now: float) -> list[Action]:
-        """A command that works is given half of its limit again, up to the turn's own end."""
-        self._ladder = None
-        clock = ladder.clock
+    def _extend(self, rescue: Rescue, now: float) -> list[Action]:
+        """A command that works gets half of its limit again, up to the limit of the turn."""
+        self._rescue = None
+        clock = rescue.clock
         until = now + max(clock.limit / 2, 1.0)
         self._extended[clock.key] = until
         self._running = None
         self._warned.pop(clock.key, None)
-        fields = self._about(clock) | {"reason": ladder.extended, "willActInMs": _ms(until - now)}
-        return [Say("extended", f"{clock.said(now)}; but it works ({ladder.extended}): it is left alone", fields)]
+        fields = self._about(clock) | {"reason": rescue.extended, "willActInMs": _ms(until - now)}
+        return [Say("extended", f"{clock.said(now)}, but it works ({rescue.extended}); left alone", fields)]
 
     # --- the time ---------------------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
         """When `wake` should be called at the latest."""
-        if self._ladder is not None:
-            return self._ladder.until
+        if self._rescue is not None:
+            return self._rescue.until
         if self._after is not None:
             return self._after.until
         times: list[float] = []
@@ -247,24 +247,16 @@ class Session:
         return min(times, default=None)
 
     def view(self, now: float) -> dict[str, Any]:
-        """For people and for `--json`."""
+        """The session as `unhang watch --once` and `--json` show it."""
         running = sorted(self._clocks(), key=lambda each: each.at)
         known = self.known
         return {
             "state": known.mode(),
             "waitingFor": known.waiting_for or None,
             "busyMs": _ms(now - known.turn_since) if known.mode() == modes.BUSY else None,
-            "calls": [
-                {
-                    "toolName": call.tool,
-                    "toolUseId": call.id,
-                    "agentId": call.agent or None,
-                    "ageMs": _ms(now - call.at),
-                }
-                for call in known.calls
-            ],
+            "calls": [{"agentId": None} | call.to_json() | {"ageMs": _ms(now - call.at)} for call in known.calls],
             "next": {"limit": running[0].kind, "inMs": _ms(running[0].at - now)} if running else None,
-            "ladder": None if self._ladder is None else self._ladder.phase,
+            "ladder": None if self._rescue is None else self._rescue.phase,
         }
 
 

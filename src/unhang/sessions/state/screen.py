@@ -1,4 +1,4 @@
-"""What the text of a pane shows. It is never believed alone: the status file says more, and more truly.
+"""What the text of a pane shows. It is never believed alone: the status file is more reliable.
 
     ✻ Shimmying… (5s · ↓ 16 tokens)
     ──────────────
@@ -7,7 +7,7 @@
       ⏸ manual mode on · esc to interrupt
 
 The text may carry SGR sequences (`capture-pane -e`): what is shown dim in the box is a hint of Claude Code's own, not
-somebody's draft.
+a person's draft.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ _QUEUED = "Press up to edit queued messages"
 
 class Screen(Record):
     kind: str = UNKNOWN
-    busy: bool = False  # "esc to interrupt" stands there; its absence says nothing
+    busy: bool = False  # "esc to interrupt" is shown; its absence means nothing
     background: bool = False  # a free prompt that waits for agents in the background
     insert: bool = False  # vim mode, INSERT
     queued: bool = False
     draft: str = ""
-    shell: bool = False  # a command that a person started with ! runs: busy, and no hook tells of it
+    shell: bool = False  # a command that a person started with ! runs: busy, and no hook fires
     tokens: str = ""  # the counter beside the spinner: it grows while an answer is written
 
 
 def read(text: str) -> Screen:
+    """The text of a pane, with or without colours, as a `Screen`."""
     lines = [_plain(line) for line in text.splitlines()]
     rules = [i for i, (line, _) in enumerate(lines) if _RULE.match(line)]
     whole = "\n".join(line for line, _ in lines)

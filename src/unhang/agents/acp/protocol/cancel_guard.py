@@ -9,7 +9,7 @@ gets around to it.
 from __future__ import annotations
 
 
-class Turns:
+class CancelGuard:
     def __init__(self) -> None:
         self.running: int | None = None
         self.spent = False  # a cancel has been sent

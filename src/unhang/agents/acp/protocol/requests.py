@@ -30,7 +30,7 @@ class Option(Record):
     name: str
 
 
-class Request(Record):
+class AcpRequest(Record):
     """`id`: as it came; an answer carries the same."""
 
     id: Any
@@ -85,13 +85,13 @@ class Request(Record):
         return self.error(NOT_OURS, f"unhang does not serve {one_line(self.method, 80)}")
 
 
-def request_of(message: Message) -> Request | None:
+def request_of(message: Message) -> AcpRequest | None:
     """None: this is no request."""
     method = message.get("method")
     if not isinstance(method, str) or message.get("id") is None:
         return None
     params = mapping_of(message, "params")
-    return Request(message["id"], method, _text(method, params), params, _options(params))
+    return AcpRequest(message["id"], method, _text(method, params), params, _options(params))
 
 
 def _options(params: Message) -> tuple[Option, ...]:

@@ -30,7 +30,7 @@ _MOST = 500
 _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no new call
 
 
-class Tool:
+class AcpTool:
     def __init__(self, identity: str, now: float) -> None:
         self.id = identity
         self.title = ""
@@ -58,7 +58,7 @@ class Tool:
         return found | {"ageMs": max(0, round((now - self.since) * 1000))}
 
 
-class Tools:
+class AcpTools:
     """`limit`: for every tool; None: as the policy has it for the command, but no shorter than `least`: behind a call
     that was only announced, the model may still be writing the next one."""
 
@@ -67,8 +67,8 @@ class Tools:
         self._least = least if least is not None and least <= _DAY else 0.0
         self._policy = policy
         self._over: dict[str, None] = {}
-        self._refused: dict[str, Tool] = {}
-        self.running: dict[str, Tool] = {}
+        self._refused: dict[str, AcpTool] = {}
+        self.running: dict[str, AcpTool] = {}
 
     @property
     def window(self) -> float | None:
@@ -78,14 +78,14 @@ class Tools:
     def names(self) -> list[str]:
         return [tool.name for tool in self.running.values()]
 
-    def note(self, call: Any, now: float) -> tuple[Tool | None, bool, bool]:
+    def note(self, call: Any, now: float) -> tuple[AcpTool | None, bool, bool]:
         """A word about a call → (it, whether it began, ended or got its name by it, whether it is progress)."""
         identity = id_of(call, "toolCallId")
         if not identity or identity in self._over:
             return None, False, False
         tool = self.running.get(identity)
         begun = tool is None
-        tool = tool or self._refused.pop(identity, None) or Tool(identity, now)
+        tool = tool or self._refused.pop(identity, None) or AcpTool(identity, now)
         before, called = tool.status, tool.name
         self._learn(tool, call)
         if tool.status in OVER:
@@ -133,7 +133,7 @@ class Tools:
         while len(self._over) > _KEPT_OVER:
             del self._over[next(iter(self._over))]
 
-    def _learn(self, tool: Tool, call: Message) -> None:
+    def _learn(self, tool: AcpTool, call: Message) -> None:
         tool.title = text_of(call, "title", most=500) or tool.title
         tool.kind = text_of(call, "kind", most=60) or tool.kind
         tool.status = text_of(call, "status", most=60) or tool.status
@@ -144,7 +144,7 @@ class Tools:
         elif self._limit is not None:
             tool.limit = self._limit
 
-    def _limit_of(self, tool: Tool) -> float:
+    def _limit_of(self, tool: AcpTool) -> float:
         if self._limit is not None:
             return self._limit
         self._policy = self._policy or builtin.policy()

@@ -9,9 +9,9 @@ flight, or an open question. `window` is its length as the keeper knows it; None
 from __future__ import annotations
 
 from unhang.agents.acp.protocol import updates
-from unhang.agents.acp.protocol.tools import Tools
-from unhang.agents.acp.protocol.updates import Meter
-from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.agents.acp.protocol.tools import AcpTools
+from unhang.agents.acp.protocol.updates import AcpUsage
+from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.core.durations import human
 from unhang.core.fields import id_of, integer_of, mapping_of, text_of
 from unhang.core.record import Record
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.agents.acp.protocol.tools import Tool
+    from unhang.agents.acp.protocol.tools import AcpTool
     from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
 
@@ -31,7 +31,7 @@ _PASSED_OVER = frozenset({"elicitation/complete", "mcp/message"})
 STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "permission"
 
 
-class Budgets(Record):
+class TurnBudgets(Record):
     """Seconds; None: none of its own, the idle limit stands there."""
 
     startup: float | None = None
@@ -40,7 +40,7 @@ class Budgets(Record):
     tool: float | None = None
 
 
-class Budget(Record):
+class TurnBudget(Record):
     name: str
     limit: float | None
     elapsed: float
@@ -50,26 +50,26 @@ class Budget(Record):
         return {"name": self.name, "limitMs": limit, "elapsedMs": max(0, round(self.elapsed * 1000))}
 
 
-class Ended(Record):
+class AcpTurnEnd(Record):
     """A turn that has ended. `reason`: the agent's stop reason; "" if there was an error instead."""
 
     reason: str
     error: dict[str, Any] | None = None
 
 
-class Session:
-    def __init__(self, budgets: Budgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
-        self.budgets = budgets or Budgets()
+class AcpSession:
+    def __init__(self, budgets: TurnBudgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
+        self.budgets = budgets or TurnBudgets()
         self.id = ""
         self.version = 1  # of the protocol, as negotiated
         self.name = "the agent"
         self.in_turn = False
-        self.ended: Ended | None = None
+        self.ended: AcpTurnEnd | None = None
         self.text = ""  # the newest turn's, its end if it is long
         self.phase = "starting"
         self.plan: list[Message] = []
-        self.meter = Meter()
-        self.tools = Tools(self.budgets.tool, policy, self.budgets.idle)
+        self.usage = AcpUsage()
+        self.tools = AcpTools(self.budgets.tool, policy, self.budgets.idle)
         self.doing = "starting"
         self._stage = STARTUP
         self._asking: dict[str, float] = {}  # open questions: tool call → how long somebody may take
@@ -103,24 +103,26 @@ class Session:
                 return self.tools.window
         return None
 
-    def budget(self, now: float) -> Budget:
+    def budget(self, now: float) -> TurnBudget:
         """The one that runs, and how much of it is gone."""
         limit = self.window
-        return Budget(self.stage, self.budgets.idle if limit is None else limit, max(0.0, now - self._heard))
+        return TurnBudget(self.stage, self.budgets.idle if limit is None else limit, max(0.0, now - self._heard))
 
-    def _rewind(self, found: list[Said]) -> list[Said]:
+    def _rewind(self, found: list[AgentUpdate]) -> list[AgentUpdate]:
         """With the window, if it is another one now."""
         window = self.window
         if window == self._window:
             return [one for one in found if not one.empty]
         self._window = window
-        last = found[-1] if found else Said()
+        last = found[-1] if found else AgentUpdate()
         return [one for one in [*found[:-1], last.replace(windowed=True, window=window)] if not one.empty]
 
-    def begin(self, now: float) -> list[Said]:
+    def begin(self, now: float) -> list[AgentUpdate]:
         """The agent is being started."""
         self._heard = now
-        return self._rewind([Said("starting", "The agent is being started.", fields={"budget": self._json(now)})])
+        return self._rewind(
+            [AgentUpdate("starting", "The agent is being started.", fields={"budget": self._json(now)})]
+        )
 
     def adopt(self, session: str, now: float) -> None:
         """A session that was opened: from here on its updates are ours."""
@@ -128,21 +130,21 @@ class Session:
         self._heard = now
         self.text = ""  # of a replay
 
-    def prompt(self, now: float) -> list[Said]:
+    def prompt(self, now: float) -> list[AgentUpdate]:
         """A turn begins: the prompt has been sent."""
         self.in_turn, self.ended, self.text = True, None, ""
         self._stage, self._heard, self.phase = FIRST, now, "thinking"
         self._message, self._breaks, self.doing = "", False, "in a turn"
         fields: Message = {"sessionId": self.id, "budget": self._json(now)}
-        return self._rewind([Said("thinking", "The turn has started.", "session/prompt", True, fields=fields)])
+        return self._rewind([AgentUpdate("thinking", "The turn has started.", "session/prompt", True, fields=fields)])
 
-    def asks(self, tool: Any, wait: float, now: float) -> list[Said]:
+    def asks(self, tool: Any, wait: float, now: float) -> list[AgentUpdate]:
         """Somebody is asked, and may take so long."""
         self._asking[id_of(tool, "toolCallId")] = wait
         self._heard = now
-        return self._rewind([Said(alive=True)])
+        return self._rewind([AgentUpdate(alive=True)])
 
-    def permitted(self, tool: Any, allowed: bool, now: float) -> list[Said]:
+    def permitted(self, tool: Any, allowed: bool, now: float) -> list[AgentUpdate]:
         """A question was answered. The call is known from here on, even if nothing was said of it before."""
         identity = id_of(tool, "toolCallId")
         self._asking.pop(identity, None)
@@ -155,14 +157,14 @@ class Session:
         self._heard = now
         if self._stage == FIRST:
             self._stage = IDLE
-        return self._rewind([Said(alive=True)])
+        return self._rewind([AgentUpdate(alive=True)])
 
     def _json(self, now: float) -> Message:
         return self.budget(now).to_json()
 
     # --- one message ----------------------------------------------------------------------------------------
 
-    def hear(self, message: Message, now: float) -> list[Said]:
+    def hear(self, message: Message, now: float) -> list[AgentUpdate]:
         """A notification; requests and answers are the driver's."""
         method = text_of(message, "method", most=120)
         if not method or "id" in message:
@@ -176,14 +178,16 @@ class Session:
             self._stage = IDLE
         return self._rewind(found)
 
-    def _other(self, method: str, message: Message) -> list[Said]:
+    def _other(self, method: str, message: Message) -> list[AgentUpdate]:
         if method.startswith("$/") or method in _PASSED_OVER:
             return []
         if method.startswith("_"):
-            return [Said(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))]
-        return [Said("unknown", f"Something new: {one_line(method, 80)}.", method, raw=raw_of(message))]
+            return [
+                AgentUpdate(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))
+            ]
+        return [AgentUpdate("unknown", f"Something new: {one_line(method, 80)}.", method, raw=raw_of(message))]
 
-    def _finished(self, said: Said, message: Message) -> Said:
+    def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not self.in_turn:
             said = said.replace(alive=False)  # nobody waits for one; start-up has one budget for all of it
         if not said.phase:
@@ -192,7 +196,7 @@ class Session:
         fields = {name: value for name, value in fields.items() if value not in (None, "")}
         return said.replace(fields=fields, raw=raw_of(message))
 
-    def _update(self, params: Message, now: float) -> list[Said]:
+    def _update(self, params: Message, now: float) -> list[AgentUpdate]:
         update = mapping_of(params, "update")
         kind = text_of(update, "sessionUpdate", most=120)
         ours = text_of(params, "sessionId") in ("", self.id)
@@ -204,12 +208,12 @@ class Session:
             case "plan" | "plan_update":
                 return self._planned(kind, update)
             case "usage_update":
-                return self.meter.read(update) if ours else []
+                return self.usage.read(update) if ours else []
             case "state_update":
                 return self._state(update, now) if ours else []
         return updates.plain(kind, update, self.phase)
 
-    def _chunk(self, kind: str, update: Message, ours: bool, now: float) -> list[Said]:
+    def _chunk(self, kind: str, update: Message, ours: bool, now: float) -> list[AgentUpdate]:
         text = updates.content_text(update.get("content"))
         if not text:
             return []
@@ -218,11 +222,13 @@ class Session:
         if ours and written and self.in_turn:
             self._write(text, id_of(update, "messageId"))
         if now - self._shown < PREVIEW_EVERY or not self.in_turn:
-            return [Said(alive=True)]
+            return [AgentUpdate(alive=True)]
         self._shown = now
         self.phase = "thinking"
         shown = self.text[-200:] if written and ours else text[-200:]
-        return [Said("thinking", f"The agent {'writes' if written else 'thinks'}: {one_line(shown)}", kind, True)]
+        return [
+            AgentUpdate("thinking", f"The agent {'writes' if written else 'thinks'}: {one_line(shown)}", kind, True)
+        ]
 
     def _write(self, text: str, message: str) -> None:
         another = self._breaks or (message and self._message and message != self._message)
@@ -237,7 +243,7 @@ class Session:
         found, self._fresh = self._fresh, ""
         return found
 
-    def _tool(self, kind: str, update: Message, now: float) -> list[Said]:
+    def _tool(self, kind: str, update: Message, now: float) -> list[AgentUpdate]:
         if not self.in_turn:
             return []  # a replay of an older turn, or a late word about one
         tool, changed, moved = self.tools.note(update, now)
@@ -245,27 +251,27 @@ class Session:
             return []
         self._breaks = True
         if not changed and now - self._shown < PREVIEW_EVERY:
-            return [Said(alive=moved)]
+            return [AgentUpdate(alive=moved)]
         self._shown = now
         self.phase = tool.phase
-        return [Said(tool.phase, _about(tool, now), kind, moved, fields=tool.fields(now))]
+        return [AgentUpdate(tool.phase, _about(tool, now), kind, moved, fields=tool.fields(now))]
 
-    def _planned(self, kind: str, update: Message) -> list[Said]:
+    def _planned(self, kind: str, update: Message) -> list[AgentUpdate]:
         entries = updates.plan_of(update)
         if entries is None:
-            return [Said(self.phase, "The plan has changed.", kind, True)]
+            return [AgentUpdate(self.phase, "The plan has changed.", kind, True)]
         self.plan = entries
         done = sum(1 for entry in entries if entry["status"] == "completed")
         now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
         text = f"The plan: {done} of {len(entries)} done{'; now ' + one_line(now) if now else ''}."
-        return [Said(self.phase, text, kind, True, fields={"plan": entries[:20]})]
+        return [AgentUpdate(self.phase, text, kind, True, fields={"plan": entries[:20]})]
 
-    def _state(self, update: Message, now: float) -> list[Said]:
+    def _state(self, update: Message, now: float) -> list[AgentUpdate]:
         """Version 2 of the protocol: the end of a turn is an update."""
         state = text_of(update, "state")
         if state == "idle" and self.in_turn and self.version >= 2:
             return self.answered(update, now)
-        return [Said(self.phase, f"The agent says that it is {one_line(state, 40)}.", "session/update")]
+        return [AgentUpdate(self.phase, f"The agent says that it is {one_line(state, 40)}.", "session/update")]
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -273,21 +279,21 @@ class Session:
         """Version 2: the answer to a prompt may mean no more than that it was understood."""
         return self.version >= 2 and not text_of(result, "stopReason")
 
-    def answered(self, result: Message, now: float) -> list[Said]:
+    def answered(self, result: Message, now: float) -> list[AgentUpdate]:
         """The turn has ended, in the agent's words."""
         self._heard = now
         reason = text_of(result, "stopReason", most=80) or "unknown"
-        self.meter.total(result)
-        left = self._close(Ended(reason))
+        self.usage.total(result)
+        left = self._close(AcpTurnEnd(reason))
         fields: Message = {"sessionId": self.id, "stopReason": reason, "text": self.text[:1500] or None}
-        fields |= {"usage": self.meter.usage or None, "unfinished": left[:10] or None}
+        fields |= {"usage": self.usage.latest or None, "unfinished": left[:10] or None}
         self.phase = "completed" if reason == "end_turn" else "stopping" if reason == "cancelled" else "warning"
         text = f": {one_line(self.text)}" if self.text else "."
         said = f"The turn is complete{text}" if reason == "end_turn" else f"The turn ended: {one_line(reason, 60)}."
         fields = {name: value for name, value in fields.items() if value is not None}
-        return self._rewind([Said(self.phase, said, "session/prompt", True, fields=fields)])
+        return self._rewind([AgentUpdate(self.phase, said, "session/prompt", True, fields=fields)])
 
-    def failed(self, error: Message, now: float) -> list[Said]:
+    def failed(self, error: Message, now: float) -> list[AgentUpdate]:
         """The prompt was answered by an error."""
         self._heard = now
         error = {
@@ -295,12 +301,12 @@ class Session:
             "message": text_of(error, "message", most=1000) or "no reason given",
         }
         text = one_line(error["message"], 500)
-        self._close(Ended("", error))
+        self._close(AcpTurnEnd("", error))
         self.phase = "failed"
         fields: Message = {"sessionId": self.id, "error": error}
-        return self._rewind([Said("failed", f"The turn failed: {text}", "session/prompt", fields=fields)])
+        return self._rewind([AgentUpdate("failed", f"The turn failed: {text}", "session/prompt", fields=fields)])
 
-    def _close(self, how: Ended) -> list[str]:
+    def _close(self, how: AcpTurnEnd) -> list[str]:
         self.in_turn, self.ended, self._stage, self.doing = False, how, IDLE, "between turns"
         self._asking.clear()
         return self.tools.clear()
@@ -311,26 +317,28 @@ class Session:
         """Seconds since the last sign of life, while somebody waits for one; else 0."""
         return max(0.0, now - self._heard) if self.in_turn or self._stage == STARTUP else 0.0
 
-    def standing(self, now: float) -> Standing:
+    def stall_reason(self, now: float) -> StallReason:
         """What it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         match self.stage:
             case "startup":
                 hints = ["run the agent by hand in a terminal: it may want a login", "give it more time: --startup"]
-                return Standing("unknown", f"{self.name} has not answered for {silent} ({self.doing})", hints)
+                return StallReason("unknown", f"{self.name} has not answered for {silent} ({self.doing})", hints)
             case "permission":
-                return Standing("input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"])
+                return StallReason(
+                    "input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"]
+                )
             case "tool":
                 names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
                 text = f"a tool of {self.name} has been silent for {silent}: {names}"
-                return Standing("unknown", text, ["give its tools more time: --tool"])
+                return StallReason("unknown", text, ["give its tools more time: --tool"])
         if not self.in_turn:
-            return Standing("unknown", f"{self.name} runs no turn", [])
+            return StallReason("unknown", f"{self.name} runs no turn", [])
         text = f"{self.name} has had nothing from its model for {silent}"
-        return Standing("network", text, ["check the network and the address of the model's service"])
+        return StallReason("network", text, ["check the network and the address of the model's service"])
 
 
-def _about(tool: Tool, now: float) -> str:
+def _about(tool: AcpTool, now: float) -> str:
     if tool.status in ("completed", "failed", "cancelled"):
         return f"{tool.name}: {tool.status} after {human(max(0.0, now - tool.since))}"
     return tool.name

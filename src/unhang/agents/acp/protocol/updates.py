@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, one_line
+from unhang.agents.base.update import AgentUpdate, one_line
 from unhang.core.fields import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
@@ -34,17 +34,19 @@ KINDS = frozenset(_PLAIN) | _STATEFUL
 _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_content_chunk"})
 
 
-def plain(kind: str, update: Message, phase: str) -> list[Said]:
+def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
     if kind not in _PLAIN:
         return [
-            Said("unknown", f"Something new: {one_line(kind or 'an update without a kind', 80)}.", "session/update")
+            AgentUpdate(
+                "unknown", f"Something new: {one_line(kind or 'an update without a kind', 80)}.", "session/update"
+            )
         ]
     text = _PLAIN[kind]
     if kind == "current_mode_update":
         text = f"The session's mode is {one_line(text_of(update, 'currentModeId'), 60) or 'unknown'}."
     if kind in _OUTPUT:
-        return [Said(alive=True)]
-    return [Said(phase, text, kind)] if text else []
+        return [AgentUpdate(alive=True)]
+    return [AgentUpdate(phase, text, kind)] if text else []
 
 
 def content_text(content: Any) -> str:
@@ -74,23 +76,23 @@ def plan_of(update: Message) -> list[Message] | None:
     ]
 
 
-class Meter:
+class AcpUsage:
     """Token counts: what an agent says during a turn, and what it sums up at the end."""
 
     def __init__(self) -> None:
-        self.usage: Message = {}
+        self.latest: Message = {}
 
-    def read(self, update: Message) -> list[Said]:
+    def read(self, update: Message) -> list[AgentUpdate]:
         used, size = count_of(update, "used"), count_of(update, "size")
         share = round(used / size, 4) if used is not None and size else None
         new = {"contextTokens": used, "contextWindow": size, "occupancy": share, "cost": _cost(update.get("cost"))}
         new = {name: value for name, value in new.items() if value is not None}
         if not new:
             return []
-        self.usage |= new
+        self.latest |= new
         text = f"{used if used is not None else '?'} tokens in the context"
         text += f", {share:.0%} of {size}." if share is not None else "."
-        return [Said("metering", text, "usage_update", fields=dict(self.usage))]
+        return [AgentUpdate("metering", text, "usage_update", fields=dict(self.latest))]
 
     def total(self, result: Message) -> None:
         """As the answer to a prompt has it: in `usage`, or in Gemini's own place."""
@@ -100,7 +102,7 @@ class Meter:
         found = {name: count_of(usage, name) for name in names}
         if not isinstance(usage, dict) and isinstance(own, dict):
             found |= {"inputTokens": count_of(own, "input_tokens"), "outputTokens": count_of(own, "output_tokens")}
-        self.usage |= {name: value for name, value in found.items() if value is not None}
+        self.latest |= {name: value for name, value in found.items() if value is not None}
 
 
 def _cost(value: Any) -> Message | None:

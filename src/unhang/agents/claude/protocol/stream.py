@@ -7,10 +7,10 @@ turn, and there may be several: a task in the background that ends begins anothe
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
-from unhang.agents.claude.protocol.usage import Meter
+from unhang.agents.claude.protocol.usage import ClaudeUsage
 from unhang.core.durations import human
 from unhang.core.fields import count_of, dig, id_of, mappings_of, number_of, text_of, whole_of
 from unhang.core.record import Record
@@ -34,7 +34,7 @@ _STREAM = frozenset(
 )  # fmt: skip
 
 
-class Ending(Record):
+class ClaudeTurnEnd(Record):
     """A turn that has ended. `reason`: completed, api_error, aborted_tools, aborted_streaming, max_turns, …"""
 
     is_error: bool
@@ -48,17 +48,17 @@ class Ending(Record):
 
 
 class Claude:
-    def __init__(self, *, flight: tools.Flight | None = None) -> None:
+    def __init__(self, *, flight: tools.ClaudeTools | None = None) -> None:
         self.session = ""
         self.model = ""
         self.turn = False  # one runs
-        self.ended: Ending | None = None  # the last one that has ended
+        self.ended: ClaudeTurnEnd | None = None  # the last one that has ended
         self.results = 0
         self.reply = ""
         self.background: dict[str, str] = {}  # task → what it is
         self.agents: set[str] = set()  # those of them that are agents, whose end begins another turn
-        self.meter = Meter()
-        self.flight = flight or tools.Flight()
+        self.usage = ClaudeUsage()
+        self.tools = flight or tools.ClaudeTools()
         self.phase = "starting"
         self._heard = 0.0  # the last sign of life
         self._hooks: dict[str, tuple[str, float]] = {}  # hook → its name, and since when it runs
@@ -74,7 +74,7 @@ class Claude:
 
     # --- one line -------------------------------------------------------------------------------------------
 
-    def hear(self, message: Message, now: float) -> list[Said]:
+    def hear(self, message: Message, now: float) -> list[AgentUpdate]:
         kind = text_of(message, "type", most=80)
         if not kind:
             return []
@@ -85,14 +85,14 @@ class Claude:
             self._retries = 0
         return [one for one in found if not one.empty]
 
-    def _finished(self, said: Said, message: Message) -> Said:
+    def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not said.phase:
             return said
         fields = {"sessionId": self.session, "agentId": id_of(message, "agent_id")} | said.fields
         fields = {name: value for name, value in fields.items() if value not in (None, "")}
         return said.replace(fields=fields, raw=raw_of(message))
 
-    def _judge(self, kind: str, message: Message, now: float) -> list[Said]:
+    def _judge(self, kind: str, message: Message, now: float) -> list[AgentUpdate]:
         match kind:
             case "stream_event":
                 return self._stream(message, now)
@@ -106,17 +106,17 @@ class Claude:
                 return self._system(text_of(message, "subtype", most=80), message, now)
             case "control_request":
                 what = text_of(message, "request", "subtype") or "something"
-                return [Said("warning", f"Claude asks its host: {one_line(what)}.", "control_request")]
+                return [AgentUpdate("warning", f"Claude asks its host: {one_line(what)}.", "control_request")]
         found = plain(message, self.phase)
-        return [found or Said("unknown", f"Something new: {one_line(kind)}.", kind)]
+        return [found or AgentUpdate("unknown", f"Something new: {one_line(kind)}.", kind)]
 
-    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> Said:
+    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
-        return Said(phase, text, method, alive, fields=fields)
+        return AgentUpdate(phase, text, method, alive, fields=fields)
 
     # --- system lines ---------------------------------------------------------------------------------------
 
-    def _system(self, subtype: str, message: Message, now: float) -> list[Said]:
+    def _system(self, subtype: str, message: Message, now: float) -> list[AgentUpdate]:
         match subtype:
             case "init":
                 return [self._init(message)]
@@ -136,14 +136,14 @@ class Claude:
                 self._hooks.pop(id_of(message, "hook_id"), None)
         found = plain(message, self.phase)
         if found is None:
-            return [Said("unknown", f"Something new: system/{one_line(subtype)}.", f"system/{subtype}")]
+            return [AgentUpdate("unknown", f"Something new: system/{one_line(subtype)}.", f"system/{subtype}")]
         if subtype == "permission_denied":
             found = found.replace(fields={"denied": text_of(message, "tool_name", most=120)})
         elif found.phase and found.alive:
             self.phase = found.phase
         return [found]
 
-    def _init(self, message: Message) -> Said:
+    def _init(self, message: Message) -> AgentUpdate:
         again = self.ended is not None
         self.turn, self.model = True, text_of(message, "model", most=120) or self.model
         version = text_of(message, "claude_code_version", most=60)
@@ -153,7 +153,7 @@ class Claude:
             return self._now("thinking", "Another turn has started.", "system/init", alive=True, **fields)
         return self._now("starting", f"Claude Code {version} is ready.", "system/init", alive=True, **fields)
 
-    def _status(self, message: Message) -> list[Said]:
+    def _status(self, message: Message) -> list[AgentUpdate]:
         match text_of(message, "status"):
             case "requesting":
                 return [self._now("thinking", "Claude asks the model.", "system/status")]
@@ -161,7 +161,7 @@ class Claude:
                 return [self._now("compacting", "Compacting the context.", "system/status")]
         return []
 
-    def _retry(self, message: Message, now: float) -> Said:
+    def _retry(self, message: Message, now: float) -> AgentUpdate:
         if not self._retries:
             self._retrying_since = now
         self._retries += 1
@@ -170,61 +170,61 @@ class Claude:
         attempt, most = (_shown(count_of(message, name)) for name in ("attempt", "max_retries"))
         text = f"Claude tries again (attempt {attempt} of {most}): {one_line(self._trouble)}"
         known = {"retries": self._retries, "httpStatus": status, "error": {"message": self._trouble}}
-        return Said("warning", text, "system/api_retry", fields=known)
+        return AgentUpdate("warning", text, "system/api_retry", fields=known)
 
-    def _compacted(self, message: Message) -> Said:
+    def _compacted(self, message: Message) -> AgentUpdate:
         before, after = (count_of(message, "compact_metadata", name) for name in ("pre_tokens", "post_tokens"))
         text = f"The context was compacted: {_shown(before)} → {_shown(after)} tokens."
         fields = {"tokensBefore": before, "tokensAfter": after}
         return self._now("compacting", text, "system/compact_boundary", alive=True, **fields)
 
-    def _tasks(self, message: Message) -> list[Said]:
+    def _tasks(self, message: Message) -> list[AgentUpdate]:
         listed = mappings_of(message, "tasks", most=100)
         self.background = {id_of(task, "task_id"): _about(task) for task in listed}
         self.agents = {id_of(task, "task_id") for task in listed if text_of(task, "task_type") in _AGENTS}
-        changed = not self.agents and self.flight.clear(agents=True)
-        return [Said(windowed=True, window=self.flight.window)] if changed else []
+        changed = not self.agents and self.tools.clear(agents=True)
+        return [AgentUpdate(windowed=True, window=self.tools.window)] if changed else []
 
     # --- the model ------------------------------------------------------------------------------------------
 
-    def _stream(self, message: Message, now: float) -> list[Said]:
+    def _stream(self, message: Message, now: float) -> list[AgentUpdate]:
         event = message.get("event")
         kind = text_of(event, "type", most=80)
         if kind not in _STREAM:
-            return [Said("unknown", f"Something new: stream_event/{one_line(kind)}.", f"stream_event/{kind}")]
+            return [AgentUpdate("unknown", f"Something new: stream_event/{one_line(kind)}.", f"stream_event/{kind}")]
         ours = not message.get("parent_tool_use_id")
         match kind:
             case "ping":
                 return []
             case "error":
                 words = text_of(event, "error", "message") or "no reason given"
-                return [Said("warning", f"The stream broke off: {one_line(words)}", "stream_event/error")]
+                return [AgentUpdate("warning", f"The stream broke off: {one_line(words)}", "stream_event/error")]
             case "message_start" if ours:
                 self.turn = True
                 self._writing = ""
-                self.meter.start(dig(event, "message", "usage"))
+                self.usage.start(dig(event, "message", "usage"))
             case "message_delta" if ours and text_of(event, "delta", "stop_reason"):
-                return [Said(alive=True), *self.meter.delta(dig(event, "usage"), "stream_event/message_delta")]
+                return [AgentUpdate(alive=True), *self.usage.delta(dig(event, "usage"), "stream_event/message_delta")]
             case "message_delta" | "message_stop" | "content_block_stop":
                 # Claude itself writes these when it breaks off: only a whole message is the model's doing
                 return []
             case "content_block_delta":
                 return [self._delta(event, now)]
-        return [Said(alive=True)]
+        return [AgentUpdate(alive=True)]
 
-    def _delta(self, event: Any, now: float) -> Said:
+    def _delta(self, event: Any, now: float) -> AgentUpdate:
         kind = text_of(event, "delta", "type")
         self._writing = (self._writing + text_of(event, "delta", _DELTAS.get(kind, "text")))[-_KEPT_TEXT:]
         if now - self._shown < PREVIEW_EVERY:
-            return Said(alive=True)
+            return AgentUpdate(alive=True)
         self._shown = now
         verb = _VERBS.get(kind, "writes")
         text = f"Claude {verb}: {one_line(self._writing[-200:])}"
         return self._now("thinking", text, "stream_event/content_block_delta", alive=True)
 
-    def _assistant(self, message: Message, now: float) -> list[Said]:
+    def _assistant(self, message: Message, now: float) -> list[AgentUpdate]:
         ours = not message.get("parent_tool_use_id")
-        said: list[Said] = []
+        said: list[AgentUpdate] = []
         for block in mappings_of(message, "message", "content"):
             match block.get("type"):
                 case "tool_use" | "server_tool_use" | "mcp_tool_use":
@@ -232,7 +232,7 @@ class Claude:
                 case "text" if message.get("is_api_error_message"):
                     text = one_line(text_of(block, "text"), 500)
                     status = count_of(message, "api_error_status")
-                    said.append(Said("warning", text, "assistant", fields={"httpStatus": status}))
+                    said.append(AgentUpdate("warning", text, "assistant", fields={"httpStatus": status}))
                 case "text":
                     if ours:
                         self.reply = whole_of(block, "text")
@@ -244,21 +244,21 @@ class Claude:
                     words = f"Thought: {thought}" if thought else "Thought."
                     said.append(self._now("thinking", words, "assistant", alive=True))
                 case _:
-                    said.append(Said(alive=True))
+                    said.append(AgentUpdate(alive=True))
         return said
 
-    def _call(self, use: Message, now: float, agent: str) -> Said:
+    def _call(self, use: Message, now: float, agent: str) -> AgentUpdate:
         self.phase = tools.phase_of(use)
         fields: Message = {"toolUseId": id_of(use, "id"), "tool": text_of(use, "name", most=120)}
         if fields["tool"] == "Bash":
             fields["command"] = tools.subject_of(use)
         if use.get("type") != "tool_use":  # the service runs it: nothing of it ends here
-            return Said(self.phase, tools.begun(use), "assistant", True, fields=fields)
-        self.flight.begin(use, now, agent)
-        return Said(self.phase, tools.begun(use), "assistant", True, True, self.flight.window, fields)
+            return AgentUpdate(self.phase, tools.begun(use), "assistant", True, fields=fields)
+        self.tools.begin(use, now, agent)
+        return AgentUpdate(self.phase, tools.begun(use), "assistant", True, True, self.tools.window, fields)
 
-    def _user(self, message: Message) -> list[Said]:
-        said: list[Said] = []
+    def _user(self, message: Message) -> list[AgentUpdate]:
+        said: list[AgentUpdate] = []
         for block in mappings_of(message, "message", "content"):
             if block.get("type") == "tool_result":
                 said.append(self._returned(block))
@@ -266,17 +266,17 @@ class Claude:
                 said.append(self._now("stopping", "The turn was interrupted.", "user"))
         return said
 
-    def _returned(self, block: Message) -> Said:
+    def _returned(self, block: Message) -> AgentUpdate:
         identity, failed = id_of(block, "tool_use_id"), block.get("is_error") is True
-        tool = self.flight.end(identity)
+        tool = self.tools.end(identity)
         self.phase = "thinking"
         text = tools.ended(tool, failed, tools.result_text(block))
         fields: Message = {"toolUseId": identity, "tool": tool.name if tool else None, "failed": failed or None}
-        return Said("running", text, "user", True, tool is not None, self.flight.window, fields)
+        return AgentUpdate("running", text, "user", True, tool is not None, self.tools.window, fields)
 
     # --- the end of a turn ----------------------------------------------------------------------------------
 
-    def _result(self, message: Message) -> list[Said]:
+    def _result(self, message: Message) -> list[AgentUpdate]:
         self.turn = False
         self._hooks.clear()
         self.results += 1
@@ -285,7 +285,7 @@ class Claude:
         reason = text_of(message, "terminal_reason", most=60) or subtype
         text = whole_of(message, "result")
         error = errors.error_json(message) if failed else None
-        self.ended = Ending(failed, reason, text, error)
+        self.ended = ClaudeTurnEnd(failed, reason, text, error)
         denials = mappings_of(message, "permission_denials", most=20)
         names = [text_of(denial, "tool_name", most=80) for denial in denials]
         method = f"result/{subtype}"
@@ -300,9 +300,9 @@ class Claude:
             "permissionDenials": names,
             "results": self.results,
         }
-        metered = self.meter.result(message, self.model, method)
-        fields["usage"] = self.meter.usage or None
-        changed = self.flight.clear(agents=False)  # those of agents in the background go on
+        metered = self.usage.result(message, self.model, method)
+        fields["usage"] = self.usage.latest or None
+        changed = self.tools.clear(agents=False)  # those of agents in the background go on
         if not failed:
             phase, words = "completed", f"The turn is complete{': ' + one_line(text) if text else '.'}"
         elif self.ended.aborted:
@@ -311,7 +311,7 @@ class Claude:
             phase, words = "failed", f"The turn failed: {(error or {}).get('message')}"
             fields["suggestions"] = errors.suggestions(error, self.session) or None
         self.phase = "idle"
-        return [*metered, Said(phase, words, method, True, changed, self.flight.window, fields)]
+        return [*metered, AgentUpdate(phase, words, method, True, changed, self.tools.window, fields)]
 
     # --- in words -------------------------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ class Claude:
         """Seconds since the last sign of life, while a turn or an agent in the background runs; else 0."""
         return max(0.0, now - self._heard) if self.turn or self.agents else 0.0
 
-    def standing(self, now: float) -> Standing:
+    def stall_reason(self, now: float) -> StallReason:
         """What it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         again = [errors.again(self.session)] if self.session else []
@@ -327,20 +327,22 @@ class Claude:
             since = human(max(0.0, now - self._retrying_since))
             times = f"{self._retries} times" if self._retries > 1 else "once"
             text = f"Claude gets no answer from the model and keeps trying ({times} in {since}): {self._trouble}"
-            return Standing("network", text, [errors.network(), *again])
-        if self.flight.window is not None:
-            return Standing("unknown", self.flight.words(now), ["give its tools more time: --tool-limit", *again])
+            return StallReason("network", text, [errors.network(), *again])
+        if self.tools.window is not None:
+            return StallReason("unknown", self.tools.words(now), ["give its tools more time: --tool-limit", *again])
         if self._hooks:
             name, since_when = next(iter(self._hooks.values()))
             text = f"a hook of Claude Code's has been running for {human(max(0.0, now - since_when))}: {name}"
-            return Standing("unknown", text, ["look at the hooks in settings.json, or go without: -- --bare", *again])
+            return StallReason(
+                "unknown", text, ["look at the hooks in settings.json, or go without: -- --bare", *again]
+            )
         if not self.turn:
             left = one_line(", ".join(self.background.values()), 200)
             text = f"only tasks in the background are left: {left}" if left else "Claude runs no turn"
-            return Standing("unknown", text, again)
+            return StallReason("unknown", text, again)
         if self.phase == "compacting":
-            return Standing("network", f"the compaction has had no answer from the model for {silent}", again)
-        return Standing("network", f"Claude has had nothing from the model for {silent}", again)
+            return StallReason("network", f"the compaction has had no answer from the model for {silent}", again)
+        return StallReason("network", f"Claude has had nothing from the model for {silent}", again)
 
 
 def _about(task: Message) -> str:

@@ -6,7 +6,7 @@ text is not worth a line either.
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, one_line
+from unhang.agents.base.update import AgentUpdate, one_line
 from unhang.core.fields import text_of
 
 TYPE_CHECKING = False
@@ -113,7 +113,7 @@ OTHERS: dict[str, tuple[str | None, bool, Words]] = {
 }
 
 
-def plain(message: Message, current: str) -> Said | None:
+def plain(message: Message, current: str) -> AgentUpdate | None:
     """None: not one of these."""
     kind = text_of(message, "type", most=80)
     if kind == "system":
@@ -126,4 +126,4 @@ def plain(message: Message, current: str) -> Said | None:
         return None
     phase, alive, words = known
     text = words if isinstance(words, str) else words(message)
-    return Said(phase or current, text, method, alive) if text else Said(alive=alive)
+    return AgentUpdate(phase or current, text, method, alive) if text else AgentUpdate(alive=alive)

@@ -6,6 +6,7 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 from __future__ import annotations
 
 from unhang.agents.base.update import one_line
+from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
 from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.durations import human
 from unhang.core.fields import id_of, items_of, number_of, text_of
@@ -16,11 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.fields import Message
 
-BASH_DEFAULT, BASH_MOST = 120.0, 600.0
-# After its own timeout a command is moved into the background, and the call returns.
-_BASH_SLACK = 60.0
-_LIMITS = {"WebFetch": 180.0, "WebSearch": 600.0, "Task": 1800.0, "Agent": 1800.0, "Workflow": 1800.0}
-_MCP_LIMIT = 1800.0
+# A run without a terminal waits for its agents as for a tool; in a session their own steps are signs of life.
+_AGENT_LIMIT = 1800.0
+_AGENTS = frozenset({"Task", "Agent", "Workflow"})
 _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
 # the word of its input that says what the call is about
@@ -29,7 +28,7 @@ _SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "d
 MOST = 500
 
 
-class Tool(Record):
+class ClaudeTool(Record):
     """One that is in flight."""
 
     name: str
@@ -65,7 +64,7 @@ def begun(use: Message) -> str:
     return f"Tool {shown}: {subject}" if subject else f"Tool {shown}."
 
 
-def ended(tool: Tool | None, failed: bool, text: str) -> str:
+def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:
         return f"Failed: {one_line(what, 120)}{': ' + one_line(text) if text else ''}"
@@ -85,7 +84,7 @@ def result_text(block: Message) -> str:
     return text_of(block, "content") or " ".join(text_of(part, "text") for part in items_of(block, "content", most=20))
 
 
-class Flight:
+class ClaudeTools:
     """Which calls are open. `limit`: for every tool; None: what is usual for each."""
 
     def __init__(
@@ -94,19 +93,19 @@ class Flight:
         self._limit = limit
         self._bash_default = bash_default
         self._bash_most = max(bash_most, bash_default)
-        self._open: dict[str, Tool] = {}
+        self._open: dict[str, ClaudeTool] = {}
 
     @property
     def window(self) -> float | None:
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
-        tool = Tool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
+        tool = ClaudeTool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
         self._open[id_of(use, "id")] = tool
         while len(self._open) > MOST:
             del self._open[next(iter(self._open))]
 
-    def end(self, identity: str) -> Tool | None:
+    def end(self, identity: str) -> ClaudeTool | None:
         return self._open.pop(identity, None)
 
     def clear(self, *, agents: bool) -> bool:
@@ -138,8 +137,6 @@ class Flight:
             return self._limit
         name = text_of(use, "name")
         if name == "Bash":
-            asked = number_of(use, "input", "timeout") or 0.0
-            return min(asked / 1000 if asked > 0 else self._bash_default, self._bash_most) + _BASH_SLACK
-        if name.startswith("mcp__"):
-            return _MCP_LIMIT
-        return _LIMITS.get(name, DEFAULT_IDLE)
+            asked = number_of(use, "input", "timeout")
+            return bash_limit(asked, default=self._bash_default, most=self._bash_most)
+        return _AGENT_LIMIT if name in _AGENTS else usual_limit(name) or DEFAULT_IDLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said
+from unhang.agents.base.update import AgentUpdate
 from unhang.core.fields import count_of
 
 TYPE_CHECKING = False
@@ -13,9 +13,9 @@ LEVELS = (0.80, 0.95)
 _IN_CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class Meter:
+class ClaudeUsage:
     def __init__(self) -> None:
-        self.usage: Message = {}  # the newest: contextTokens, and what the result adds to it
+        self.latest: Message = {}  # the newest: contextTokens, and what the result adds to it
         self._asked = 0  # what went into the newest request
         self._warned = 0.0
 
@@ -23,32 +23,32 @@ class Meter:
         """message_start: what is in the context before the answer."""
         self._asked = sum(count_of(usage, name) or 0 for name in _IN_CONTEXT)
 
-    def delta(self, usage: object, method: str) -> list[Said]:
+    def delta(self, usage: object, method: str) -> list[AgentUpdate]:
         """message_delta: how long the answer was."""
         output = count_of(usage, "output_tokens") or 0
         if not self._asked:
             return []
-        self.usage = self.usage | {"contextTokens": self._asked + output}
-        return [Said("metering", self._words(), method, fields=dict(self.usage) | {"outputTokens": output})]
+        self.latest = self.latest | {"contextTokens": self._asked + output}
+        return [AgentUpdate("metering", self._words(), method, fields=dict(self.latest) | {"outputTokens": output})]
 
-    def result(self, message: Message, model: str, method: str) -> list[Said]:
+    def result(self, message: Message, model: str, method: str) -> list[AgentUpdate]:
         """Only here is said how large the context may be."""
         window = count_of(message, "modelUsage", model, "contextWindow")
         total = sum((count_of(message, "usage", name) or 0) for name in (*_IN_CONTEXT, "output_tokens"))
-        share = round(self.usage["contextTokens"] / window, 4) if window and "contextTokens" in self.usage else None
+        share = round(self.latest["contextTokens"] / window, 4) if window and "contextTokens" in self.latest else None
         found = {"contextWindow": window, "occupancy": share, "totalTokens": total or None}
-        self.usage = self.usage | {name: value for name, value in found.items() if value is not None}
+        self.latest = self.latest | {name: value for name, value in found.items() if value is not None}
         if share is None:
             return []
-        said = [Said("metering", self._words(), method, fields=dict(self.usage))]
+        said = [AgentUpdate("metering", self._words(), method, fields=dict(self.latest))]
         reached = max((level for level in LEVELS if share >= level), default=0.0)
         already, self._warned = self._warned, reached  # lower again after a compaction: the next one warns anew
         if reached > already:
             text = f"The context is {share:.0%} full: `unhang claude resume SESSION /compact` makes room."
-            said.append(Said("warning", text, method, fields={"occupancy": share, "level": reached}))
+            said.append(AgentUpdate("warning", text, method, fields={"occupancy": share, "level": reached}))
         return said
 
     def _words(self) -> str:
-        share, window = self.usage.get("occupancy"), self.usage.get("contextWindow")
-        text = f"{self.usage.get('contextTokens', '?')} tokens in the context"
+        share, window = self.latest.get("occupancy"), self.latest.get("contextWindow")
+        text = f"{self.latest.get('contextTokens', '?')} tokens in the context"
         return f"{text}, {share:.0%} of {window}." if share is not None else f"{text}."

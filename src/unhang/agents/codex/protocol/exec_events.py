@@ -6,9 +6,9 @@ cumulative over the thread and is not how full the context is; compactions are i
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.agents.codex.protocol import errors, items
-from unhang.agents.codex.protocol.tools_in_flight import Flight
+from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.core.durations import human
 from unhang.core.fields import count_of, id_of, mapping_of, text_of
 
@@ -30,13 +30,13 @@ class Exec:
         self.status = ""  # completed or failed, once it is known
         self.error = ""
         self.reply = ""
-        self.flight = Flight(tool_limit, policy)
+        self.tools = CodexTools(tool_limit, policy)
         self._job = job
         self._reconnects = 0
         self._since = 0.0
         self._heard = 0.0
 
-    def hear(self, message: Message, now: float) -> list[Said]:
+    def hear(self, message: Message, now: float) -> list[AgentUpdate]:
         kind = text_of(message, "type", most=80)
         found = self._judge(kind, message, now)
         if found.alive:
@@ -50,69 +50,71 @@ class Exec:
             )
         return [] if found.empty else [found]
 
-    def bytes_came(self, now: float) -> Said:
+    def bytes_came(self, now: float) -> AgentUpdate:
         """The model's socket has received something: the only life that a thinking model shows here."""
         self._heard = now
-        return Said(alive=True)
+        return AgentUpdate(alive=True)
 
-    def _judge(self, kind: str, message: Message, now: float) -> Said:
+    def _judge(self, kind: str, message: Message, now: float) -> AgentUpdate:
         match kind:
             case "thread.started":
                 self.thread = id_of(message, "thread_id")
-                return Said("starting", "A thread was started.", alive=True)
+                return AgentUpdate("starting", "A thread was started.", alive=True)
             case "turn.started":
-                return Said("thinking", "The turn has started.", alive=True)
+                return AgentUpdate("thinking", "The turn has started.", alive=True)
             case "turn.completed":
                 self.status = "completed"
                 usage = {"totalTokens": _total(mapping_of(message, "usage"))}
                 text = f"The turn is complete: {one_line(self.reply)}"
                 fields: Message = {"turnStatus": self.status, "reply": self.reply[:1500] or None, "usage": usage}
-                return Said("completed", text, alive=True, fields=fields)
+                return AgentUpdate("completed", text, alive=True, fields=fields)
             case "turn.failed":
                 self.status, self.error = "failed", text_of(message, "error", "message") or self.error
                 error = {"message": one_line(self.error, 500), "info": errors.info_from_text(self.error)}
                 hints = errors.suggestions_for(error, self._job, self.thread)
                 fields = {"turnStatus": self.status, "error": error, "suggestions": hints or None}
-                return Said("failed", f"The turn failed: {one_line(self.error, 500)}", fields=fields)
+                return AgentUpdate("failed", f"The turn failed: {one_line(self.error, 500)}", fields=fields)
             case "error":
                 return self._error(text_of(message, "message"), now)
         item = message.get("item")
         if kind not in TYPES or not isinstance(item, dict):
-            return Said("unknown", f"Something new: {one_line(kind)}.")
+            return AgentUpdate("unknown", f"Something new: {one_line(kind)}.")
         return self._item(kind, item)
 
-    def _error(self, text: str, now: float) -> Said:
+    def _error(self, text: str, now: float) -> AgentUpdate:
         self.error = text
         if not text.startswith(_RECONNECTING):
-            return Said("failed", one_line(text, 500))
+            return AgentUpdate("failed", one_line(text, 500))
         if not self._reconnects:
             self._since = now
         self._reconnects += 1
-        return Said("warning", f"Codex reconnects: {one_line(text, 500)}", fields={"reconnects": self._reconnects})
+        return AgentUpdate(
+            "warning", f"Codex reconnects: {one_line(text, 500)}", fields={"reconnects": self._reconnects}
+        )
 
-    def _item(self, kind: str, item: Message) -> Said:
+    def _item(self, kind: str, item: Message) -> AgentUpdate:
         name, phase, fields = items.kind_of(item), items.phase_of(item), items.details(item)
         if name == "agentMessage" and kind == "item.completed":
             self.reply = items.message_text(item)
         changed = False
         if kind == "item.started":
-            changed = self.flight.begin(item) or (name == "agentMessage" and self.flight.model_spoke())
+            changed = self.tools.begin(item) or (name == "agentMessage" and self.tools.model_spoke())
         elif kind == "item.completed":
-            changed = self.flight.end(item) or (name == "agentMessage" and self.flight.model_spoke())
+            changed = self.tools.end(item) or (name == "agentMessage" and self.tools.model_spoke())
         text = items.begun(item) if kind == "item.started" else items.ended(item)
         alive = items.from_the_model(item)
-        return Said(phase, text, "", alive, changed, self.flight.window, fields)
+        return AgentUpdate(phase, text, "", alive, changed, self.tools.window, fields)
 
-    def standing(self, now: float) -> Standing:
+    def stall_reason(self, now: float) -> StallReason:
         silent = human(max(0.0, now - self._heard))
         if self._reconnects:
             times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
             text = f"Codex cannot reach the model and keeps reconnecting ({times}): {one_line(self.error)}"
-            return Standing("network", text, ["check the network and the address of the model's service"])
-        if self.flight.window is not None:
-            names = one_line(", ".join(self.flight.names.values()), 120)
-            return Standing("unknown", f"a tool of Codex's has been silent for {silent}: {names}", [])
-        return Standing("network", f"Codex has had nothing from the model for {silent}", [])
+            return StallReason("network", text, ["check the network and the address of the model's service"])
+        if self.tools.window is not None:
+            names = one_line(", ".join(self.tools.names.values()), 120)
+            return StallReason("unknown", f"a tool of Codex's has been silent for {silent}: {names}", [])
+        return StallReason("network", f"Codex has had nothing from the model for {silent}", [])
 
 
 def _total(usage: Message) -> int | None:

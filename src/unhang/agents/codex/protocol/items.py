@@ -6,6 +6,7 @@ Both spellings are known: the app server's (`commandExecution`) and `exec --json
 from __future__ import annotations
 
 from unhang.agents.base.update import one_line
+from unhang.core.durations import human
 from unhang.core.fields import id_of, integer_of, items_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
@@ -163,7 +164,7 @@ def _of_others(kind: str, item: Message) -> str:
         case "imageGeneration":
             return "Making an image"
         case "sleep":
-            return f"Sleeping for {_seconds(item)} s"
+            return f"Sleeping for {human(_seconds(item))}"
         case "enteredReviewMode":
             return f"Reviewing: {one_line(text_of(item, 'review'))}."
         case "exitedReviewMode":

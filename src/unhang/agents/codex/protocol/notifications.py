@@ -5,7 +5,7 @@ A phase of None is "whatever it was doing": housekeeping that is worth a line bu
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, one_line
+from unhang.agents.base.update import AgentUpdate, one_line
 from unhang.core.fields import items_of, text_of
 
 TYPE_CHECKING = False
@@ -92,25 +92,25 @@ PLAIN: dict[str, tuple[str | None, bool, Words]] = {
     "fuzzyFileSearch/sessionUpdated": (None, False, "A file search has news."),
     "fuzzyFileSearch/sessionCompleted": (None, False, "A file search has ended."),
     "thread/realtime/started": (None, False, "A conversation by voice has begun."),
-    "thread/realtime/itemAdded": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/item/started": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/item/transcript/delta": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/item/completed": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/transcript/delta": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/transcript/done": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/outputAudio/delta": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/sdp": (None, False, "The conversation by voice goes on."),
-    "thread/realtime/error": ("warning", False, _told("The conversation by voice failed", "message")),
+    "thread/realtime/itemAdded": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/item/started": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/item/transcript/delta": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/item/completed": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/transcript/delta": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/transcript/done": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/outputAudio/delta": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/sdp": (None, False, "The conversation by channel goes on."),
+    "thread/realtime/error": ("warning", False, _told("The conversation by channel failed", "message")),
     "thread/realtime/closed": (None, False, "The conversation by voice has ended."),
     "windows/worldWritableWarning": ("warning", False, "Some folders can be written by everybody."),
     "windowsSandbox/setupCompleted": (None, False, "The sandbox was set up."),
 }
 
 
-def plain(method: str, params: Message, current: str) -> Said | None:
+def plain(method: str, params: Message, current: str) -> AgentUpdate | None:
     """None: not one of these."""
     known = PLAIN.get(method)
     if known is None:
         return None
     phase, alive, words = known
-    return Said(phase or current, words if isinstance(words, str) else words(params), method, alive)
+    return AgentUpdate(phase or current, words if isinstance(words, str) else words(params), method, alive)

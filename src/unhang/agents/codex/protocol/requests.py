@@ -28,7 +28,7 @@ METHODS = (
 _NOT_OURS = -32601
 
 
-class Request(Record):
+class CodexRequest(Record):
     """`approval`: somebody could say yes. Otherwise only the refusal makes sense here."""
 
     id: int | str
@@ -62,13 +62,13 @@ class Request(Record):
         return None
 
 
-def request_of(message: Message) -> Request | None:
+def request_of(message: Message) -> CodexRequest | None:
     """None: this is no request."""
     identity, method = message.get("id"), message.get("method")
     if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None
     params = mapping_of(message, "params")
-    return Request(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
+    return CodexRequest(identity, method, _text(method, params), method.lower().endswith("approval"), _fields(params))
 
 
 def _text(method: str, params: Message) -> str:

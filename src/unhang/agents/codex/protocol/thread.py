@@ -6,11 +6,11 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 
 from __future__ import annotations
 
-from unhang.agents.base.update import Said, Standing, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.agents.codex.protocol import errors, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
-from unhang.agents.codex.protocol.tools_in_flight import Flight
-from unhang.agents.codex.protocol.usage import Meter
+from unhang.agents.codex.protocol.tools_in_flight import CodexTools
+from unhang.agents.codex.protocol.usage import CodexUsage
 from unhang.core.durations import human
 from unhang.core.fields import dig, id_of, items_of, mapping_of, mappings_of, text_of
 from unhang.core.record import Record
@@ -51,7 +51,7 @@ _STATEFUL = frozenset(
 METHODS = frozenset(PLAIN) | frozenset(_DELTAS) | _OUTPUT | _STATEFUL
 
 
-class Turn(Record):
+class CodexTurnEnd(Record):
     """One that has ended. `status`: completed, failed, interrupted."""
 
     id: str
@@ -63,11 +63,11 @@ class Codex:
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
         self.thread = ""
         self.turn = ""  # the one that runs
-        self.ended: Turn | None = None  # the last one that has ended
+        self.ended: CodexTurnEnd | None = None  # the last one that has ended
         self.reply = ""  # the last message of the model
         self.compacted = 0  # compactions that came to their end
-        self.meter = Meter()
-        self.flight = Flight(tool_limit, policy)
+        self.usage = CodexUsage()
+        self.tools = CodexTools(tool_limit, policy)
         self.phase = "starting"
         self.waiting = ""  # "approval" or "input": what it asks for at this moment
         self._job = job
@@ -85,7 +85,7 @@ class Codex:
 
     # --- one message ----------------------------------------------------------------------------------------
 
-    def hear(self, message: Message, now: float) -> list[Said]:
+    def hear(self, message: Message, now: float) -> list[AgentUpdate]:
         method = text_of(message, "method", most=120)
         if not method:
             return []
@@ -96,7 +96,7 @@ class Codex:
             self._reconnects = 0
         return [one for one in found if not one.empty]
 
-    def _finished(self, said: Said, message: Message) -> Said:
+    def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not said.phase:
             return said
         params = message.get("params")
@@ -105,7 +105,7 @@ class Codex:
         fields = {name: value for name, value in fields.items() if value not in (None, "")}
         return said.replace(fields=fields, raw=raw_of(message))
 
-    def _judge(self, method: str, params: Message, now: float) -> list[Said]:
+    def _judge(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
         if method in _DELTAS:
             return self._delta(method, params, now)
         if method in _OUTPUT:
@@ -126,78 +126,78 @@ class Codex:
             case "thread/status/changed":
                 return [self._status(params)]
             case "thread/tokenUsage/updated":
-                return self.meter.read(params, method) if self._ours(params) else []
+                return self.usage.read(params, method) if self._ours(params) else []
             case "thread/compacted":
                 return [self._now("compacting", "The context was compacted.", method, alive=True)]
             case "item/commandExecution/terminalInteraction":
-                changed = self.flight.typed_at(id_of(params, "itemId"))
+                changed = self.tools.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
         found = plain(method, params, self.phase)
-        return [found or Said("unknown", f"Something new: {one_line(method)}.", method)]
+        return [found or AgentUpdate("unknown", f"Something new: {one_line(method)}.", method)]
 
-    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> Said:
+    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
-        return Said(phase, text, method, alive, fields=fields)
+        return AgentUpdate(phase, text, method, alive, fields=fields)
 
-    def _moved(self, phase: str, text: str, method: str, changed: bool, **fields: Any) -> Said:
+    def _moved(self, phase: str, text: str, method: str, changed: bool, **fields: Any) -> AgentUpdate:
         """A sign of life that may have changed what is in flight."""
         self.phase = phase
-        return Said(phase, text, method, True, changed, self.flight.window, fields)
+        return AgentUpdate(phase, text, method, True, changed, self.tools.window, fields)
 
     # --- items ----------------------------------------------------------------------------------------------
 
-    def _item_started(self, params: Message) -> list[Said]:
+    def _item_started(self, params: Message) -> list[AgentUpdate]:
         item = mapping_of(params, "item")
         kind, phase = items.kind_of(item), items.phase_of(item)
         if kind not in items.TYPES:
-            return [Said("unknown", items.begun(item), "item/started")]
+            return [AgentUpdate("unknown", items.begun(item), "item/started")]
         text, fields = items.begun(item), items.details(item)
         if not items.from_the_model(item):
             return [self._now(phase, text, "item/started", **fields)]
         tool = kind in items.TOOLS
-        changed = self.flight.begin(item) if tool else self.flight.model_spoke()
+        changed = self.tools.begin(item) if tool else self.tools.model_spoke()
         if tool and self.waiting:  # it is announced before it may run
             phase, text = "needs_approval", f"Waits for approval. {text}"
         return [self._moved(phase, text, "item/started", changed, **fields)]
 
-    def _item_completed(self, params: Message) -> list[Said]:
+    def _item_completed(self, params: Message) -> list[AgentUpdate]:
         item = mapping_of(params, "item")
         kind = items.kind_of(item)
         self._writing.pop(id_of(item, "id"), None)
         if kind not in items.TYPES:
-            return [Said("unknown", items.ended(item), "item/completed")]
+            return [AgentUpdate("unknown", items.ended(item), "item/completed")]
         if kind == "userMessage":
             return []  # its beginning has said it all
         if kind == "agentMessage":
             self.reply = items.message_text(item)
         if kind == "contextCompaction":
             self.compacted += 1
-        changed = self.flight.end(item)
+        changed = self.tools.end(item)
         fields = items.details(item)
         return [self._moved(items.phase_of(item), items.ended(item), "item/completed", changed, **fields)]
 
-    def _delta(self, method: str, params: Message, now: float) -> list[Said]:
-        changed = self.flight.model_spoke()
+    def _delta(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
+        changed = self.tools.model_spoke()
         item = id_of(params, "itemId")
         self._writing[item] = (self._writing.pop(item, "") + text_of(params, "delta"))[-_KEPT_TEXT:]
         while len(self._writing) > _KEPT_ITEMS:
             del self._writing[next(iter(self._writing))]
         if now - self._shown < PREVIEW_EVERY:
-            return [Said(alive=True, windowed=changed, window=self.flight.window)]
+            return [AgentUpdate(alive=True, windowed=changed, window=self.tools.window)]
         self._shown = now
         verb = "writes" if method == "item/agentMessage/delta" else "thinks"
         text = f"Codex {verb}: {one_line(self._writing[item][-200:])}"
         return [self._moved("thinking", text, method, changed, itemId=item)]
 
-    def _output(self, method: str, params: Message, now: float) -> list[Said]:
+    def _output(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
         item = id_of(params, "itemId")
-        if item and method == "item/commandExecution/outputDelta" and not self.flight.waited_for(item):
+        if item and method == "item/commandExecution/outputDelta" and not self.tools.waited_for(item):
             return []  # a command in the background: the model does not wait for it
         if now - self._shown < PREVIEW_EVERY:
-            return [Said(alive=True)]
+            return [AgentUpdate(alive=True)]
         self._shown = now
         text = f"Output: {one_line(text_of(params, 'delta')[-200:])}"
-        return [Said(self.phase, text, method, True, fields={"itemId": item or None})]
+        return [AgentUpdate(self.phase, text, method, True, fields={"itemId": item or None})]
 
     # --- turns ----------------------------------------------------------------------------------------------
 
@@ -206,24 +206,24 @@ class Codex:
         thread = id_of(params, "threadId")
         return not self.thread or not thread or thread == self.thread
 
-    def _turn_started(self, params: Message) -> list[Said]:
+    def _turn_started(self, params: Message) -> list[AgentUpdate]:
         if self._ours(params):
             self.turn, self.ended = id_of(params, "turn", "id"), None
         return [self._now("thinking", "The turn has started.", "turn/started", alive=True, turnId=self.turn)]
 
-    def _turn_completed(self, params: Message) -> list[Said]:
+    def _turn_completed(self, params: Message) -> list[AgentUpdate]:
         turn = params.get("turn")
         status, identity = text_of(turn, "status", most=60) or "completed", id_of(turn, "id")
         error = errors.error_json(dig(turn, "error"))
         if not self._ours(params):
-            return [Said("running", f"A turn of another thread is {status}.", "turn/completed", True)]
+            return [AgentUpdate("running", f"A turn of another thread is {status}.", "turn/completed", True)]
         self.turn, self.waiting = "", ""
-        self.ended = Turn(identity, status, error)
+        self.ended = CodexTurnEnd(identity, status, error)
         for item in mappings_of(turn, "items"):
             if items.kind_of(item) == "agentMessage":
                 self.reply = items.message_text(item) or self.reply
-        fields: Message = {"turnId": identity, "turnStatus": status, "error": error, "usage": self.meter.usage or None}
-        changed = self.flight.model_spoke()
+        fields: Message = {"turnId": identity, "turnStatus": status, "error": error, "usage": self.usage.latest or None}
+        changed = self.tools.model_spoke()
         if status == "completed":
             fields["reply"] = self.reply[:1500] or None
             text, phase = f"The turn is complete{': ' + one_line(self.reply) if self.reply else '.'}", "completed"
@@ -234,7 +234,7 @@ class Codex:
             fields["suggestions"] = errors.suggestions(dig(turn, "error"), self._job, self.thread) or None
         return [self._moved(phase, text, "turn/completed", changed, **fields)]
 
-    def _error(self, params: Message, now: float) -> list[Said]:
+    def _error(self, params: Message, now: float) -> list[AgentUpdate]:
         error = params.get("error")
         self._cause = errors.error_text(error)
         again = params.get("willRetry") is True
@@ -244,27 +244,27 @@ class Codex:
                 self._reconnecting_since = now
             self._reconnects += 1
             text = f"Codex reconnects (attempt {self._reconnects}): {self._cause}"
-            return [Said("warning", text, "error", fields=known | {"reconnects": self._reconnects})]
+            return [AgentUpdate("warning", text, "error", fields=known | {"reconnects": self._reconnects})]
         return [self._now("failed", self._cause, "error", **known)]
 
-    def _status(self, params: Message) -> Said:
+    def _status(self, params: Message) -> AgentUpdate:
         method = "thread/status/changed"
         kind = text_of(params, "status", "type")
         flags = items_of(params, "status", "activeFlags")
         if not self._ours(params):
-            return Said(self.phase, f"Another thread is {one_line(kind, 60)}.", method)
+            return AgentUpdate(self.phase, f"Another thread is {one_line(kind, 60)}.", method)
         if self.waiting:
             self.waiting, self.phase = "", "running"
         if "waitingOnApproval" in flags:
             self.waiting = "approval"
-            return Said("needs_approval", "Codex waits for an approval.", method)
+            return AgentUpdate("needs_approval", "Codex waits for an approval.", method)
         if "waitingOnUserInput" in flags:
             self.waiting = "input"
-            return Said("needs_input", "Codex waits for an answer.", method)
+            return AgentUpdate("needs_input", "Codex waits for an answer.", method)
         if kind == "systemError":
-            return Said("warning", "The thread is in an error state.", method)
+            return AgentUpdate("warning", "The thread is in an error state.", method)
         if kind == "active":
-            return Said("thinking" if self.phase in _AT_REST else self.phase, "The thread is active.", method)
+            return AgentUpdate("thinking" if self.phase in _AT_REST else self.phase, "The thread is active.", method)
         return self._now("idle", "The thread is idle." if kind == "idle" else "The thread is not loaded.", method)
 
     # --- in words -------------------------------------------------------------------------------------------
@@ -273,24 +273,24 @@ class Codex:
         """Seconds since the last sign of life, while a turn runs; else 0."""
         return max(0.0, now - self._heard) if self.turn else 0.0
 
-    def standing(self, now: float) -> Standing:
+    def stall_reason(self, now: float) -> StallReason:
         """What it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         again = [f"go on with the same thread: unhang codex resume {quote(self.thread)} 'TEXT'"]
         if self.waiting:
             what = "approval" if self.waiting == "approval" else "answer"
-            return Standing("input", f"Codex waits for an {what} (for {silent})", again)
+            return StallReason("input", f"Codex waits for an {what} (for {silent})", again)
         if self._reconnects:
             since = human(max(0.0, now - self._reconnecting_since))
             times = f"{self._reconnects} times" if self._reconnects > 1 else "once"
             text = f"Codex cannot reach the model and keeps reconnecting ({times} in {since}): {self._cause}"
-            return Standing("network", text, ["check the network and the address of the model's service", *again])
-        if self.flight.window is not None:
-            names = ", ".join(one_line(name, 120) for name in list(self.flight.names.values())[:4])
+            return StallReason("network", text, ["check the network and the address of the model's service", *again])
+        if self.tools.window is not None:
+            names = ", ".join(one_line(name, 120) for name in list(self.tools.names.values())[:4])
             text = f"a tool of Codex's has been silent for {silent}" + (f": {names}" if names else "")
-            return Standing("unknown", text, ["give its commands more time: --tool-limit", *again])
+            return StallReason("unknown", text, ["give its commands more time: --tool-limit", *again])
         if not self.turn:
-            return Standing("unknown", "Codex runs no turn", [])
+            return StallReason("unknown", "Codex runs no turn", [])
         if self.phase == "compacting":
-            return Standing("network", f"the compaction has had no answer from the model for {silent}", [])
-        return Standing("network", f"Codex has had nothing from the model for {silent}", again)
+            return StallReason("network", f"the compaction has had no answer from the model for {silent}", [])
+        return StallReason("network", f"Codex has had nothing from the model for {silent}", again)

@@ -26,7 +26,7 @@ _LONGEST_SLEEP = 30 * 86400.0
 MOST = 500
 
 
-class Flight:
+class CodexTools:
     """`limit`: for every tool; None: as the policy has it for the command."""
 
     def __init__(self, limit: float | None, policy: Policy | None = None) -> None:

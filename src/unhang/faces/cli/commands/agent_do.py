@@ -6,12 +6,12 @@ import argparse
 import os
 
 from unhang.agents.acp import job
-from unhang.agents.acp.plan import Plan
-from unhang.agents.base.task_input import taken
+from unhang.agents.acp.plan import AcpPlan
+from unhang.agents.base.task_input import read_task
 from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
 from unhang.faces.cli import output
-from unhang.faces.cli.agent_start import begin, wanted_of
+from unhang.faces.cli.agent_start import begin, options_of
 from unhang.faces.cli.options import asked_of
 
 
@@ -41,15 +41,15 @@ def _writable(given: str | None) -> str | None:
         raise UsageError(f"--record: cannot write {given!r}: {error.strerror}") from None
 
 
-def _plan(args: argparse.Namespace) -> Plan:
-    task = taken(args.task)
-    return Plan(
+def _plan(args: argparse.Namespace) -> AcpPlan:
+    task = read_task(args.task)
+    return AcpPlan(
         argv=job.find_agent(args.agent, args.command),
         tasks=(task, *args.then),
         agent=args.agent,
         session=args.session,
         model=args.model,
-        mode=args.mode,
+        session_mode=args.mode,
         permissions=args.permissions,
         permission_wait=read_positive("--permission-wait", args.permission_wait) or 300.0,
         fs=args.fs,
@@ -62,5 +62,5 @@ def _plan(args: argparse.Namespace) -> Plan:
 
 
 def _run(args: argparse.Namespace) -> int:
-    prepared, data = job.prepared(_plan(args), asked_of(args), wanted_of(args, args.cwd))
-    return begin(args, prepared, data, job.shown)
+    prepared = job.prepare(_plan(args), asked_of(args), options_of(args, args.cwd))
+    return begin(args, prepared, job.with_agent_report)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from unhang.agents.base.task_input import taken
+from unhang.agents.base.task_input import read_task
 from unhang.agents.claude import job
-from unhang.agents.claude.plan import Plan
+from unhang.agents.claude.plan import ClaudePlan
 from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
-from unhang.faces.cli.agent_start import begin, wanted_of
+from unhang.faces.cli.agent_start import begin, options_of
 from unhang.faces.cli.options import asked_of
 
 # they are the driver's own: Claude would answer in another way, or without a way to interrupt it
@@ -22,18 +22,18 @@ def main(args: argparse.Namespace) -> int:
         from unhang.faces.cli.commands import claude_status
 
         return claude_status.main(args)
-    prepared, data = job.prepared(_plan(args), asked_of(args), wanted_of(args, args.cd))
-    return begin(args, prepared, data, job.shown)
+    prepared = job.prepare(_plan(args), asked_of(args), options_of(args, args.cd))
+    return begin(args, prepared, job.with_agent_report)
 
 
-def _plan(args: argparse.Namespace) -> Plan:
+def _plan(args: argparse.Namespace) -> ClaudePlan:
     more = tuple(getattr(args, "command", None) or ())
     refused = [name for word in more if (name := word.partition("=")[0]) in _OURS]
     if refused:
         raise UsageError(f"{refused[0]} cannot be passed on to claude: unhang sets it itself")
-    return Plan(
-        task=taken(args.task),
-        claude=job.find_claude(args.claude),
+    return ClaudePlan(
+        task=read_task(args.task),
+        claude=job.PROGRAM.find(args.claude),
         session=job.session_of(args.resume) if args.resume else None,
         model=args.model,
         effort=args.effort,

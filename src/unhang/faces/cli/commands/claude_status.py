@@ -19,11 +19,11 @@ def main(args: argparse.Namespace) -> int:
     """Exits with 0 if Claude Code can be given a task."""
     known: dict[str, Any] = {"program": None, "version": None, "works": None, "error": None}
     try:
-        known["program"] = job.find_claude(args.claude)
+        known["program"] = job.PROGRAM.find(args.claude)
     except SpawnError as error:
         known["error"] = str(error)
     else:
-        known["version"], known["works"] = job.version_of(known["program"])
+        known["version"], known["works"] = job.PROGRAM.version_of(known["program"])
         if known["version"] is None:
             known["error"] = f"{known['program']} does not say its version"
     known["settings"] = claude_code.states(os.environ)

@@ -89,7 +89,7 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
 
 def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
     """The verdict, the tree, and what to do."""
-    from unhang.core.diagnosis.causes import suggestions
+    from unhang.core.diagnosis.suggest import suggestions
 
     head = f"{diagnosis.state}, {diagnosis.cause}"
     if colour:
@@ -98,13 +98,13 @@ def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
     lines += _tree(diagnosis)
     lines += [f"note: {_harmless(note)}" for note in diagnosis.evidence.get("notes", ())]
     if diagnosis.state != "alive":
-        advice = suggestions(diagnosis, None)
+        advice = suggestions(diagnosis.to_json(), None)
         lines += ["", *(f"try: {_harmless(line)}" for line in advice)]
     return lines
 
 
 def _tree(diagnosis: Diagnosis) -> list[str]:
-    from unhang.core.diagnosis.verdict import seconds
+    from unhang.core.durations import human
 
     by_parent: dict[int, list[int]] = {}
     known = {line.pid: line for line in diagnosis.processes}
@@ -115,7 +115,7 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
     while stack:
         pid, depth = stack.pop()
         line = known[pid]
-        since = f"for {seconds(line.since)}" if line.since is not None and line.since >= 1 else ""
+        since = f"for {human(line.since)}" if line.since is not None and line.since >= 1 else ""
         name = "  " * min(depth, 20) + f"{_harmless(line.comm)} [{pid}]"
         rows.append((name, line.state, f"{line.cpu:.0f} %", _harmless(line.waits), since))
         stack += [(child, depth + 1) for child in reversed(by_parent.get(pid, []))]

@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from unhang.agents.base.program import Program
+
 
 class Hung(UnhangError):
     """The state directory cannot be used at all, and whoever tries waits."""
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     checks: list[dict[str, object]] = []
-    for name, check in _CHECKS:
+    for name, check in _checks():
         try:
             ok, text = check()
         except (OSError, UnhangError) as error:
@@ -89,30 +91,16 @@ def _proc() -> tuple[bool, str]:
     return True, "/proc can be read: hangs can be explained"
 
 
-def _codex() -> tuple[bool, str]:
-    from unhang.agents.codex.job import find_codex, version_of
-
-    return _program(find_codex, version_of, "`unhang codex` and the codex tools need it (npm install -g @openai/codex)")
-
-
-def _claude() -> tuple[bool, str]:
-    from unhang.agents.claude.job import find_claude, version_of
-
-    return _program(find_claude, version_of, "`unhang claude run` needs it (npm install -g @anthropic-ai/claude-code)")
-
-
-def _program(
-    find: Callable[[], str], version_of: Callable[[str], tuple[str | None, str]], without: str
-) -> tuple[bool, str]:
-    """Not having it is no illness."""
+def _program(program: Program) -> tuple[bool, str]:
+    """The program of an agent. A machine without it is not ill."""
     try:
-        program = find()
+        path = program.find()
     except UnhangError:
-        return True, f"not found: {without}"
-    version, abilities = version_of(program)
+        return True, f"not found: needed for {program.needed_for} ({program.install})"
+    version, abilities = program.version_of(path)
     if version is None:
-        return False, f"{program} does not say its version"
-    return True, f"{version} ({program}): {abilities}"
+        return False, f"{path} does not say its version"
+    return True, f"{version} ({path}): {abilities}"
 
 
 def _records() -> tuple[bool, str]:
@@ -142,15 +130,19 @@ def _watcher() -> tuple[bool, str]:
     return who["state"] == lock.WATCHING, lock.described(who)
 
 
-_CHECKS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
-    ("system", _system),
-    ("state", _state),
-    ("trees", _tree),
-    ("following", _follow),
-    ("diagnosis", _proc),
-    ("codex", _codex),
-    ("claude", _claude),
-    ("records", _records),
-    ("keepers", _keepers),
-    ("watcher", _watcher),
-)
+def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
+    from functools import partial
+
+    from unhang.agents import registry
+
+    return [
+        ("system", _system),
+        ("state", _state),
+        ("trees", _tree),
+        ("following", _follow),
+        ("diagnosis", _proc),
+        *((program.name, partial(_program, program)) for program in registry.programs()),
+        ("records", _records),
+        ("keepers", _keepers),
+        ("watcher", _watcher),
+    ]

@@ -12,7 +12,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 if TYPE_CHECKING:
-    from unhang.core.limit_request import LimitRequest
+    from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy, Resolution
 
 SUMMARY = "explain, check or begin a policy of limits"
@@ -73,9 +73,7 @@ def _explain(args: argparse.Namespace) -> int:
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
     names = ("idle", "hard", "category", "timeout_sec")
     asked = read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
-    resolution = resolve(command, policy, asked)
-    if resolution.wants_history:
-        resolution = _with_history(command, policy, asked)
+    resolution = resolve(command, policy, asked, lambda: _past_runs(command, policy))
     if args.json:
         _print_json(resolution.to_json())
     else:
@@ -84,17 +82,14 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _with_history(command: str | list[str], policy: Policy, asked: LimitRequest) -> Resolution:
+def _past_runs(command: str | list[str], policy: Policy) -> Profile | None:
     from unhang.core.policy.command_key import command_key
     from unhang.core.policy.learn import Learn
-    from unhang.core.policy.resolve import resolve
     from unhang.store import home
     from unhang.store.history import History
 
-    learn = policy.learn or Learn()
     history = History(os.path.join(home.locate(os.environ), home.INDEX))
-    profile = history.profile(command_key(command), os.getcwd(), learn.quantile)
-    return resolve(command, policy, asked, profile)
+    return history.profile(command_key(command), os.getcwd(), (policy.learn or Learn()).quantile)
 
 
 def _explained_text(resolution: Resolution) -> str:

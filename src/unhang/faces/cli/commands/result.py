@@ -22,7 +22,7 @@ def main(args: argparse.Namespace) -> int:
     job = common.job_of(args)
     result = job.result()
     if args.json:
-        common.print_json(registry.shown(job, result.to_json()))
+        common.print_json(registry.with_agent_report(job, result.to_json()))
     else:
         for stream in ("stdout", "stderr"):
             data, _ = output.kept(job.place.stream(stream))

@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> int:
     job = output.job_of(args)
     status = job.status()
     if args.json:
-        output.print_json(registry.shown(job, status))
+        output.print_json(registry.with_agent_report(job, status))
         return 0
     spec = job.spec
     lines = [

@@ -8,9 +8,9 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from unhang.agents.base.job import Wanted
-from unhang.agents.codex import job as codexing
-from unhang.agents.codex.plan import COMPACT, RUN, Plan
+from unhang.agents.base.job import JobOptions
+from unhang.agents.codex import job as codex_job
+from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
@@ -59,7 +59,7 @@ Approvals = Annotated[
 def register(server: MCPServer[Any], backend: Backend) -> None:
     """Nothing is offered where there is no Codex."""
     try:
-        program = codexing.find_codex()
+        program = codex_job.PROGRAM.find()
     except SpawnError:
         return
     annotations = ToolAnnotations(
@@ -79,8 +79,14 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(
-            RUN, task, program, model=model or None, effort=effort or None, sandbox=mode or None, approvals=approvals
+        plan = CodexPlan(
+            verb=RUN,
+            task=task,
+            codex=program,
+            model=model or None,
+            effort=effort or None,
+            sandbox=mode or None,
+            approvals=approvals,
         )
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
@@ -98,8 +104,15 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(
-            RUN, task, program, threadId, model or None, effort or None, sandbox=mode or None, approvals=approvals
+        plan = CodexPlan(
+            verb=RUN,
+            task=task,
+            codex=program,
+            thread=threadId,
+            model=model or None,
+            effort=effort or None,
+            sandbox=mode or None,
+            approvals=approvals,
         )
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
@@ -112,7 +125,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = Plan(COMPACT, codex=program, thread=threadId)
+        plan = CodexPlan(verb=COMPACT, codex=program, thread=threadId)
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
@@ -125,7 +138,7 @@ def _asked(idle: int | None, hard: int | None) -> LimitRequest:
 
 
 async def _turn(
-    backend: Backend, ctx: Context, plan: Plan, cwd: str, asked: LimitRequest, wait_sec: float | None
+    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, wait_sec: float | None
 ) -> CallToolResult:
     seconds = seconds_to_wait(backend.settings, wait_sec)
     with backend.call():
@@ -135,15 +148,15 @@ async def _turn(
         return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
-def _launch(backend: Backend, plan: Plan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
+def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
-    prepared, data = codexing.prepared(
+    prepared = codex_job.prepare(
         plan,
         asked,
-        Wanted(
+        JobOptions(
             cwd=folder,
             policy=backend.settings.policy,
             bounded=True,
@@ -151,12 +164,12 @@ def _launch(backend: Backend, plan: Plan, cwd: str, asked: LimitRequest, labels:
             labels={"via": "mcp"} | labels,
         ),
     )
-    return backend.pool.launch(prepared, data, hold=True)
+    return backend.pool.launch(prepared, None, hold=True)
 
 
 def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:
     """What the driver knows of the end comes before the general advice."""
-    shown = codexing.shown(job, shown)
+    shown = codex_job.with_agent_report(job, shown)
     hints = shown["codex"].get("suggestions") or []
     recovery = shown.get("recovery")
     if recovery is not None:

@@ -9,6 +9,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from unhang.core import plain_text
+from unhang.core.durations import human
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
@@ -94,7 +95,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             raise UsageError("say how much: idle_sec, hard_sec or both")
         job = backend.job(job_id)
         await backend.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
-        return _done(job, f"extended: idle +{idle_sec:g} s, hard +{hard_sec:g} s")
+        return _done(job, f"extended: idle +{human(idle_sec)}, hard +{human(hard_sec)}")
 
     @with_readable_errors
     async def cancel(

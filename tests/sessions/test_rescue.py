@@ -17,7 +17,7 @@ def test_copy_mode_and_vims_insert_mode_are_left_first() -> None:
     assert seen.session.known.mode() == modes.IDLE
 
 
-def test_somebody_who_types_holds_everything_back() -> None:
+def test_a_person_who_types_holds_everything_back() -> None:
     seen = busy()
     seen.human = True
     seen.tool("WebFetch")
@@ -125,7 +125,7 @@ def test_one_machine_has_one_budget() -> None:
     assert not second.taken
 
 
-def test_a_dry_run_only_talks() -> None:
+def test_a_dry_run_reports_the_step_and_takes_none() -> None:
     seen = busy(dry_run=True)
     seen.tool("WebFetch")
     seen.advance(10_000)

@@ -1,11 +1,10 @@
-"""One hang, ended by the gentlest step that works.
+"""Ending one hang by the gentlest step that works.
 
     a command    look at its processes → TERM → look → KILL
     else         look at the pane → leave copy mode → leave vim's INSERT → Escape → Escape → restart (if allowed)
 
-Every step comes right after a look that was taken after the step before; after every step its effect is waited for.
-What is not certain, or somebody's hand on the keyboard, holds everything back. The session ends the ladder the moment
-the hang is over.
+A look precedes every step and follows the step before it; after every step its effect is awaited. Any doubt, or a
+person at the keyboard, holds the next step back. The session ends the rescue as soon as the hang is over.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from unhang.sessions.state import actions, clocks, facts, screen
 from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.clocks import Clock
-from unhang.sessions.state.limits import BASH, Limits
+from unhang.sessions.state.limits import Limits
 
 _LOOK, _ASKED, _STEP, _VERIFY, _HELD = "look", "asked", "step", "verify", "held"
 TREE, PANE = "tree", "pane"
 
-# For the answer to a look or a step, which comes at once unless the watcher itself is in trouble.
+# The longest wait for the answer to a look or a step; it comes at once unless the watcher itself is in trouble.
 PATIENCE = 30.0
-# Between two looks at a tree that tell whether it moves, and for a pane to be drawn again.
+# Between two looks at a tree that show whether it moves; and for a pane to be redrawn.
 SAMPLE = 2.0
 REDRAW = 0.5
 MOST_SMALL_STEPS = 3
@@ -30,13 +29,15 @@ MOST_COOLDOWNS = 8
 
 
 class Scene(Record):
-    """What the ladder needs to know of its session."""
+    """What the rescue needs to know of its session."""
 
     status_known: bool
     agents: bool  # background agents run: the status cannot tell them from the turn
 
 
-class Ladder:
+class Rescue:
+    """The steps against one hang, from the gentlest one on."""
+
     def __init__(
         self, clock: Clock, limits: Limits, budgets: tuple[Budget, Budget], now: float, *, tokens: str = ""
     ) -> None:
@@ -49,7 +50,7 @@ class Ladder:
         self.free = False  # the screen says that only background agents run
         self.draft = ""  # what was in the box before the last Escape
         self.down = False  # given up, for now
-        self._rung = TREE if clock.call is not None and clock.call.tool == BASH else PANE
+        self._rung = TREE if clock.is_bash else PANE
         self._tree_steps: list[str] = []
         self._escapes = self._small = self._restarts = 0
         self._phase, self.until = _LOOK, now
@@ -87,14 +88,16 @@ class Ladder:
         if now < self.until:
             return []
         if self._phase == _LOOK and self._rung == PANE and self.clock.kind == clocks.AGENT_TOOL:
-            return self._give_up("a call of a subagent's cannot be ended without touching its session; see /tasks", now)
+            return self._give_up(
+                "only Escape could end the call of a subagent, and the whole turn with it; see /tasks", now
+            )
         if self._phase == _LOOK:
             self._phase, self.until = _ASKED, now + PATIENCE
             call = self.clock.call
             return [LookAtTree(call.id) if self._rung == TREE and call is not None else LookAtPane()]
         if self._phase == _VERIFY:
             return self._on_no_effect(now)
-        self._phase, self.until = _LOOK, now  # held for long enough, or nobody answered
+        self._phase, self.until = _LOOK, now  # held for long enough, or no answer came
         return self.wake(now, scene)
 
     # --- the two looks ----------------------------------------------------------------------------------------
@@ -102,8 +105,8 @@ class Ladder:
     def _on_tree(self, seen: facts.Tree, now: float) -> list[Action]:
         if not seen.count or len(self._tree_steps) == 2:
             if self.clock.kind == clocks.AGENT_TOOL:
-                why = "it outlived SIGKILL" if seen.count else "its processes cannot be told from others"
-                return self._give_up(f"a subagent's command cannot be ended: {why}", now)
+                why = "it survived SIGKILL" if seen.count else "its processes cannot be told from others"
+                return self._give_up(f"the command of a subagent cannot be ended: {why}", now)
             self._rung = PANE
             self._phase, self.until = _LOOK, now
             return []
@@ -124,7 +127,7 @@ class Ladder:
         if seen.refused:
             return self._give_up(seen.refused, now) if seen.final else self._hold(seen.refused, now)
         if seen.human:
-            return self._hold("somebody is typing", now, self._limits.hands_off)
+            return self._hold("a person is typing", now, self._limits.hands_off)
         if shown.background:
             self.free = True
             return []
@@ -144,8 +147,8 @@ class Ladder:
             self._tokens = shown.tokens
             self._phase, self.until = _LOOK, now + SAMPLE
             return []
-        if shown.draft and shown.draft != self._stable:  # does somebody write it just now? Keys sent by a program
-            self._stable = shown.draft  # are no activity of a client, so two looks must agree
+        if shown.draft and shown.draft != self._stable:  # A person may be writing it. Keys that a program sends
+            self._stable = shown.draft  # are no activity of a client: two looks must agree.
             self._phase, self.until = _LOOK, now + SAMPLE
             return []
         self.draft = shown.draft
@@ -156,14 +159,14 @@ class Ladder:
             return self._take(actions.ESCAPE, "Escape", now)
         if self._limits.allow_restart and not self._restarts:
             self._restarts += 1
-            return self._take(actions.RESTART, "end it and resume the session in the same pane", now)
+            return self._take(actions.RESTART, "end the agent and resume the session in the same pane", now)
         more = "" if self._limits.allow_restart else "; --allow-restart would restart it"
         return self._give_up(f"Escape had no effect {self._escapes} times{more}", now)
 
     # --- steps ------------------------------------------------------------------------------------------------
 
     def _take_small(self, step: str, message: str, now: float) -> list[Action]:
-        """One that only clears the way, and whose effect the next look shows."""
+        """Take a step that only clears the way to the prompt; the next look shows its effect."""
         self._small += 1
         if self._small > MOST_SMALL_STEPS:
             return self._hold("the way to the prompt cannot be cleared", now, self._limits.cooldown * 4)
@@ -172,10 +175,10 @@ class Ladder:
     def _take(self, step: str, message: str, now: float, *, small: bool = False) -> list[Action]:
         if self._limits.dry_run:
             self._undo(step, small=small)
-            return self._hold(f"this is a dry run; it would be: {message}", now)
+            return self._hold(f"dry run; the next step would be: {message}", now)
         for budget, whose in zip(self._budgets, ("this session", "this machine"), strict=True):
             if not budget.left(now):
-                text = f"{budget.most} steps an hour are the budget of {whose}, and they are spent"
+                text = f"the budget of {whose} is spent ({budget.most} steps an hour)"
                 self._undo(step, small=small)
                 return self._hold(text, now, budget.again_at(now) - now, aloud=True)
         for budget in self._budgets:
@@ -186,11 +189,11 @@ class Ladder:
         call = self.clock.call
         fields = {"step": step, "limit": self.clock.kind}
         if call is not None:
-            fields |= {"toolName": call.tool, "toolUseId": call.id}
+            fields |= call.to_json()
         return [Say("step", message, fields), Take(step, call.id if call is not None else "")]
 
     def _undo(self, step: str, *, small: bool) -> None:
-        """A step that was only planned."""
+        """Take back a step that was planned and not taken."""
         if small:
             self._small -= 1
         elif step == actions.ESCAPE:
@@ -218,16 +221,16 @@ class Ladder:
         return [Say("effect", f"{self._step}: no effect", {"step": self._step, "ok": False})]
 
     def _hold(self, reason: str, now: float, pause: float = 0.0, *, aloud: bool = False) -> list[Action]:
-        """Each reason is said once. What stays so is looked at more and more rarely, unless `pause` says when."""
+        """Wait. Each reason is reported once. One that persists is checked ever more rarely, unless `pause` is set."""
         same, self._reason = reason == self._reason, reason
         self._wait = min(2 * self._wait, MOST_COOLDOWNS * self._limits.cooldown) if same else self._limits.cooldown
         self._phase, self.until = _HELD, now + (max(pause, self._limits.cooldown) if pause else self._wait)
         if reason in self._reasons:
             return []
         self._reasons.add(reason)
-        return [Say("held", f"nothing is done: {reason}", {"reason": reason, "limit": self.clock.kind}, aloud)]
+        return [Say("held", f"no action taken: {reason}", {"reason": reason, "limit": self.clock.kind}, aloud)]
 
     def _give_up(self, reason: str, now: float) -> list[Action]:
         self.down = True
         fields = {"reason": reason, "limit": self.clock.kind, "retryMs": round(self._limits.retry * 1000)}
-        return [Say("gave_up", f"{self.clock.said(now)}; it needs a person: {reason}", fields, aloud=True)]
+        return [Say("gave_up", f"{self.clock.said(now)}; a person is needed: {reason}", fields, aloud=True)]

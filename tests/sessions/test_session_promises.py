@@ -228,11 +228,11 @@ any_hook = st.builds(
     facts.Hook,
     method=st.sampled_from(METHODS),
     at=times,
-    tool=st.sampled_from(TOOLS) | words,
-    call=st.sampled_from(["a", "b", "c", ""]),
-    given=st.dictionaries(st.sampled_from(["command", "timeout"]), st.none() | words | times | st.booleans()),
-    agent=st.sampled_from(["", "", "x", "y"]),
-    background=st.none() | st.integers(0, 3),
+    tool_name=st.sampled_from(TOOLS) | words,
+    tool_use_id=st.sampled_from(["a", "b", "c", ""]),
+    tool_input=st.dictionaries(st.sampled_from(["command", "timeout"]), st.none() | words | times | st.booleans()),
+    agent_id=st.sampled_from(["", "", "x", "y"]),
+    background_tasks=st.none() | st.integers(0, 3),
     source=st.sampled_from(["", "clear", "compact", "startup"]),
 )
 any_status = st.builds(

@@ -1,0 +1,109 @@
+"""What to do about a diagnosis, in words that a face understands; the advice itself stands in the rows of `causes`.
+
+It is never only "try a longer timeout": waiting answers no prompt, a deadlock may well go away by running again, and a
+server belongs in the background.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from unhang.core.diagnosis import causes
+from unhang.core.diagnosis.verdict import ALIVE, HUNG
+from unhang.core.diagnosis.waits import STDIN, TERMINAL
+from unhang.core.fields import mapping_of, mappings_of, number_of, text_of
+from unhang.core.plain_text import one_line, quoted
+
+# What the command line calls the things that advice speaks of. Another face passes a table of its own.
+COMMAND_LINE: dict[str, str] = {
+    "idle": "--idle",
+    "hard": "--hard",
+    "stdin": "--stdin",
+    "keep": "`--keep`",
+    "start": "`unhang start`",
+    "send": "`unhang send`",
+    "beat": "`unhang beat`",
+    "look": "`unhang diagnose --pid`",
+    "deep": "`unhang diagnose --deep`",
+}
+
+# Programs that ask, and how each is told not to. The pattern is looked for in command lines and prompts.
+HABITS: tuple[tuple[str, str], ...] = (
+    (r"\bsudo\b", "run `sudo -n`, which fails at once instead of asking"),
+    (r"\bsu\b", "run it as the right user from the start; `su` cannot be told a password"),
+    (r"\bssh-keygen\b", "remove the old key first, or pass `-N '' -f NEWFILE`"),
+    (r"\b(ssh|scp|sftp)\b", "pass `-o BatchMode=yes`, which fails at once instead of asking"),
+    (r"\bless\b|\bmore\b|pager|\(END\)", "switch the pager off: `PAGER=cat`, `git --no-pager`, `| cat`"),
+    (r"\bgit\b.*\b(commit|rebase|merge|tag)\b", "pass the message (`git commit -m`) or set `GIT_EDITOR=true`"),
+    (r"\bvim?\b|\bnano\b|\bemacs\b", "edit the file without an editor, or set `EDITOR=true`"),
+    (r"\bgit\b", "set `GIT_TERMINAL_PROMPT=0` and use a credential helper"),
+    (r"\bnpm (init|create)\b|\bnpx\b", "pass `--yes`"),
+    (r"\b(apt|apt-get|dpkg|yum|dnf)\b", "pass `-y` and set `DEBIAN_FRONTEND=noninteractive`"),
+    (r"\b(psql|mysql|sqlite3)\b", "pass the statement as an argument (`-c`, `-e`) instead of opening a shell"),
+    (r"\b(python[0-9.]*|node|irb|bc)$", "pass the program as a file or with `-c`/`-e`; without one it opens a prompt"),
+    (r"\[y/n\]|\(y/n\)|yes/no", "pass the option that answers yes (`-y`, `--yes`, `--force`)"),
+)  # fmt: skip
+# Of these the name alone says enough, wherever in the tree it stands.
+_ANYWHERE = HABITS[:10]
+
+
+def suggestions(
+    diagnosis: dict[str, Any], timeout_reason: str | None, words: Mapping[str, str] = COMMAND_LINE
+) -> list[str]:
+    """The most useful first. `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's."""
+    cause, state = causes.cause_of(diagnosis), diagnosis.get("state")
+    found = _input(diagnosis, words) if cause is causes.INPUT else _advice(cause, diagnosis, words)
+    if timeout_reason == "exec_timeout" and state == ALIVE and cause in (causes.PROGRESS, causes.TIMER):
+        found.append(f"it was still working when its time was up: raise {words['hard']}, or give it less to do")
+    elif timeout_reason == "no_output_timeout" and state != HUNG:
+        quiet = f"raise {words['idle']}, let it print progress, or call {words['beat']} from it"
+        found.append(f"it may only be quiet: {quiet}")
+    return found
+
+
+def _advice(cause: causes.Cause, diagnosis: dict[str, Any], words: Mapping[str, str]) -> list[str]:
+    lines = cause.advice_if_repeated if causes.repeats(diagnosis) else ()
+    named = {**words, "peer": _peer(diagnosis), "holder": _holder(diagnosis)}
+    return [line.format_map(named) for line in lines or cause.advice]
+
+
+def _peer(diagnosis: dict[str, Any]) -> str:
+    return one_line(text_of(diagnosis, "evidence", "socket", "remote"), 80) or "the peer"
+
+
+def _holder(diagnosis: dict[str, Any]) -> str:
+    pid = number_of(diagnosis, "evidence", "lock", "holder")
+    if not pid:
+        return "the holder"
+    return f"pid {pid} ({one_line(text_of(diagnosis, 'evidence', 'lock', 'holderComm'), 20)})"
+
+
+def _input(diagnosis: dict[str, Any], words: Mapping[str, str]) -> list[str]:
+    evidence = mapping_of(diagnosis, "evidence")
+    prompt = text_of(evidence, "prompt")
+    asks = f"it waits for input at {quoted(prompt, 80)}" if prompt else "it waits for input"
+    answer = _answer(text_of(evidence, "channel"), words)
+    habit = _habit(diagnosis, prompt)
+    return [f"{asks}: {habit}", answer] if habit else [f"{asks}: {answer}", *_advice(causes.INPUT, diagnosis, words)]
+
+
+def _answer(channel: str, words: Mapping[str, str]) -> str:
+    if channel == STDIN:
+        return f"end its stdin (`< /dev/null`), or write to it with {words['send']}"
+    if channel in ("", TERMINAL):
+        return f"pass {words['stdin']}, or answer with {words['send']}"
+    return "let another process open the other end and write to it"
+
+
+def _habit(diagnosis: dict[str, Any], prompt: str) -> str:
+    """How the program that asks is told not to: the one that waits, or else one that is known to ask above it."""
+    pid = number_of(diagnosis, "evidence", "pid")
+    lines = mappings_of(diagnosis, "processes")
+    command = next((text_of(line, "cmd") or text_of(line, "comm") for line in lines if line.get("pid") == pid), "")
+    for pattern, advice in HABITS:
+        if re.search(pattern, command) or re.search(pattern, prompt, re.IGNORECASE):
+            return advice
+    above = " ".join(text_of(line, "cmd") for line in lines)
+    return next((advice for pattern, advice in _ANYWHERE if re.search(pattern, above)), "")
