@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from unhang.acp.proxy.messages import Notice, chunk_of, names_terminals, with_terminals
-from unhang.acp.proxy.turn_clocks import Clocks, Conversation, Told
+from unhang.acp.proxy.turn_clocks import Conversation, Told, TurnLimits
 from unhang.core.lines import Lines
 
-CLOCKS = Clocks(stall=10.0, idle=60.0, tool=200.0, hard=1000.0, start=30.0, grace=5.0)
+CLOCKS = TurnLimits(stall=10.0, idle=60.0, tool=200.0, hard=1000.0, start=30.0, grace=5.0)
 chunks = st.lists(st.one_of(st.binary(max_size=30), st.text("ab\n", max_size=20).map(str.encode)), max_size=20)
 
 
@@ -67,7 +67,7 @@ def said(lines: list[bytes]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def begun(clocks: Clocks = CLOCKS, notices: Notice = Notice.THOUGHT) -> Conversation:
+def begun(clocks: TurnLimits = CLOCKS, notices: Notice = Notice.THOUGHT) -> Conversation:
     talk = Conversation(clocks, notices)
     talk.editor_said(prompt(), 0.0)
     return talk

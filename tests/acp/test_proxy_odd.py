@@ -17,7 +17,7 @@ from tests.support.acp.editor import Open
 from tests.support.acp_agents.odd import FEW, ODD, mutated, recorded
 from unhang.acp.proxy import proxy
 from unhang.acp.proxy.messages import key_of, with_terminals
-from unhang.acp.proxy.turn_clocks import Clocks, Conversation
+from unhang.acp.proxy.turn_clocks import Conversation, TurnLimits
 
 MESSAGES = recorded("agents/acp", "acp")
 PROMPT = {"jsonrpc": "2.0", "id": 7, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}}
@@ -29,7 +29,7 @@ class OddConversation(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.talk = Conversation(Clocks(hard=300.0))
+        self.talk = Conversation(TurnLimits(hard=300.0))
         self.now = 0.0
 
     def lines(self, lines: list[bytes]) -> None:
@@ -82,7 +82,7 @@ TestOddConversation.settings = settings(
 
 
 def test_what_is_never_answered_is_not_kept_for_ever() -> None:
-    talk = Conversation(Clocks())
+    talk = Conversation(TurnLimits())
     talk.editor_said(PROMPT, 0.0)
     for number in range(2500):
         talk.editor_said({"id": f"e{number}", "method": "x"}, 0.0)
@@ -94,7 +94,7 @@ def test_what_is_never_answered_is_not_kept_for_ever() -> None:
 
 
 def test_two_questions_of_the_same_id_do_not_stop_the_clock_for_ever() -> None:
-    talk = Conversation(Clocks(idle=10.0))
+    talk = Conversation(TurnLimits(idle=10.0))
     for number, session in ((1, "a"), (2, "b")):
         talk.editor_said({"id": number, "method": "session/prompt", "params": {"sessionId": session}}, 0.0)
         talk.agent_said({"id": 5, "method": "fs/read_text_file", "params": {"sessionId": session}}, 0.0)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from unhang.acp import protocol as at
-from unhang.acp.protocol import Exit, IllegalTransition, Machine, Refused, Shown, request_of, shown
+from unhang.acp.protocol import Exit, IllegalTransition, Refused, ShownOutput, TerminalMachine, request_of, shown
+from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 
 ENDS = st.sampled_from(sorted(at.ENDED)).map(lambda state: Exit(state, 0, None))
 
@@ -20,7 +21,7 @@ class TerminalStates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.machine = Machine()
+        self.machine = TerminalMachine()
         self.seen = [self.machine.state]
         self.kills = 0
 
@@ -69,7 +70,7 @@ TestTerminalStates.settings = settings(max_examples=60, deadline=None)
 
 
 def test_no_end_can_be_a_state_that_is_none() -> None:
-    machine = Machine()
+    machine = TerminalMachine()
     with pytest.raises(IllegalTransition):
         machine.ended(Exit(at.RUNNING, None, None))
     assert machine.exit is None
@@ -106,11 +107,11 @@ def test_a_running_command_never_shows_half_a_character(data: bytes, limit: int,
     [(0, ""), (1, ""), (2, ""), (3, "€"), (9, "β€€"), (10, "αβ€€"), (11, "αβ€€"), (12, "αβ€€"), (13, "€αβ€€")],
 )
 def test_limits_over_multi_byte_text(limit: int, text: str) -> None:
-    assert shown("€αβ€€".encode(), limit) == Shown(text, limit < 13)
+    assert shown("€αβ€€".encode(), limit) == ShownOutput(text, limit < 13)
 
 
 def test_nothing_printed_is_nothing_cut() -> None:
-    assert shown(b"", 0) == Shown("", truncated=False)
+    assert shown(b"", 0) == ShownOutput("", truncated=False)
     assert shown(b"", 0, cut=True).truncated
 
 
@@ -137,7 +138,7 @@ def test_nothing_printed_is_nothing_cut() -> None:
 def test_a_request_that_makes_no_sense_is_refused_with_its_name(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(Refused, match=says) as refused:
         request_of({"sessionId": "s", "command": "ls"} | wrong)
-    assert refused.value.code == at.INVALID_PARAMS
+    assert refused.value.code == INVALID_PARAMS
 
 
 def test_a_request_is_read_as_the_protocol_writes_it() -> None:

@@ -35,7 +35,7 @@ def words(action: Action) -> str:
             return "resumed"
         case act.Warned(tier, _, left):
             return f"warn {tier} {left:g}"
-        case act.Extended(tier, left, _):
+        case act.Extended(tier, left):
             return f"extended {tier} {left:g}"
         case act.TimedOut(tier, _):
             return f"timeout {tier}"

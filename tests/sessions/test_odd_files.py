@@ -24,7 +24,7 @@ from unhang.sessions.claude import fact_reader, status_file
 from unhang.sessions.claude.transcript import Transcript
 from unhang.sessions.state import facts, screen
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
 from unhang.sessions.tmux import client
 from unhang.sessions.tmux.client import Address, Tmux, TmuxError
@@ -165,7 +165,7 @@ def test_a_huge_transcript_costs_no_memory(tmp_path: Path) -> None:
 @given(events=st.lists(mutated((HOOK,)), max_size=6), ts=st.sampled_from(TIMES) | odd)
 @FEW
 def test_any_hooks_can_be_replayed(events: list[dict[str, Any]], ts: Any) -> None:
-    machine = Session(Limits(), Budget(10), 0.0)
+    machine = Session(SessionLimits(), Budget(10), 0.0)
     told = fact_reader.past([*events, HOOK | {"ts": ts}], status_file.parse(STATUS, ME), 0.0)
     for fact in told:
         machine.tell(fact)
@@ -177,7 +177,7 @@ def test_any_hooks_can_be_replayed(events: list[dict[str, Any]], ts: Any) -> Non
 
 
 def test_subagents_that_never_stop_are_not_kept_for_ever() -> None:
-    machine = Session(Limits(), Budget(10), 0.0)
+    machine = Session(SessionLimits(), Budget(10), 0.0)
     for number in range(3000):
         machine.tell(fact_reader.hook(HOOK | {"method": "SubagentStart", "agentId": f"a{number}"}, 1.0))
         machine.tell(fact_reader.hook(HOOK | {"agentId": f"b{number}", "toolUseId": f"t{number}"}, 1.0))
@@ -227,14 +227,14 @@ def test_any_answer_of_tmux_is_read_or_refused(data: st.DataObject, pieces: list
     except TmuxError:
         return
     assert len(found.text.split("\n")) <= 1000
-    assert isinstance(screen.read(found.text), screen.Screen)
+    assert isinstance(screen.read(found.text), screen.AgentScreen)
 
 
 @pytest.mark.parametrize("text", ["\n" * 4_000_000, "x" * 4_000_000, "❯ 1. \n" * 500_000, "\x1b]" * 1_000_000])
 def test_a_huge_answer_is_cut(text: str) -> None:
     found = client.seen_in(ANSWER + text)
     assert len(found.text) <= 1000 * 4001
-    assert isinstance(screen.read(found.text), screen.Screen)
+    assert isinstance(screen.read(found.text), screen.AgentScreen)
 
 
 @pytest.mark.parametrize("code", ["while :; do echo xxxxxxxxxxxxxxxx; done", "exec sleep 1000", "exec yes >&2"])

@@ -19,7 +19,7 @@ from unhang.sessions import settings
 from unhang.sessions.claude import fact_reader, resume, status_file, transcript
 from unhang.sessions.state import facts, screen
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.limits import Limits, tool_limit
+from unhang.sessions.state.limits import SessionLimits, tool_limit
 from unhang.sessions.state.machine import Session
 from unhang.sessions.tmux.client import Address
 
@@ -112,7 +112,7 @@ def hook(method: str, at: float, **more: Any) -> dict[str, Any]:
 
 
 def told(events: list[dict[str, Any]], found: status_file.StatusFile) -> Session:
-    machine = Session(Limits(), Budget(9), clock.monotonic() - 100_000)
+    machine = Session(SessionLimits(), Budget(9), clock.monotonic() - 100_000)
     for fact in fact_reader.past(events, found, clock.monotonic() - 100_000):
         machine.tell(fact)
     return machine
@@ -199,7 +199,7 @@ def test_a_session_is_resumed_with_its_options_and_without_its_prompt() -> None:
 RULE = "─" * 30
 
 
-def shown(box: str, footer: str = "  ⏸ manual mode on", above: str = "") -> screen.Screen:
+def shown(box: str, footer: str = "  ⏸ manual mode on", above: str = "") -> screen.AgentScreen:
     return screen.read(f"● text\n{above}\n{RULE}\n{box}\n{RULE}\n{footer}\n")
 
 
@@ -228,5 +228,5 @@ def test_a_command_of_a_persons_own_is_told_from_a_turn() -> None:
 
 
 def test_facts_are_values() -> None:
-    assert facts.Pane() == facts.Pane(screen=screen.Screen())
-    assert json.dumps(Limits().to_dict())
+    assert facts.Pane() == facts.Pane(screen=screen.AgentScreen())
+    assert json.dumps(SessionLimits().to_dict())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.sessions.world import World, busy, world
 from unhang.sessions.state import actions
 from unhang.sessions.state import known as modes
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 
 
 def test_copy_mode_and_vims_insert_mode_are_left_first() -> None:
@@ -52,7 +52,7 @@ def test_a_pane_that_is_not_certain_holds_everything_back() -> None:
 
 def test_without_a_pane_it_says_that_a_person_is_needed() -> None:
     seen = busy()
-    seen.refused, seen.final = "it runs in no tmux pane that is known", True
+    seen.refused, seen.final = "no tmux pane is known for it", True
     seen.tool("WebFetch")
     seen.advance(200)
     assert seen.last("gave_up").aloud
@@ -114,8 +114,8 @@ def test_the_budget_holds_and_says_so() -> None:
 
 
 def test_one_machine_has_one_budget() -> None:
-    first = World(Limits(per_machine=1))
-    second = World(Limits(per_machine=1), machine=first.machine_budget)
+    first = World(SessionLimits(per_machine=1))
+    second = World(SessionLimits(per_machine=1), machine=first.machine_budget)
     for each in (first, second):
         each.prompt()
         each.tool("WebFetch")

@@ -9,7 +9,7 @@ import pytest
 from tests.support.sessions.world import World, busy
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state import known as modes
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_each_tool_has_its_limit(tool: str, given: dict[str, Any], limit: float)
 
 
 def test_a_pattern_of_the_user_comes_first() -> None:
-    limits = Limits(tools=(("mcp__slow__*", 5.0), ("WebFetch", None)))
+    limits = SessionLimits(tools=(("mcp__slow__*", 5.0), ("WebFetch", None)))
     assert limits.of_tool("mcp__slow__hang", {}) == 5
     assert limits.of_tool("mcp__fast__x", {}) == 1800
     assert limits.of_tool("WebFetch", {}) is None
@@ -224,7 +224,7 @@ def test_a_call_that_may_have_been_interrupted_unseen_is_not_ended_by_its_own_li
 
 
 def test_without_a_status_file_the_screen_must_say_that_it_is_busy() -> None:
-    seen = World(Limits(), status=False)
+    seen = World(SessionLimits(), status=False)
     seen.prompt()
     seen.tool("WebFetch")
     seen.draft = "x"  # hides "esc to interrupt"

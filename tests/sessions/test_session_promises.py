@@ -16,14 +16,14 @@ from tests.support.sessions.world import World
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state import known as modes
 from unhang.sessions.state.budget import HOUR, Budget
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
 
 seconds = st.floats(min_value=0.5, max_value=200)
 limit = st.none() | seconds | seconds
 rarely = st.sampled_from([False] * 5 + [True])
 limits_strategy = st.builds(
-    Limits,
+    SessionLimits,
     turn=limit,
     total=limit,
     api=limit,
@@ -89,7 +89,7 @@ class Histories(RuleBasedStateMachine):
         moves=rarely,
         dies_of=st.sampled_from([actions.END_TREE, actions.KILL_TREE, "never"]),
     )
-    def begin(self, limits: Limits, status: bool, escape: bool, moves: bool, dies_of: str) -> None:
+    def begin(self, limits: SessionLimits, status: bool, escape: bool, moves: bool, dies_of: str) -> None:
         self.world = Checked(limits, status=status)
         self.world.escape_works, self.world.tree, self.world.tree_dies_of = escape, (1, moves), dies_of
 
@@ -239,7 +239,7 @@ any_status = st.builds(
     facts.Status, st.none() | st.sampled_from(["busy", "idle", "waiting", "odd"]), st.integers(0, 3), times, words
 )
 any_screen = st.builds(
-    screen.Screen, st.sampled_from(["prompt", "dialog", "unknown"]), *[st.booleans()] * 4, draft=words
+    screen.AgentScreen, st.sampled_from(["prompt", "dialog", "unknown"]), *[st.booleans()] * 4, draft=words
 )
 any_pane = st.builds(facts.Pane, words, st.booleans(), st.booleans(), st.booleans(), any_screen)
 any_fact = (
@@ -255,7 +255,9 @@ any_fact = (
 
 @settings(max_examples=300, deadline=None)
 @given(limits_strategy, st.lists(st.tuples(any_fact, st.floats(0, 4000), st.booleans()), max_size=60))
-def test_a_stream_of_any_facts_never_breaks_it(limits: Limits, stream: list[tuple[facts.Fact, float, bool]]) -> None:
+def test_a_stream_of_any_facts_never_breaks_it(
+    limits: SessionLimits, stream: list[tuple[facts.Fact, float, bool]]
+) -> None:
     """Facts in any order, answers nobody asked for, times from anywhere."""
     session, now = Session(limits, Budget(limits.per_machine), 0.0), 0.0
     taken: list[float] = []

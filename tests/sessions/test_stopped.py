@@ -17,7 +17,7 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.sessions.harness import QUICK, Place
 from unhang.sessions import lock
-from unhang.sessions.lock import Lock
+from unhang.sessions.lock import WatcherLock
 from unhang.testing.liveness import Process
 
 
@@ -75,7 +75,7 @@ def test_another_takes_the_place_of_a_stopped_one_which_leaves_when_it_goes_on(p
 
 
 def test_one_that_waits_to_take_over_does_not_wait_for_one_that_hangs(place: Place) -> None:
-    first = Lock(str(place.home))
+    first = WatcherLock(str(place.home))
     assert first.take()
     waits = subprocess.Popen(
         place.command("watch", "--json", "--take-over", *QUICK), env=place.env, stdout=subprocess.PIPE
@@ -132,7 +132,7 @@ def _other(place: Place, pid: int) -> int:
 
 def test_one_that_hangs_is_told_by_its_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = str(tmp_path / "home")
-    held, other = Lock(home), Lock(home)
+    held, other = WatcherLock(home), WatcherLock(home)
     assert held.take()
     assert (lock.holder(home) or {})["state"] == lock.WATCHING
     assert not other.take()
@@ -152,7 +152,7 @@ def test_one_that_hangs_is_told_by_its_silence(tmp_path: Path, monkeypatch: pyte
 
 def test_one_that_moves_signs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = str(tmp_path / "home")
-    held = Lock(home)
+    held = WatcherLock(home)
     assert held.take()
     now = lock._now()
     for later in (100.0, 200.0, 300.0):
@@ -177,7 +177,7 @@ SIGNED: list[bytes] = [
 @pytest.mark.parametrize("data", SIGNED, ids=range(len(SIGNED)))
 def test_any_signature_is_read_without_harm(data: bytes, tmp_path: Path) -> None:
     home = str(tmp_path / "home")
-    held = Lock(home)
+    held = WatcherLock(home)
     assert held.take()
     os.ftruncate(held._fd, 0)
     os.pwrite(held._fd, data, 0)

@@ -15,7 +15,7 @@ from tests.support.engine import wait_until
 from unhang.procs import clock, tree
 from unhang.procs.base import Process
 from unhang.sessions import process_trees
-from unhang.sessions.state.calls import Call
+from unhang.sessions.state.calls import ToolCall
 
 Shell = Callable[[str], subprocess.Popen[bytes]]
 
@@ -44,12 +44,12 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         process.wait()
 
 
-def call(command: object, name: str = "a", ago: float = 5.0) -> Call:
+def call(command: object, name: str = "a", ago: float = 5.0) -> ToolCall:
     at = clock.monotonic() - ago
-    return Call(name, "Bash", {"command": command}, "", at, at)
+    return ToolCall(name, "Bash", {"command": command}, "", at, at)
 
 
-def roots(wanted: Call, *others: Call) -> list[int]:
+def roots(wanted: ToolCall, *others: ToolCall) -> list[int]:
     return [process.pid for process in process_trees.roots(os.getpid(), [wanted, *others], wanted)]
 
 

@@ -276,9 +276,9 @@ def test_the_events_of_a_session_can_be_read(place: Place) -> None:
 
 
 def test_a_home_that_is_removed_ends_its_watcher(tmp_path: Path) -> None:
-    from unhang.sessions.lock import Lock
+    from unhang.sessions.lock import WatcherLock
 
-    held = Lock(str(tmp_path / "home"))
+    held = WatcherLock(str(tmp_path / "home"))
     assert held.take()
     assert held.is_there()
     os.rename(tmp_path / "home", tmp_path / "moved")

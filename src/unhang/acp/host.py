@@ -1,4 +1,4 @@
-"""All terminals of one client, by session. Speaks JSON as it is on the wire and knows nothing of the official SDK."""
+"""All terminals of one client, by session: JSON of the wire in and out, without the official SDK."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from unhang.acp import protocol as at
 from unhang.acp import recovery
-from unhang.acp.protocol import Refused, Request
+from unhang.acp.protocol import Refused, TerminalRequest
 from unhang.acp.results import Completed, TimedOut
-from unhang.acp.terminal import Terminal
+from unhang.acp.terminal import AcpTerminal
+from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from unhang.agents.base.update import one_line
 from unhang.core.limit_request import read_limits
 from unhang.core.spec import NULL, JobSpec, quote
@@ -59,8 +60,8 @@ class Host:
         self._labels = dict(labels or {})
         self._limits: dict[str, Any] = dict(limits)
         self._sessions: dict[str, dict[str, Any]] = {}
-        self._terminals: dict[str, Terminal] = {}
-        self._starting: dict[asyncio.Task[Terminal], str] = {}
+        self._terminals: dict[str, AcpTerminal] = {}
+        self._starting: dict[asyncio.Task[AcpTerminal], str] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
 
@@ -76,7 +77,7 @@ class Host:
         if method == "terminal/create":
             return await self.create(at.request_of(params, self._output_limit))
         if method not in METHODS:
-            raise Refused(at.METHOD_NOT_FOUND, f"no such method: {one_line(method, 80)}")
+            raise Refused(METHOD_NOT_FOUND, f"no such method: {one_line(method, 80)}")
         session, terminal_id = at.name_of(params, "sessionId"), at.name_of(params, "terminalId")
         if method == "terminal/output":
             return await self.output(session, terminal_id)
@@ -88,7 +89,7 @@ class Host:
             await self.release(session, terminal_id)
         return {}
 
-    async def create(self, request: Request) -> dict[str, Any]:
+    async def create(self, request: TerminalRequest) -> dict[str, Any]:
         terminal = await self._create(request)
         about = terminal.about() | {"limits": terminal.limits}
         return {"terminalId": terminal.id, "_meta": {at.META: about}}
@@ -116,34 +117,34 @@ class Host:
         await terminal.end("terminal/release")
 
     def state(self, session: str, terminal_id: str) -> str:
-        """starting, running, finished, killed, timed_out; of one that nobody knows (any more): released."""
+        """starting, running, finished, killed, timed_out; of an unknown terminal: released."""
         terminal = self._terminals.get(terminal_id)
         return terminal.machine.state if terminal is not None and terminal.session == session else at.RELEASED
 
-    def _found(self, session: str, terminal_id: str) -> Terminal:
+    def _found(self, session: str, terminal_id: str) -> AcpTerminal:
         terminal = self._terminals.get(terminal_id)
         if terminal is None or terminal.session != session:
             name = one_line(terminal_id, 80)
-            raise Refused(at.INVALID_PARAMS, f"no terminal {name!r} in this session: never made, or released")
+            raise Refused(INVALID_PARAMS, f"no terminal {name!r} in this session: never created, or released")
         return terminal
 
-    def _let_go(self, terminal: Terminal) -> None:
+    def _let_go(self, terminal: AcpTerminal) -> None:
         del self._terminals[terminal.id]
         terminal.machine.released()
 
     # --- starting -------------------------------------------------------------------------------------------
 
-    async def _create(self, request: Request) -> Terminal:
+    async def _create(self, request: TerminalRequest) -> AcpTerminal:
         if self._closed:
-            raise Refused(at.INTERNAL_ERROR, "this client is shutting down")
+            raise Refused(INTERNAL_ERROR, "the client is shutting down")
         here_too = [t for t in self._terminals.values() if t.session == request.session]
         running = sum(t.machine.state == at.RUNNING for t in here_too)
         running += sum(session == request.session for session in self._starting.values())
         if running >= self._max_running:
-            raise Refused(at.INTERNAL_ERROR, f"{running} commands run in this session already")
+            raise Refused(INTERNAL_ERROR, f"too many commands: {running} are running in this session")
         self._forget_the_oldest()
         if len(self._terminals) + len(self._starting) >= _MOST_TERMINALS:  # an agent may name any number of sessions
-            raise Refused(at.INTERNAL_ERROR, f"{_MOST_TERMINALS} commands run in the sessions of this client already")
+            raise Refused(INTERNAL_ERROR, f"too many commands: {_MOST_TERMINALS} are running for this client")
         starting = asyncio.ensure_future(self._start(request))
         self._starting[starting] = request.session
         starting.add_done_callback(self._starting.pop)
@@ -167,26 +168,26 @@ class Host:
             if ended is not None:
                 self._let_go(ended)
 
-    async def _start(self, request: Request) -> Terminal:
+    async def _start(self, request: TerminalRequest) -> AcpTerminal:
         try:
             connection, spec = await self._in_thread(lambda: self._launch(request))
         except (UsageError, SpawnError) as error:
-            raise Refused(at.INVALID_PARAMS, str(error)) from None
+            raise Refused(INVALID_PARAMS, str(error)) from None
         except (UnhangError, OSError) as error:
-            raise Refused(at.INTERNAL_ERROR, f"cannot be started: {error}") from None
-        terminal = Terminal(connection, spec, request.session, request.limit, self._in_thread)
+            raise Refused(INTERNAL_ERROR, f"cannot be started: {error}") from None
+        terminal = AcpTerminal(connection, spec, request.session, request.limit, self._in_thread)
         self._terminals[terminal.id] = terminal
         await asyncio.shield(terminal.up)
         if connection.failure:
             self._let_go(terminal)
-            raise Refused(at.INTERNAL_ERROR, connection.failure)
+            raise Refused(INTERNAL_ERROR, connection.failure)
         return terminal
 
-    def _launch(self, request: Request) -> tuple[Connection, JobSpec]:
+    def _launch(self, request: TerminalRequest) -> tuple[Connection, JobSpec]:
         prepared = self.prepared(request)
         return launch(prepared), prepared.spec
 
-    def prepared(self, request: Request) -> Prepared:
+    def prepared(self, request: TerminalRequest) -> Prepared:
         """In a thread: it reads the policy's file and asks after programs and folders."""
         environ = dict(os.environ) | request.env
         line = at.is_line(request.command, request.args, lambda name: _runs(name, environ, request.cwd))
@@ -223,14 +224,14 @@ class Host:
         await self._end([t for t in self._starting if self._starting[t] == session], lambda t: t.session == session)
 
     async def close(self) -> None:
-        """Ends everything; what cannot be told to anybody any more is in `unhang ps --all`."""
+        """End every terminal; `unhang ps --all` shows how each one ended."""
         self._closed = True
         await self._end(list(self._starting), lambda _: True)
         if self._threads is not None:
             self._threads.shutdown(wait=False)
             self._threads = None
 
-    async def _end(self, starting: list[asyncio.Task[Terminal]], meant: Callable[[Terminal], bool]) -> None:
+    async def _end(self, starting: list[asyncio.Task[AcpTerminal]], meant: Callable[[AcpTerminal], bool]) -> None:
         if starting:
             await asyncio.wait(starting)
         ending = [terminal for terminal in self._terminals.values() if meant(terminal)]
@@ -264,7 +265,9 @@ class Host:
         _check(limits)
         limit = self._output_limit if output_byte_limit is None else min(output_byte_limit, at.MOST_OUTPUT)
         wishes = {"hard": timeout, "warn": 0.0} | limits
-        terminal = await self._create(Request(session_id, command, list(args), dict(env or {}), cwd, limit, wishes))
+        terminal = await self._create(
+            TerminalRequest(session_id, command, list(args), dict(env or {}), cwd, limit, wishes)
+        )
         try:
             exit = await self._within(terminal, timeout)
             shown = await terminal.output()
@@ -280,7 +283,7 @@ class Host:
             terminal.diagnosis, tuple(terminal.suggestions), applied,
         )  # fmt: skip
 
-    async def _within(self, terminal: Terminal, timeout: float) -> at.Exit:
+    async def _within(self, terminal: AcpTerminal, timeout: float) -> at.Exit:
         if terminal.hard is not None and terminal.hard <= timeout:
             return await terminal.wait()
         try:

@@ -10,6 +10,7 @@ reads afterwards gets the same one.
 
 from __future__ import annotations
 
+from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 from unhang.agents.base.update import one_line
 from unhang.core import plain_text
 from unhang.core.record import Record
@@ -37,7 +38,6 @@ _NEXT = {
     RELEASED: frozenset(),
 }
 
-INVALID_PARAMS, INTERNAL_ERROR, METHOD_NOT_FOUND = -32602, -32603, -32601
 # What a client keeps of one terminal at most, whatever an agent asks for.
 MOST_OUTPUT = 64 << 20
 # What the kernel takes as one word of a command line, and about what it takes in all.
@@ -74,7 +74,7 @@ class Exit(Record):
         return {"exitCode": self.code, "signal": self.signal}
 
 
-class Machine:
+class TerminalMachine:
     """The state of one terminal. Told what happened; an impossible step raises and changes nothing."""
 
     def __init__(self) -> None:
@@ -125,14 +125,14 @@ def exit_of(outcome: Mapping[str, Any], *, timer: bool = False) -> Exit:
     return Exit(state, code, signal, reason, str(outcome.get("message") or ""))
 
 
-class Shown(Record):
+class ShownOutput(Record):
     """What of an output is shown: never more than the limit, whole characters, the end of it."""
 
     text: str
     truncated: bool
 
 
-def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> Shown:
+def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> ShownOutput:
     """The last `limit` bytes of `data` as text. `cut`: bytes before `data` are gone already."""
     part = data[max(0, len(data) - limit - 4) :]  # what is no UTF-8 only grows when it becomes text
     cut = cut or len(part) < len(data)
@@ -144,11 +144,11 @@ def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) 
     encoded = text.encode()
     if len(encoded) > limit:
         encoded = plain_text.whole_start(encoded[len(encoded) - limit :])
-        return Shown(encoded.decode(), truncated=True)
-    return Shown(text, truncated=cut)
+        return ShownOutput(encoded.decode(), truncated=True)
+    return ShownOutput(text, truncated=cut)
 
 
-class Request(Record):
+class TerminalRequest(Record):
     """A `terminal/create` that makes sense."""
 
     session: str
@@ -163,7 +163,7 @@ class Request(Record):
 _DURATIONS, _WORDS = ("idle", "hard", "stall", "warn", "grace"), ("category", "liveness")
 
 
-def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> Request:
+def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> TerminalRequest:
     """Raises Refused with what is wrong."""
     given = _table(params, "params")
     command = given.get("command")
@@ -177,7 +177,7 @@ def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> Request:
     cwd = given.get("cwd")
     if cwd is not None and (not isinstance(cwd, str) or not cwd.startswith("/")):
         raise Refused(INVALID_PARAMS, "cwd: an absolute path")
-    return Request(
+    return TerminalRequest(
         session=name_of(given, "sessionId"),
         command=command,
         args=list(args),

@@ -1,4 +1,4 @@
-"""Terminals of clients that are no more.
+"""Ending terminals whose client has died.
 
 A terminal ends with its client by itself: the keeper sees the line close. What is found here has slipped through,
 because a fork of the client holds the line open, say. A client is a pid *and* its start time *and* a boot: a live one

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from unhang.acp.protocol import FINISHED, TIMED_OUT, Exit, Machine, Shown, exit_of, shown
+from unhang.acp.protocol import FINISHED, TIMED_OUT, Exit, ShownOutput, TerminalMachine, exit_of, shown
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
 from unhang.jobs.connection import PATIENCE, Connection
@@ -21,11 +21,11 @@ from unhang.jobs.results import result_of
 _CHUNK = 1 << 20
 
 
-class Terminal:
+class AcpTerminal:
     def __init__(
         self, connection: Connection, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
     ) -> None:
-        self.machine = Machine()
+        self.machine = TerminalMachine()
         self.session = session
         self.limit = limit
         self.job = Job(connection.place)
@@ -101,10 +101,10 @@ class Terminal:
         except UnhangError:
             return  # what became of it is in its record
 
-    async def output(self, *, note: str = "") -> Shown:
+    async def output(self, *, note: str = "") -> ShownOutput:
         """The end of what it printed. `note`: a last line of ours."""
         running = self.running
-        found: Shown = await self._in_thread(lambda: _end_of(self.job, self.limit, running, note))
+        found: ShownOutput = await self._in_thread(lambda: _end_of(self.job, self.limit, running, note))
         return found
 
     def note(self) -> str:
@@ -124,7 +124,7 @@ class Terminal:
         return said
 
 
-def _end_of(job: Job, limit: int, running: bool, note: str) -> Shown:
+def _end_of(job: Job, limit: int, running: bool, note: str) -> ShownOutput:
     """Read from where the limit begins; what is gone in between moves the beginning."""
     total = job.printed()
     at = max(0, total - limit - 4)

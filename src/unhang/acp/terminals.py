@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unhang.acp.host import Host
 from unhang.acp.protocol import META, Refused
+from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 from unhang.errors import UnhangError
 
 if TYPE_CHECKING:
@@ -107,5 +108,5 @@ async def _answered(work: Awaitable[_T]) -> _T:
     except Refused as refused:
         from acp import RequestError
 
-        message = "Invalid params" if refused.code == -32602 else "Internal error"
+        message = "Invalid params" if refused.code == INVALID_PARAMS else "Internal error"
         raise RequestError(refused.code, message, {"details": refused.reason}) from None

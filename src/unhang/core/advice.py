@@ -6,11 +6,13 @@ What the diagnosis suggests comes first, the general advice after it. Whether an
 
 from __future__ import annotations
 
+from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.plain_text import quoted
 from unhang.core.policy.retry import may_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -28,7 +30,7 @@ def advise(
     if status == "timeout":
         suggestions += _after_timeout(last, bool(suggestions), retryable)
     elif status == "error":
-        suggestions += _after_error(last)
+        suggestions += after_error(last)
     elif status == "running":
         suggestions += [
             f"wait for it: unhang wait {job_id}",
@@ -68,12 +70,13 @@ def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool) -> li
     return more
 
 
-def _after_error(last: dict[str, Any]) -> list[str]:
+def after_error(last: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
+    """What to do about an end with the status `error`, in the words of a face."""
     error = last.get("error") or {}
     if error.get("code") == "ELOST":
         return ["its keeper was killed; nothing of the job is left running, so it can be started again"]
     if error.get("code") == "ESPAWN" and last.get("exitCode") == 127:
-        return ["check the spelling and PATH; a shell line needs --shell"]
+        return [f"check the spelling and PATH; a shell line needs {words['shell']}"]
     if error.get("code") == "ESPAWN" and last.get("exitCode") == 126:
         return ["make it executable (chmod +x), or name its interpreter"]
     return []

@@ -115,15 +115,19 @@ def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: fl
         partial=partial,
         diagnosis=None if succeeded else view.diagnosis,
         recovery=advise(
-            view.status, _with_agents_advice(view, last), view.diagnosis, job_id, view.needs_input is not None
+            view.status,
+            last | {"suggestions": [*suggested_by_agent(view), *(last.get("suggestions") or [])]},
+            view.diagnosis,
+            job_id,
+            view.needs_input is not None,
         ),
         outcome=last,
     )
 
 
-def _with_agents_advice(view: View, last: dict[str, Any]) -> dict[str, Any]:
-    """What the driver of an agent suggests comes before what follows from the end alone."""
+def suggested_by_agent(view: View) -> list[str]:
+    """What the driver of an agent suggests; it comes before what follows from the end alone."""
     for event in reversed(view.last_events):
         if event.get("type") == "agent" and event.get("suggestions"):
-            return last | {"suggestions": [*event["suggestions"], *(last.get("suggestions") or [])]}
-    return last
+            return list(event["suggestions"])
+    return []

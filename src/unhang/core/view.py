@@ -80,6 +80,7 @@ class View:
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
             self.attempt = event.get("attempt") or self.attempt
+            self.diagnosis = self.needs_input = None  # those of an earlier attempt say nothing of this one
         elif kind == ev.OUTPUT:
             self._live(at)
             stream = str(event.get("stream"))
@@ -120,8 +121,14 @@ class View:
             self.needs_input = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
-        if phase == "extended" and event.get("reason") == "asked for":
+        if phase == "extended" and _asked(event):
             after = "running" if self.phase == "warning" else ""
         else:
             after = PHASE_AFTER.get(phase, phase)
         self.phase = after or self.phase
+
+
+def _asked(event: ev.Event) -> bool:
+    """Whether a caller moved the limit, and not the progress of the tree. Logs of version 1 have no field for it."""
+    asked = event.get("asked")
+    return event.get("reason") == "asked for" if asked is None else bool(asked)

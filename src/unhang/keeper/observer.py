@@ -98,7 +98,7 @@ class Looks:
             if before is None or not after.processes:  # the tree is not empty (we would know): it cannot be seen
                 return looked, None
             self._verdict = diagnose(before, after)
-            return looked, self._verdict.to_json()
+            return looked, self._verdict.to_record()
         except Exception:  # see the top of this file
             return looked, None
 

@@ -1,4 +1,4 @@
-"""What is listened to: the folders with status files, the streams of hooks, the folder that new streams appear in."""
+"""Changes of files that concern sessions: status files, streams of hooks, and new streams."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from unhang.sessions.claude import status_file
 from unhang.store.session_log import is_session_id
 
 
-class Heard(Record):
+class FileChanges(Record):
     files: set[tuple[str, int]]  # config dir and pid: a status file was written or removed
     streams: set[int]  # pids: hooks came
     sessions: set[str]  # session ids: a stream has appeared
-    lost: bool  # too much at once: everything must be looked at
+    lost: bool  # events were dropped: everything must be read again
 
 
-class Ears:
-    """Several sessions may write to one stream: a session that is resumed while its first process still runs."""
+class FileEvents:
+    """Watches the files of all sessions.
+
+    Two processes may write to one stream: a session can be resumed while its first process still runs.
+    """
 
     def __init__(self, streams: str) -> None:
         self._files = FileWatch()
@@ -31,7 +34,7 @@ class Ears:
         return self._files.fd
 
     def listen(self, configs: list[str]) -> None:
-        """What was not there before may be there now."""
+        """Watch the folders that exist by now."""
         known = set(self._folders.values())
         for config in configs:
             if config not in known:
@@ -57,8 +60,8 @@ class Ears:
                 del self._streams[wd]
                 self._files.remove(wd)
 
-    def read(self) -> Heard:
-        heard = Heard(set(), set(), set(), lost=False)
+    def read(self) -> FileChanges:
+        heard = FileChanges(set(), set(), set(), lost=False)
         for wd, mask, name in self._files.read():
             if mask & RELEASED:  # what was listened to is gone; if it comes back, the next scan finds it
                 self._folders.pop(wd, None)

@@ -1,8 +1,8 @@
-"""One watcher a home: the process that holds the lock on `watch/lock` is it, and signs there now and then.
+"""One watcher for each home: the process that holds the lock on `watch/lock`, and that signs the file regularly.
 
 A watcher that was stopped (SIGSTOP), or that hangs, keeps its lock and watches nothing. So the file says when it last
-moved, and a reader asks the kernel for its state. A new watcher takes the place of such a one: it puts a file of its
-own where the lock was, and the old one leaves when it finds that out, should it ever go on.
+moved, and a reader asks the kernel for its state. A new watcher then puts a file of its own in the place of the lock;
+the old one, if it ever continues, finds the other file and exits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import time
 
 from unhang.core.durations import human
-from unhang.core.fields import integer_of, number_of, parsed, text_of
+from unhang.core.values import integer_of, number_of, parse_message, text_of
 from unhang.errors import StateError
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
@@ -30,7 +30,7 @@ WATCHING, STOPPED, HUNG = "watching", "stopped", "hung"
 # (tmux servers that do not answer, a session that is started again) takes half a minute.
 _BETWEEN = 5.0
 _SILENT = 120.0
-# Who asks whether a watcher runs holds the lock for a moment: that is waited out.
+# A process that asks whether a watcher runs holds the lock for a moment.
 _TRIES, _PAUSE = 5, 0.02
 _LOOK_AGAIN = 10.0
 _SIZE = 256
@@ -41,7 +41,7 @@ def _now() -> float:
     return time.monotonic()
 
 
-class Lock:
+class WatcherLock:
     def __init__(self, home: str) -> None:
         self._home = home
         self.path = f"{homes.watch_folder(home)}/{LOCK}"
@@ -141,7 +141,7 @@ def holder(home: str) -> dict[str, Any] | None:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return None
     except BlockingIOError:
-        return _judged(parsed(os.pread(fd, 4096, 0)))
+        return _judged(parse_message(os.pread(fd, 4096, 0)))
     except OSError:
         return None
     finally:
@@ -163,10 +163,10 @@ def _judged(signed: Any) -> dict[str, Any]:
 
 
 def described(who: dict[str, Any]) -> str:
-    """One line for people."""
+    """The watcher's state, in one line."""
     name = f"pid {who['pid'] or '?'}"
     if who["state"] == WATCHING:
-        return f"a watcher runs ({name})"
+        return f"a watcher is running ({name})"
     what = "is stopped" if who["state"] == STOPPED else f"has not moved for {human((who['silentMs'] or 0) / 1000)}"
     return f"the watcher ({name}) {what}: no session is watched; `unhang watch` takes its place"
 

@@ -1,4 +1,4 @@
-"""Who hears of an event: the session's stream, whoever sits before its pane, and a command of the user's choice."""
+"""Telling a person of an event: by a tmux message in the pane, and by a command of the user's choice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 from unhang.procs import clock
 from unhang.sessions.tmux.client import Address, Tmux, TmuxError
 
@@ -14,13 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# A notification that takes longer than this hangs, and a watcher may not.
+# A notification command that takes longer than this is ended: the watcher must not hang.
 _LONGEST = 30.0
 _MOST = 8
 
 
 class Notifier:
-    """Runs `command` (a shell line) with the event on its stdin and the main words in its environment."""
+    """Runs `command` (a shell line) with the event on its stdin and its main fields in the environment."""
 
     def __init__(self, command: str) -> None:
         self._command = command
@@ -75,12 +75,12 @@ class Notifier:
 
 
 def _word(event: dict[str, Any], name: str) -> str:
-    """What an environment can hold: no NUL, no half of a surrogate pair."""
+    """A field as an environment can hold it: without NUL and lone surrogates."""
     return text_of(event, name).replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def show(tmux: Tmux, address: Address | None, text: str) -> None:
-    """To whoever sits before the pane; nobody may."""
+    """Show the text in the pane; a server that does not answer is ignored."""
     if address is None:
         return
     try:

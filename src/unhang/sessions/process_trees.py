@@ -19,7 +19,7 @@ from unhang.procs import clock, descriptors, identity
 from unhang.procs.base import Process
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.tree import children, descendants, signal_one
-from unhang.sessions.state.calls import Call
+from unhang.sessions.state.calls import ToolCall
 
 # A hook is a process that takes its time to start, on a busy machine some seconds; one that is not waited for may
 # record a call after its command has begun.
@@ -34,7 +34,7 @@ class Sample(Record):
     printed: dict[str, int]  # file → size
 
 
-def roots(pid: int, calls: list[Call], call: Call) -> list[Process]:
+def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
     """The shell of this call; empty if it is not certain which one that is."""
     now = clock.monotonic()
     found: list[Process] = []
@@ -72,7 +72,7 @@ def evaluated(pid: int) -> str:
         return ""
 
 
-def _text(call: Call) -> str:
+def _text(call: ToolCall) -> str:
     command = call.tool_input.get("command")
     return _one_line(command) if isinstance(command, str) else ""
 
@@ -82,12 +82,12 @@ def _one_line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _fits(call: Call, command: str) -> bool:
+def _fits(call: ToolCall, command: str) -> bool:
     text = _text(call)
     return text == command or (text.endswith(_CUT) and len(text) > 1 and command.startswith(text[:-1]))
 
 
-def _fits_better(other: Call, call: Call, command: str) -> bool:
+def _fits_better(other: ToolCall, call: ToolCall, command: str) -> bool:
     """Another open call says more of this command than the one that was asked about."""
     return len(_text(other)) > len(_text(call)) and _fits(other, command)
 

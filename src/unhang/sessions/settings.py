@@ -1,9 +1,9 @@
-"""The limits of a watcher: built in, then `watch.toml` or `watch.json`, then the options of the command line.
+"""The settings of a watcher: the built-in ones, then `watch.toml` or `watch.json`; options of the command line win.
 
     $UNHANG_WATCH_CONFIG, else $XDG_CONFIG_HOME/unhang/watch.toml or .json (~/.config)
 
-A watcher serves a machine and not a directory, so no project's file has a say: none that was only downloaded can
-allow a restart or name a command to run.
+A watcher serves a machine and not a directory, so no file of a project is read: a downloaded one could allow a restart
+or name a command to run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 from unhang.core import bounded
 from unhang.core.record import Record
 from unhang.errors import UsageError
-from unhang.sessions.state.limits import Limits, duration
+from unhang.sessions.state.limits import SessionLimits, duration
 from unhang.store import home as homes
 from unhang.store import user_file
 
@@ -31,17 +31,17 @@ _COUNTS = ("escapes", "per_session", "per_machine", "clear_after")
 _SWITCHES = ("allow_clear", "allow_restart", "dry_run")
 
 
-class Settings(Record):
-    limits: Limits
+class WatchSettings(Record):
+    limits: SessionLimits
     notify: str = ""
     config_dirs: tuple[str, ...] = ()
     source: str = "built-in"
 
 
-def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
+def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
-        return Settings(Limits())
+        return WatchSettings(SessionLimits())
     text = user_file.read(os.path.expanduser(path))
     if text is None:
         raise UsageError(f"cannot read {path}: No such file or directory")
@@ -53,7 +53,7 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> Settings:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {str(error)[:300]}") from None
     if not isinstance(value, dict):
-        raise UsageError(f"{path}: a table is needed")
+        raise UsageError(f"{path}: must contain a table")
     return parse(value, path)
 
 
@@ -62,8 +62,8 @@ def _json(text: str) -> Any:
     return json.loads(text)
 
 
-def parse(value: dict[str, Any], path: str) -> Settings:
-    """An unknown key is an error: a misspelt limit that is ignored is a limit that does not hold."""
+def parse(value: dict[str, Any], path: str) -> WatchSettings:
+    """The settings in a file. An unknown key is an error: a misspelt limit would otherwise not hold."""
     changes: dict[str, Any] = {}
     notify, folders = "", ()
     for key, given in value.items():
@@ -74,28 +74,28 @@ def parse(value: dict[str, Any], path: str) -> Settings:
             changes[key] = _seconds(given, where) or 0.0
         elif key in _COUNTS:
             if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 1_000_000:
-                raise UsageError(f"{where}: a number from 0 on, not {given!r}")
+                raise UsageError(f"{where}: must be an integer, 0 or greater; not {given!r}")
             changes[key] = given
         elif key in _SWITCHES:
             if not isinstance(given, bool):
-                raise UsageError(f"{where}: true or false, not {given!r}")
+                raise UsageError(f"{where}: must be true or false, not {given!r}")
             changes[key] = given
         elif key == "limits":
             if not isinstance(given, dict):
-                raise UsageError(f"{where}: a table of PATTERN = DURATION")
+                raise UsageError(f"{where}: must be a table of PATTERN = DURATION")
             changes["tools"] = tuple((name, _seconds(each, f"{where}.{name}")) for name, each in given.items())
         elif key == "notify" and isinstance(given, str):
             notify = given
         elif key == "config_dirs" and isinstance(given, list) and all(isinstance(each, str) for each in given):
             folders = tuple(given)
         elif not key.startswith(("$", "x-")):
-            raise UsageError(f"{where}: no such setting, or not of this form")
-    return Settings(Limits(**changes), notify, folders, path)
+            raise UsageError(f"{where}: unknown setting, or a value of the wrong type")
+    return WatchSettings(SessionLimits(**changes), notify, folders, path)
 
 
 def _seconds(given: object, where: str) -> float | None:
     if isinstance(given, bool) or not isinstance(given, (int, float, str)):
-        raise UsageError(f'{where}: a duration, as "5m" or 300, or "off"; not {given!r}')
+        raise UsageError(f'{where}: must be a duration such as "5m" or 300, or "off"; not {given!r}')
     return duration(str(given), where)
 
 

@@ -1,7 +1,7 @@
-"""A step, taken only if at that very moment everything is certain: the process, its status, its pane, its screen.
+"""Taking a step, only if at that moment everything is certain: the process, its status, its pane, its screen.
 
-What the machine decided upon is a moment old. So each step looks again, and the last word has tmux itself, which sends
-the keys only if the pane is still the one that was looked at.
+The machine's decision is a moment old. So each step looks again, and tmux itself sends the keys only if the pane is
+still the one that was looked at.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REDRAW = 2.0
 
 
 class Target(Record):
-    """Whom a step is for, as the machine knew it."""
+    """The session that a step is for, as the machine knew it."""
 
     pid: int
     start: str
@@ -41,49 +41,50 @@ class Target(Record):
     folder: str  # where the session's last state is kept
 
 
-class Refused(Exception):
-    """Why nothing was done."""
+class StepRefused(Exception):
+    """Why a step was not taken."""
 
 
 def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, root: Process | None) -> facts.Done:
+    """Take the step, or say why it was refused."""
     step = action.step
     try:
         if step in (actions.END_TREE, actions.KILL_TREE):
             detail = _end_tree(target, step, root)
         else:
             detail = _on_pane(tmux, action, target, hands_off)
-    except (Refused, TmuxError) as refused:
+    except (StepRefused, TmuxError) as refused:
         return facts.Done(step, sent=False, detail=str(refused))
-    except OSError as error:  # a full disk: what cannot be saved first is not done
-        return facts.Done(step, sent=False, detail=f"its state cannot be kept: {error.strerror or error}")
+    except OSError as error:  # a full disk: a step that needs its state saved is not taken
+        return facts.Done(step, sent=False, detail=f"its state cannot be saved: {error.strerror or error}")
     return facts.Done(step, sent=True, detail=detail)
 
 
 def _end_tree(target: Target, step: str, root: Process | None) -> str:
     if process_identity.alive(target.pid, target.start) is None:
-        raise Refused("its process has ended")
+        raise StepRefused("its process has ended")
     if root is None:
-        raise Refused("it is not certain which processes are its own")
+        raise StepRefused("it is not certain which processes are its own")
     reached = process_trees.end(root, signal.SIGKILL if step == actions.KILL_TREE else signal.SIGTERM)
     if not reached:
-        raise Refused("its processes have ended")
+        raise StepRefused("its processes have ended")
     return f"{len(reached)} processes"
 
 
 def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float) -> str:
     address, step = target.address, action.step
     if address is None:
-        raise Refused("it runs in no tmux pane that is known")
+        raise StepRefused("no tmux pane is known for it")
     seen, shown = _look(tmux, target, hands_off, busy=step != actions.CLEAR)
     if step == actions.LEAVE_MODE:
         if not seen.in_mode:
-            return "it was left already"
+            return "copy mode was left before"
         _send(tmux, address, seen, "-X", "cancel", in_mode=True)
         return "left"
     if seen.in_mode:
-        raise Refused("the pane is in copy mode")
+        raise StepRefused("the pane is in copy mode")
     if shown.kind != screen.PROMPT or shown.background or (shown.shell and step != actions.CLEAR):
-        raise Refused("the screen shows no busy prompt")
+        raise StepRefused("the screen shows no busy prompt")
     if step == actions.ESCAPE:
         _send(tmux, address, seen, "Escape")
         return "sent"
@@ -93,35 +94,37 @@ def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float)
     return resume.restart(tmux, address, target.pid, target.start, target.session_id, seen.pane_pid, target.folder)
 
 
-def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[Seen, screen.Screen]:
-    """A fresh look at everything; raises if anything is not as it was, or somebody types."""
+def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[Seen, screen.AgentScreen]:
+    """Look again. Raises StepRefused if anything has changed, or a person is typing."""
     looked = panes.look(tmux, target.address, target.pid, target.start, hands_off)
     if looked.fact.refused or looked.seen is None:
-        raise Refused(looked.fact.refused or "the pane cannot be seen")
+        raise StepRefused(looked.fact.refused or "the pane cannot be seen")
     if looked.fact.human:
-        raise Refused("somebody is typing")
+        raise StepRefused("a person is typing")
     if target.status is not None:
-        # the last thing before the keys: what a person or the agent did in the meantime shows here first
+        # the last check before the keys: what a person or the agent has just done shows here first
         status = status_file.read(target.config, target.pid)
         wanted = facts.BUSY if busy else facts.IDLE
         if status is None or status.start != target.start:
-            raise Refused("its status cannot be read")
+            raise StepRefused("its status cannot be read")
         if status.status != wanted or (busy and status.stamp != target.stamp):
-            raise Refused(f"it is {status.status} now")
+            raise StepRefused(f"it is {status.status} now")
         if status.session_id != target.session_id:
-            raise Refused("it has another session now")
+            raise StepRefused("it has another session now")
     return looked.seen, looked.fact.screen
 
 
 def _send(tmux: Tmux, address: Address, seen: Seen, *keys: str, in_mode: bool = False) -> None:
     if not tmux.send(address, seen.pane_pid, *keys, in_mode=in_mode):
-        raise Refused("the pane has changed at the last moment")
+        raise StepRefused("the pane has just changed")
 
 
-def _clear(tmux: Tmux, address: Address, target: Target, hands_off: float, seen: Seen, shown: screen.Screen) -> str:
-    """`/clear` into an empty box of an idle prompt; what was in the box is saved first."""
+def _clear(
+    tmux: Tmux, address: Address, target: Target, hands_off: float, seen: Seen, shown: screen.AgentScreen
+) -> str:
+    """Type `/clear` into the empty box of an idle prompt; the content of the box is saved first."""
     if shown.insert or _has_vim(target.config):
-        raise Refused("in vim mode /clear would be read as vim's keys")
+        raise StepRefused("in vim mode, /clear would act as vim commands")
     save(target, seen, shown)
     for _ in range(min(_MOST_LINES, 2 * len(shown.draft.splitlines()))):
         if not shown.draft:
@@ -129,20 +132,20 @@ def _clear(tmux: Tmux, address: Address, target: Target, hands_off: float, seen:
         _send(tmux, address, seen, "C-u")
         seen, shown = _redrawn(tmux, target, hands_off, shown.draft)
     if shown.draft:
-        raise Refused("the input box could not be emptied")
+        raise StepRefused("the input box could not be emptied")
     _send(tmux, address, seen, "-l", "/clear")
     seen, shown = _redrawn(tmux, target, hands_off, "", "/clear")
     if shown.draft.strip() == "/clear":
         _send(tmux, address, seen, "Enter")
         return "typed"
     _send(tmux, address, seen, "C-u")
-    raise Refused("the input box did not take /clear")
+    raise StepRefused("the input box did not take /clear")
 
 
 def _redrawn(
     tmux: Tmux, target: Target, hands_off: float, before: str, wanted: str | None = None
-) -> tuple[Seen, screen.Screen]:
-    """When the box shows something else (or what is wanted). Claude Code draws when it gets to it, and tells nobody."""
+) -> tuple[Seen, screen.AgentScreen]:
+    """Wait until the box shows something else (or `wanted`): Claude Code redraws it later and gives no sign."""
     deadline = clock.monotonic() + _REDRAW
     while True:
         seen, shown = _look(tmux, target, hands_off, busy=False)
@@ -157,8 +160,8 @@ def _has_vim(config: str) -> bool:
     return value.get("editorMode") == "vim"
 
 
-def save(target: Target, seen: Seen, shown: screen.Screen) -> str:
-    """The session's last state, beside its events."""
+def save(target: Target, seen: Seen, shown: screen.AgentScreen) -> str:
+    """Save the session's last state beside its events, and return the file's path."""
     path = f"{target.folder}/saved-{clock.now().replace(':', '')}.json"
     files.write_json(
         path,

@@ -1,13 +1,13 @@
-"""One session under watch: its files, its machine, and carrying out what the machine asks for."""
+"""One watched session: its files become facts, and what its machine asks for is carried out."""
 
 from __future__ import annotations
 
-from unhang.core.fields import id_of
+from unhang.core.values import id_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
 from unhang.sessions import notify, process_identity, process_trees, steps
 from unhang.sessions.claude import fact_reader, status_file, transcript
-from unhang.sessions.settings import Settings
+from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# A machine that asks again and again for the same would keep all others waiting.
+# A machine that keeps asking for the same thing would keep all other sessions waiting.
 _MOST_ROUNDS = 20
-# A wall clock is taken as set anew when it and the monotonic one disagree by more than this since the last look.
+# The wall clock was set if it and the monotonic clock differ by more than this since the last look.
 _JUMP = 2.0
-# A hook that seems older than this when it arrives has the stamp of another clock.
+# A hook that seems older than this when it arrives was stamped by another clock.
 _LATE = 10.0
-# Of the stream of a long session so much tells which calls are open and what has been done in the last hour.
+# The end of a long stream: enough to know the open calls and the steps of the last hour.
 _PAST = 4 << 20
 _MOST_SAMPLES = 200
 
 
 class Subject:
-    """`tell` is called with every event of ours, after it was recorded."""
+    """A process of an agent and its session. `tell` is called with every recorded event of the watcher's."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Subject:
         config: str,
         *,
         home: str,
-        settings: Settings,
+        settings: WatchSettings,
         machine_budget: Budget,
         tmux: Tmux,
         tell: Callable[[dict[str, Any]], None],
@@ -76,7 +76,7 @@ class Subject:
     # --- facts ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Everything that had happened before we came."""
+        """Read everything that happened before the watcher came."""
         status = status_file.read(self.config, self.pid)
         if status is not None and status.start == self.start:
             self._take_over(status)
@@ -118,11 +118,11 @@ class Subject:
         now, wall = clock.monotonic(), clock.wall()
         for event in self._new_events():
             if event["type"] == HOOK:
-                late = wall - fact_reader.wall_of(event)  # on a busy machine we get to it after the command has begun
+                late = wall - fact_reader.wall_of(event)  # on a busy machine a hook is read after its command has begun
                 self.session.tell(fact_reader.hook(event, now - late if 0 < late < _LATE else now))
 
     def _new_events(self) -> list[dict[str, Any]]:
-        """The hooks of this process, and whatever a watcher wrote."""
+        """The new hooks of this process, and the new events of any watcher."""
         found: list[dict[str, Any]] = []
         for event in self.log.news(_PAST):
             if event["type"] == WATCH:
@@ -135,12 +135,12 @@ class Subject:
         return found
 
     def _is_mine(self, event: dict[str, Any]) -> bool:
-        """A resumed session goes on in another process; what the old one left open is not ours."""
+        """Whether this process wrote it: a resumed session is another process, without the open calls of the first."""
         mine = event.get("procStart") is None or id_of(event, "procStart") == self.start
         return mine and event.get("pid") in (None, self.pid)
 
     def read_transcript(self) -> None:
-        """Its growth counts from its own time stamp, unless the wall clock was set since the last look."""
+        """Growth counts from the file's own time stamp, unless the wall clock was set since the last look."""
         now, wall = clock.monotonic(), clock.wall()
         grew, changed = self._transcript.grew()
         jumped = abs((wall - now) - self._offset) > _JUMP
@@ -154,7 +154,7 @@ class Subject:
     # --- judgement --------------------------------------------------------------------------------------------
 
     def turn(self) -> None:
-        """Facts have been read: judge, and do what is asked for, until there is nothing more to do now."""
+        """Judge, and carry out what is asked for, until nothing is left to do now."""
         for _ in range(_MOST_ROUNDS):
             now = clock.monotonic()
             due = self.session.deadline()
@@ -185,7 +185,7 @@ class Subject:
 
     def _decline(self, action: actions.Action) -> None:
         if isinstance(action, actions.LookAtPane):
-            self.session.tell(facts.Pane(refused="it runs without a terminal", final=True))
+            self.session.tell(facts.Pane(refused="the agent runs without a terminal", final=True))
         elif isinstance(action, actions.LookAtTree):
             self.session.tell(facts.Tree(action.call, 0))
 
@@ -193,7 +193,7 @@ class Subject:
     def _hands_off(self) -> float:
         return self._settings.limits.hands_off
 
-    def _look(self) -> panes.Look:
+    def _look(self) -> panes.PaneLook:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
 
     def _root(self, call_id: str) -> Any:
@@ -249,7 +249,7 @@ class Subject:
         try:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
-            pass  # a full disk, a writer that was stopped, no stream at all: what is done must not depend on it
+            pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             notify.show(self._tmux, self.address, said.message)

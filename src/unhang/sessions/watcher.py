@@ -1,7 +1,7 @@
 """The watcher: one process for all sessions of a machine.
 
-It sleeps until a file of somebody's changes, a process ends, or a limit is near. Then: read everything, judge, act. A
-session that fails in whatever way is left alone for a while and does not stop the others.
+It sleeps until a watched file changes, a process ends, or a limit is near. Then it reads, judges and acts. A session
+whose files cause an error is skipped for a while; the others are watched as before.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import time
 import traceback
 from functools import partial
 
-from unhang.core.fields import id_of, integer_of
+from unhang.core.values import id_of, integer_of
 from unhang.errors import StateError
 from unhang.procs import clock
 from unhang.procs.process_handle import open_process
 from unhang.sessions import process_identity
 from unhang.sessions.claude import status_file
-from unhang.sessions.file_events import Ears
-from unhang.sessions.lock import Lock
+from unhang.sessions.file_events import FileEvents
+from unhang.sessions.lock import WatcherLock
 from unhang.sessions.notify import Notifier
-from unhang.sessions.settings import Settings
+from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.subject import Subject
 from unhang.sessions.tmux.client import Tmux
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Folders that were not there yet, and a home that was removed, are looked for this often; all else wakes us by itself.
+# How often folders that did not exist, and a home that was removed, are looked for; everything else wakes the watcher.
 TICK = 20.0
-# Several changes belong together (a status file is written three times in a row): they are waited for.
+# Changes that belong together (a status file is written three times in a row) are gathered for this long.
 GATHER = 0.08
 TROUBLE = 60.0
 # Hooks may name further places where Claude Code keeps its state; more than these are not looked at.
@@ -49,12 +49,12 @@ class Watcher:
     def __init__(
         self,
         home: str,
-        settings: Settings,
+        settings: WatchSettings,
         config_dirs: list[str],
         *,
         wanted: Callable[[Subject], bool] | None = None,
         tell: Callable[[dict[str, Any]], None] | None = None,
-        lock: Lock | None = None,
+        lock: WatcherLock | None = None,
         linger: float | None = None,
     ) -> None:
         self._home = home
@@ -67,7 +67,7 @@ class Watcher:
         self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
-        self._ears = Ears(f"{home}/{session_log.SESSIONS}")
+        self._file_events = FileEvents(f"{home}/{session_log.SESSIONS}")
         self.subjects: dict[int, Subject] = {}  # pid →
         self._refused: set[tuple[int, str]] = set()
         self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
@@ -76,7 +76,7 @@ class Watcher:
         self._unreadable: set[str] = set()  # what has been said to be so
         self._poll = select.poll()
         self._stop = False
-        # what is to be read again, and when each wants to be woken: nobody else is looked at in a round
+        # what must be read again, and when each session must be woken; no other session is looked at in a round
         self._status_changed: set[int] = set()
         self._hooks_came: set[int] = set()
         self._due: dict[int, float] = {}
@@ -84,8 +84,8 @@ class Watcher:
     # --- finding ----------------------------------------------------------------------------------------------
 
     def scan(self) -> None:
-        """Look everywhere. Cheap enough for now and then."""
-        self._ears.listen(self._configs)
+        """Look for sessions in every known place."""
+        self._file_events.listen(self._configs)
         for config in list(self._configs):
             for pid in status_file.pids(config):
                 if pid not in self.subjects:
@@ -96,7 +96,7 @@ class Watcher:
             self._found(partial(self._follow, session_id), f"session {session_id}")
 
     def _found(self, work: Callable[[], None], what: str) -> None:
-        """What one session has written may be anything: it does not keep us from the others."""
+        """Run `work`; an error costs only the session whose files caused it."""
         try:
             work()
         except Exception as error:
@@ -115,7 +115,7 @@ class Watcher:
             self._add(pid, status.start, status.session_id, config)
 
     def _unfollowed(self) -> list[str]:
-        """Streams of sessions that no status file has shown us."""
+        """The streams of sessions that no status file has shown."""
         followed = {subject.session_id for subject in self.subjects.values()}
         try:
             return [each for each in session_log.session_ids(self._home) if each not in followed]
@@ -123,7 +123,7 @@ class Watcher:
             return []
 
     def _follow(self, session_id: str) -> None:
-        """A session known from its hooks: perhaps with a config dir that we did not know of."""
+        """A session that is known from its hooks only; its config directory may be a new one."""
         changed = _changed(self._home, session_id)
         if self._looked.get(session_id) == changed:
             return
@@ -135,7 +135,7 @@ class Watcher:
         config = status_file.path_of(event, "configDir") or os.path.join(os.path.expanduser("~"), ".claude")
         if config not in self._configs and len(self._configs) < _MOST_CONFIGS:
             self._configs.append(config)
-            self._ears.listen(self._configs)
+            self._file_events.listen(self._configs)
         if pid in self.subjects:
             return
         self._meet(config, pid)
@@ -169,8 +169,8 @@ class Watcher:
         self._guarded(subject, subject.begin)
         if self._lock is not None:
             where = f"tmux pane {subject.address.pane}" if subject.address is not None else "no tmux pane"
-            subject.say("found", f"watched from now on: pid {pid}, {where}", cwd=subject.cwd or None)
-        self._ears.listen_to(subject.log.path, pid)
+            subject.say("found", f"watching pid {pid} in {where}", cwd=subject.cwd or None)
+        self._file_events.listen_to(subject.log.path, pid)
         self._due[pid] = 0.0  # at once
 
     def _tell(self, event: dict[str, Any]) -> None:
@@ -187,8 +187,8 @@ class Watcher:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._poll.register(wake_r, select.POLLIN)
-        if self._ears.fd >= 0:
-            self._poll.register(self._ears.fd, select.POLLIN)
+        if self._file_events.fd >= 0:
+            self._poll.register(self._file_events.fd, select.POLLIN)
         for folder in (self._home, f"{self._home}/{session_log.SESSIONS}"):
             homes.make(folder)  # there to be listened to
         self.scan()
@@ -204,7 +204,7 @@ class Watcher:
             if now >= tick:
                 tick = now + TICK
                 self.scan()
-                self._hooks_came |= self._ears.deaf
+                self._hooks_came |= self._file_events.deaf
                 self._notifier.reap()
                 continue
             until = min(self._due.values(), default=tick)
@@ -215,14 +215,14 @@ class Watcher:
         self._notifier.reap(last=True)
 
     def _holds(self) -> bool:
-        """Before anything is judged: whoever was stopped for long may have been replaced meanwhile."""
+        """Whether this is still the watcher: one that was stopped for long may have been replaced."""
         return self._lock is None or self._lock.keep()
 
     def _on_signal(self, *_: object) -> None:
         self._stop = True
 
     def _wait(self, timeout: float) -> None:
-        if self._ears.fd < 0:
+        if self._file_events.fd < 0:
             timeout = min(timeout, 0.5)
             self._status_changed.update(self.subjects)
         ready = self._poll.poll(timeout * 1000 + 1)
@@ -231,12 +231,12 @@ class Watcher:
         gone = [fd for fd, _ in ready if fd in self._processes]
         for fd in gone:
             self._end(fd)
-        if self._ears.fd in (fd for fd, _ in ready):
+        if self._file_events.fd in (fd for fd, _ in ready):
             time.sleep(GATHER)
             self._listen()
 
     def _listen(self) -> None:
-        heard = self._ears.read()
+        heard = self._file_events.read()
         for config, pid in heard.files:
             if pid in self.subjects:
                 self._status_changed.add(pid)
@@ -246,7 +246,7 @@ class Watcher:
         for session_id in heard.sessions:
             known = [each for each in self.subjects.values() if each.session_id == session_id]
             for subject in known:
-                self._ears.listen_to(subject.log.path, subject.pid)
+                self._file_events.listen_to(subject.log.path, subject.pid)
                 self._hooks_came.add(subject.pid)
             if not known:
                 self._found(partial(self._follow, session_id), f"session {session_id}")
@@ -272,18 +272,18 @@ class Watcher:
                 self._due[pid] = max(at, self._trouble.get(pid, 0.0))
 
     def _turn(self, subject: Subject, *, read_status: bool) -> None:
-        """Facts before the clock: whoever is judged because of the time has been read first."""
+        """Read the facts first, then judge by the clock."""
         before = subject.session_id
         if read_status:
             subject.read_status()
         subject.read_hooks()
         if subject.session_id != before:
-            self._ears.listen_to(subject.log.path, subject.pid)
+            self._file_events.listen_to(subject.log.path, subject.pid)
             subject.read_hooks()
         subject.turn()
 
     def _guarded(self, subject: Subject, work: Callable[[], None]) -> None:
-        """One that fails is left alone for a while; the others go on."""
+        """Run `work`; a session that fails is skipped for a while."""
         try:
             work()
         except Exception as error:
@@ -294,7 +294,7 @@ class Watcher:
                 {
                     "type": session_log.WATCH,
                     "phase": "warning",
-                    "message": f"this session cannot be watched for a minute: {type(error).__name__}: {error}"[:300],
+                    "message": f"session skipped for a minute: {type(error).__name__}: {error}"[:300],
                     "sessionId": subject.session_id,
                     "pid": subject.pid,
                 }
@@ -316,12 +316,12 @@ class Watcher:
             subject.turn()
 
         self._guarded(subject, last)
-        self._ears.forget(pid)
+        self._file_events.forget(pid)
 
     def close(self) -> None:
         for fd in self._processes:
             os.close(fd)
-        self._ears.close()
+        self._file_events.close()
         sys.stdout.flush()
 
 

@@ -27,7 +27,17 @@ from unhang.agents.codex.protocol.exec_events import Exec
 from unhang.agents.codex.protocol.requests import request_of as codex_request
 from unhang.agents.codex.protocol.thread import Codex
 from unhang.core import events as ev
-from unhang.core.fields import bounded, count_of, id_of, integer_of, items_of, number_of, parsed, text_of, words_of
+from unhang.core.values import (
+    bounded,
+    count_of,
+    id_of,
+    integer_of,
+    items_of,
+    number_of,
+    parse_message,
+    text_of,
+    words_of,
+)
 from unhang.errors import UsageError
 from unhang.keeper.agent_channel import event_of, said_of
 
@@ -220,7 +230,7 @@ def test_what_is_recorded_is_small_and_json(value: Any) -> None:
     ids=["plain", "mark", "latin", "digits", "deep", "many", "empty", "utf16"],
 )
 def test_a_line_is_read_or_passed_over(line: bytes, value: Any) -> None:
-    assert parsed(line) == value
+    assert parse_message(line) == value
 
 
 # --- what becomes a word of a command line ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tests.agents.claude import recordings
 from unhang.agents.base.update import AgentUpdate
 from unhang.agents.claude.protocol.stream import Claude
 from unhang.agents.claude.report import report
-from unhang.core.fields import dig
+from unhang.core.values import dig
 
 # How the last turn of each ended: is_error, terminal_reason.
 ENDINGS = {

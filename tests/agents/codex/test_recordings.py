@@ -12,7 +12,7 @@ from unhang.agents.base.update import AgentUpdate
 from unhang.agents.codex.protocol.exec_events import Exec
 from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import Codex
-from unhang.core.fields import dig
+from unhang.core.values import dig
 
 # How the last turn of each ended: status, codexErrorInfo. None: it was ended before it said so.
 ENDINGS: dict[str, tuple[str, str] | None] = {

@@ -14,8 +14,8 @@ from tests.core.diagnosis import PACKAGE, ROOT
 from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.diagnosis import causes
-from unhang.core.diagnosis.causes import TABLE, Cause
-from unhang.core.diagnosis.suggest import COMMAND_LINE, suggestions
+from unhang.core.diagnosis.causes import COMMAND_LINE, TABLE, Cause
+from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.policy.retry import TIMEOUTS, decide, may_help
 from unhang.core.result import Printed, build
 from unhang.core.view import View

@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.diagnosis.build import look, looks, process, thread
+from unhang.core import events as ev
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
 from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.diagnosis.verdict import STATES, Diagnosis
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import messages
 from unhang.faces.cli.commands.diagnose import render
 
 TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
@@ -283,3 +286,36 @@ def test_a_tree_in_which_somebody_runs_is_never_hung(sample: FullSample, state: 
     runner = process(77, thread(77, "", state=state, timeout=None), start=1, state=state)
     both = sample._replace(processes={**sample.processes, 77: runner})
     assert diagnose(both, both._replace(at=3.0)).state != "hung"
+
+
+def recorded(found: Diagnosis) -> ev.Event:
+    """As a stall notice carries it, read back from its line."""
+    event = messages.event_of(
+        act.Stuck(60.0), since="2026-11-15T21:13:27.040Z", diagnosis=found.to_record(), job_id="x"
+    )
+    read = ev.from_line(ev.to_line(event | {"seq": 10**6, "ts": "2026-11-15T21:13:27.040Z"}))
+    assert read is not None
+    return read
+
+
+@pytest.mark.parametrize("count", [1, 20, 600])
+@pytest.mark.parametrize("letter", ["x", "界", "\x1b", "\udc80"])
+def test_the_diagnosis_of_a_large_tree_fits_into_one_event(count: int, letter: str) -> None:
+    lock = Lock("flock", "/" + letter * 4000, 1, letter * 15, True)
+    tree = [process(pid, comm=letter * 15, cmd=letter * 1000, hidden=True) for pid in range(3, count + 3)]
+    asks = process(10**6, thread(10**6, "flock"), comm=letter * 15, cmd=letter * 1000, lock=lock)
+    whole = twice(*tree, asks, notes=(letter * 300,) * 20)
+    found = recorded(whole)["diagnosis"]
+    assert (found["state"], found["cause"]) == (whole.state, whole.cause)
+    assert found["evidence"]["processes"] == count + 1
+    assert found["evidence"]["pid"] in [line["pid"] for line in found["processes"]], "the one that the reason names"
+    assert found["reason"][:20] == whole.reason[:20]
+
+
+@settings(max_examples=60, deadline=None)
+@given(looks(at=0.0), looks(at=3.0))
+def test_no_diagnosis_is_left_out_of_its_event(before: FullSample, after: FullSample) -> None:
+    whole = diagnose(before, after)
+    found = recorded(whole)["diagnosis"]
+    assert found["cause"] == whole.cause
+    assert repeats(found) == repeats(whole.to_json())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from unhang.core.policy import builtin, tables
 from unhang.core.policy.command_key import command_key
 from unhang.core.policy.resolve import resolve
-from unhang.core.policy.shell.pieces import pieces_of
-from unhang.core.policy.shell.wrappers import _SIMPLE
+from unhang.core.policy.shell.command_pieces import pieces_of
+from unhang.core.policy.shell.wrapper_commands import _SIMPLE
 
 
 @pytest.mark.parametrize(

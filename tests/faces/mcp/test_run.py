@@ -61,6 +61,7 @@ def test_a_silent_command_is_ended_and_explained(servers: Servers, era: str) -> 
         assert data["diagnosis"]["cause"] == "timer"
         assert "sleep" in data["diagnosis"]["reason"]
         assert data["recovery"]["suggestions"]
+        assert "idleTimeoutMs" in json.dumps(data["recovery"])
         assert "--idle" not in json.dumps(data["recovery"])
         assert data["limits"]["idleMs"] == {"value": 1500, "source": "argument"}
         assert found.text.startswith("TIMED OUT")

@@ -10,7 +10,7 @@ from tests.support.claude_sessions import recorder
 from tests.support.claude_sessions.record import PLAYS
 from tests.support.claude_sessions.replay import Replay
 from unhang.sessions.state.actions import END_TREE, ESCAPE, LEAVE_MODE
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 
 # Which steps, and when the first of them comes: seconds after the call (or the last sign of life).
 DECISIONS: dict[str, tuple[list[str], float]] = {
@@ -78,14 +78,14 @@ def test_a_prompt_that_never_reached_the_model_is_offered_again() -> None:
 
 @pytest.mark.parametrize("name", sorted(DECISIONS))
 def test_with_every_limit_off_nothing_is_done(name: str) -> None:
-    off = Limits(turn=None, api=None, tools=(("*", None),))
+    off = SessionLimits(turn=None, api=None, tools=(("*", None),))
     replay = Replay(name, off)
     assert replay.steps == replay.refused == []
 
 
 @pytest.mark.parametrize("name", sorted(DECISIONS))
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(name: str) -> None:
-    replay = Replay(name, Limits(dry_run=True), hours=1)
+    replay = Replay(name, SessionLimits(dry_run=True), hours=1)
     assert replay.steps == replay.refused == []
     assert "held" in replay.phases
 

@@ -31,7 +31,7 @@ PATIENCE = 60.0
 KEY = "sk-ant-dummy-0000000000000000000000000000"
 HOOKS = tuple(claude_code.EVENTS)
 ALLOWED = ("Bash", "WebFetch", "WebSearch", "Read", "Agent", "Task", "mcp__slow")
-# Limits of some seconds. Nobody sits at these panes, so nobody has to be waited for.
+# SessionLimits of some seconds. Nobody sits at these panes, so nobody has to be waited for.
 LIMIT = 3.0
 QUICK = ("--api", str(LIMIT), "--cooldown", "1", "--hands-off", "5")
 SLOW = SUPPORT / "claude_sessions" / "slow_mcp.py"

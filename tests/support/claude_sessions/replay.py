@@ -15,7 +15,7 @@ from unhang.sessions.claude import fact_reader as hooks
 from unhang.sessions.state import facts, screen
 from unhang.sessions.state.actions import LookAtPane, LookAtTree, Say, Take
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
 
 _SIGNS = {"assistant", "tool"}
@@ -25,7 +25,7 @@ _TOKENS = re.compile(r"(↓.{0,20}?)(\d+)( tokens)")
 class Replay:
     """`steps`: what was done and when; `said`: every event, with its time. Times are those of the recording's start."""
 
-    def __init__(self, name: str, limits: Limits | None = None, *, hours: float = 10) -> None:
+    def __init__(self, name: str, limits: SessionLimits | None = None, *, hours: float = 10) -> None:
         self.steps: list[tuple[float, str]] = []
         self.refused: list[tuple[float, str]] = []  # steps that nobody took when the recording was made
         self.said: list[tuple[float, Say]] = []
@@ -36,7 +36,7 @@ class Replay:
         self._pane: dict[str, Any] = {"dead": True, "inMode": False, "lines": []}
         self._trees: list[tuple[float, dict[str, Any]]] = [(0.0, {"names": [], "printed": 0})]
         self._looked: dict[str, float] = {}
-        chosen = limits or Limits()
+        chosen = limits or SessionLimits()
         self.machine = Session(chosen, Budget(chosen.per_machine), self._lines[0]["t"])
         self._run(hours * 3600)
 

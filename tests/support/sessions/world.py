@@ -6,12 +6,12 @@ from typing import Any
 
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
 
 
 class World:
-    def __init__(self, limits: Limits, *, status: bool = True, machine: Budget | None = None) -> None:
+    def __init__(self, limits: SessionLimits, *, status: bool = True, machine: Budget | None = None) -> None:
         self.now = 1000.0
         self.limits = limits
         self.machine_budget = machine or Budget(limits.per_machine)
@@ -183,7 +183,7 @@ class World:
         if self.refused:
             return facts.Pane(refused=self.refused, final=self.final)
         free = not self.main_busy and bool(self.agents)
-        shown = screen.Screen(
+        shown = screen.AgentScreen(
             kind=screen.DIALOG if self.dialog else screen.PROMPT,
             busy=self.main_busy and not self.draft and not self.insert,
             background=free and self.shows_background,
@@ -223,7 +223,7 @@ class World:
 
 
 def world(**changes: Any) -> World:
-    return World(Limits(**changes))
+    return World(SessionLimits(**changes))
 
 
 def busy(**changes: Any) -> World:

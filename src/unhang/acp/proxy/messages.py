@@ -6,9 +6,11 @@ import json
 import re
 from enum import Enum
 
+from unhang.agents.base import jsonrpc_message
+from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, encode, notification
 from unhang.agents.base.update import one_line
 from unhang.core.durations import human
-from unhang.core.fields import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,27 +53,26 @@ def key_of(id: Any) -> str | None:
     return json.dumps(id) if usable or (isinstance(id, str) and len(id) <= _LONGEST_ID) else None
 
 
-def line(message: dict[str, Any]) -> bytes:
-    return json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode() + b"\n"
-
-
 def answer(id: Any, result: Any) -> bytes:
-    return line({"id": id, "result": result})
+    """unhang's answer to a request."""
+    return encode(jsonrpc_message.result(id, result))
 
 
-def error(id: Any, text: str, code: int = -32603) -> bytes:
-    return line({"id": id, "error": {"code": code, "message": f"unhang: {text}"}})
+def error(id: Any, text: str, code: int = INTERNAL_ERROR) -> bytes:
+    """unhang's refusal of a request, which names unhang."""
+    return encode(jsonrpc_message.error(id, code, f"unhang: {text}"))
 
 
 def cancel(session: str) -> bytes:
-    return line({"method": "session/cancel", "params": {"sessionId": session}})
+    """The end of a session's turn, asked for by unhang."""
+    return encode(notification("session/cancel", {"sessionId": session}))
 
 
 def notice(session: str, text: str, how: Notice) -> bytes:
     # a chunk is glued to what was said before it: a paragraph of its own keeps it readable
     content = {"type": "text", "text": f"\n\n[unhang] {text}\n\n"}
     update = {"sessionUpdate": f"agent_{how.value}_chunk", "content": content}
-    return line({"method": "session/update", "params": {"sessionId": session, "update": update}})
+    return encode(notification("session/update", {"sessionId": session, "update": update}))
 
 
 def title_of(update: dict[str, Any]) -> str:

@@ -17,19 +17,19 @@ from functools import partial
 
 from unhang.acp.proxy.messages import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
 from unhang.acp.proxy.sink import Sink
-from unhang.acp.proxy.thread_results import Back, look_at
+from unhang.acp.proxy.thread_results import ThreadResults, look_at
 from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, Told
 from unhang.agents.base.update import one_line
-from unhang.core.fields import parsed as value_of
-from unhang.core.fields import text_of
 from unhang.core.lines import Lines
+from unhang.core.values import parse_message as value_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from unhang.acp.proxy.terminals import TerminalDesk
+    from unhang.acp.proxy.terminals import ThreadedTerminals
     from unhang.jobs.connection import Connection
 
 _CHUNK = 1 << 18
@@ -89,25 +89,25 @@ class Proxy:
         self._to_editor = Direction(Sink(editor_out, own=False))
         self._from_agent, self._from_editor = agent_out, editor_in
         self._signals = signals
-        self._back = Back()
-        self._desk = None if terminals is None else self._with_terminals(terminals)
+        self._thread_results = ThreadResults()
+        self._terminals = None if terminals is None else self._with_terminals(terminals)
         self._editor_open = self._agent_open = self._owned = True
         self._end_at: float | None = None  # the editor has closed its side: the agent shall be gone by then
         self._told_of_its_death = False
         self._blocked_since: float | None = None
         self._complaints = 0
 
-    def _with_terminals(self, options: dict[str, Any]) -> TerminalDesk:
-        from unhang.acp.proxy.terminals import TerminalDesk
+    def _with_terminals(self, options: dict[str, Any]) -> ThreadedTerminals:
+        from unhang.acp.proxy.terminals import ThreadedTerminals
 
-        return TerminalDesk(options, self._back, self._terminal_answered)
+        return ThreadedTerminals(options, self._thread_results, self._terminal_answered)
 
     # --- forwarding -----------------------------------------------------------------------------------------
 
     def _editor_wrote(self, chunk: bytes, now: float) -> None:
         rest, lines = self._to_agent.lines.feed(chunk)
         to_read: list[bytes | Any] = lines
-        if self._desk is not None and opens_or_closes(lines):
+        if self._terminals is not None and opens_or_closes(lines):
             to_read = [message if (message := parsed(line)) is not None else line for line in lines]
             lines = [self._offering(message, line) for message, line in zip(to_read, lines, strict=True)]
         if rest:
@@ -119,12 +119,12 @@ class Proxy:
 
     def _offering(self, message: Any, line: bytes) -> bytes:
         """With --terminals: the one line that is changed on its way, and the end of a session noticed."""
-        if not isinstance(message, dict) or self._desk is None:
+        if not isinstance(message, dict) or self._terminals is None:
             return line
         if message.get("method") == INITIALIZE and "id" in message:
             return with_terminals(message) or line
         if message.get("method") == "session/close":
-            self._desk.end_session(text_of(message, "params", "sessionId"))
+            self._terminals.end_session(text_of(message, "params", "sessionId"))
         return line
 
     def _agent_wrote(self, chunk: bytes, now: float) -> None:
@@ -133,7 +133,7 @@ class Proxy:
             self._conversation.agent_moved(now)
         if rest:  # by itself: behind it we may speak again
             self._to_editor.forward(rest)
-        if not self._conversation.expects_late and not (self._desk is not None and names_terminals(lines)):
+        if not self._conversation.expects_late and not (self._terminals is not None and names_terminals(lines)):
             self._to_editor.forward(b"".join(lines))
             self._listen_to_agent(lines, now)
             return
@@ -159,12 +159,12 @@ class Proxy:
 
     def _is_for_us(self, message: Any) -> bool:
         """With --terminals: answered here, not by the editor."""
-        if self._desk is None or not isinstance(message, dict):
+        if self._terminals is None or not isinstance(message, dict):
             return False
         method = message.get("method")
         if not isinstance(method, str) or not method.startswith("terminal/") or key_of(message.get("id")) is None:
             return False
-        self._desk.ask(message["id"], method, message.get("params"))
+        self._terminals.ask(message["id"], method, message.get("params"))
         return True
 
     def _terminal_answered(self, id: Any, line: bytes) -> None:
@@ -194,8 +194,8 @@ class Proxy:
         last = self._connection.outcome() or {}
         self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
         self._drain_to_editor()
-        if self._desk is not None:
-            self._desk.close()
+        if self._terminals is not None:
+            self._terminals.close()
         self._connection.wait_for_guard()
         return last
 
@@ -243,7 +243,7 @@ class Proxy:
         if to_agent.waiting and not to_agent.broken:
             _add(poll, handlers, to_agent.fd, select.POLLOUT, self._flush_agent)
         _add(poll, handlers, self._signals, select.POLLIN, self._signalled)
-        _add(poll, handlers, self._back.fd, select.POLLIN, lambda _: self._back.take())
+        _add(poll, handlers, self._thread_results.fd, select.POLLIN, lambda _: self._thread_results.take())
         if self._owned:
             _add(poll, handlers, self._connection.fileno(), select.POLLIN, self._hear)
 
@@ -314,7 +314,7 @@ class Proxy:
         for line in told.editor:
             self._to_editor.say(line)
         for session in dict.fromkeys(told.stalled):
-            look_at(self._connection.place.id, self._back, partial(self._stalled, session))
+            look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session))
 
     def _stalled(self, session: str, why: str) -> None:
         line = self._conversation.stall_line(session, why, time.monotonic())

@@ -1,4 +1,4 @@
-"""The writing ends of a proxy: never block it, keep what is not taken, say when there is too much of it."""
+"""The writing ends of a proxy: they never block, keep what was not read, and report when that is too much."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# With so much waiting here we read no more on the other side: whoever writes there is held up, as by a pipe.
+# With more than this waiting, the proxy stops reading the other side, whose writer then blocks as at a full pipe.
 ENOUGH = 1 << 20
 
 
 class Sink:
-    """`own`: a pipe that nobody else has. The descriptors of a parent are shared with others: their flags stay."""
+    """`own`: a pipe of this process alone. A parent's descriptors are shared, so their flags are not changed."""
 
     def __init__(self, fd: int, *, own: bool) -> None:
         self.fd = fd
         self.waiting = bytearray()
-        self.broken = False  # nobody reads any more
+        self.broken = False  # the reader has gone away
         self._held: socket | None = None
         self._put: Callable[[memoryview | bytes], int] = self._write
         mode = os.fstat(fd).st_mode

@@ -1,4 +1,4 @@
-"""The agent's terminals, answered by the proxy: in a thread with an event loop, beside the one that forwards."""
+"""Terminals for the agent, served by the proxy in a thread with an event loop of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from unhang.acp.proxy.messages import line
+from unhang.acp.proxy import messages
+from unhang.agents.base import jsonrpc_message
+from unhang.agents.base.jsonrpc_message import encode
 from unhang.agents.base.update import one_line
 
 TYPE_CHECKING = False
@@ -14,19 +16,19 @@ if TYPE_CHECKING:
     import asyncio
 
     from unhang.acp.host import Host
-    from unhang.acp.proxy.thread_results import Back
+    from unhang.acp.proxy.thread_results import ThreadResults
 
 # The trees of the terminals are ended by the ladder; longer than that nobody waits for it here.
 _PATIENCE = 30.0
 _MOST_OPEN = 1000  # requests of an agent at once
 
 
-class TerminalDesk:
+class ThreadedTerminals:
     """Answers `terminal/*` with the same terminals that a Python client mounts, in an event loop of its own."""
 
-    def __init__(self, options: dict[str, Any], back: Back, answer: Callable[[Any, bytes], None]) -> None:
+    def __init__(self, options: dict[str, Any], results: ThreadResults, answer: Callable[[Any, bytes], None]) -> None:
         self._options = options
-        self._back = back
+        self._results = results
         self._answer = answer
         self._open = 0  # requests that are not answered yet
         self._ready = threading.Event()
@@ -52,8 +54,7 @@ class TerminalDesk:
     def ask(self, id: Any, method: str, params: Any) -> None:
         """Called by the proxy's loop, as its answer is."""
         if self._open >= _MOST_OPEN:
-            message = f"unhang: {_MOST_OPEN} requests are open already"
-            self._answer(id, line({"id": id, "error": {"code": -32603, "message": message}}))
+            self._answer(id, messages.error(id, f"{_MOST_OPEN} terminal requests are open"))
             return
         self._open += 1
         self._ready.wait()
@@ -63,12 +64,12 @@ class TerminalDesk:
         from unhang.acp.protocol import Refused
 
         try:
-            said = line({"id": id, "result": await self._host.handle(method, params)})
+            said = messages.answer(id, await self._host.handle(method, params))
         except Refused as refused:
-            said = line({"id": id, "error": {"code": refused.code, "message": refused.reason}})
+            said = encode(jsonrpc_message.error(id, refused.code, refused.reason))
         except Exception as error:
-            said = line({"id": id, "error": {"code": -32603, "message": f"unhang: {one_line(str(error), 500)}"}})
-        self._back.give(lambda: self._answered(id, said))
+            said = messages.error(id, one_line(str(error), 500))
+        self._results.give(lambda: self._answered(id, said))
 
     def _answered(self, id: Any, said: bytes) -> None:
         self._open -= 1

@@ -1,4 +1,4 @@
-"""What a proxy finds out in threads comes back to its one loop here; and the look at an agent that is quiet."""
+"""Results of threads, handed to the one loop of a proxy; and a look at an agent that is silent, in such a thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Back:
+class ThreadResults:
     """Results of threads, for one loop. `fd` is readable when there are some."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Back:
             self._done.popleft()()
 
 
-def look_at(job: str, back: Back, told: Callable[[str], None]) -> None:
+def look_at(job: str, results: ThreadResults, told: Callable[[str], None]) -> None:
     """Why the agent's tree is quiet, in a few words; empty if that cannot be said."""
 
     import threading  # only when somebody is quiet: a start does not pay for it
@@ -50,6 +50,6 @@ def look_at(job: str, back: Back, told: Callable[[str], None]) -> None:
             why = "" if found.cause == "input" else found.reason
         except (UnhangError, OSError):
             pass
-        back.give(lambda: told(why))
+        results.give(lambda: told(why))
 
     threading.Thread(target=look, name="unhang-acp-look", daemon=True).start()

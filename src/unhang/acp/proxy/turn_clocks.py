@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from unhang.acp.proxy.messages import Notice, answer, cancel, error, key_of, limit_text, notice, stall_text, title_of
 from unhang.core.durations import human
-from unhang.core.fields import id_of, mapping_of, text_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
 _MOST = 2000
 
 
-class Clocks(Record):
+class TurnLimits(Record):
     """Seconds; None: off."""
 
     stall: float | None = 60.0
@@ -85,7 +85,7 @@ class Told(Record):
 
 
 class Conversation:
-    def __init__(self, clocks: Clocks, notices: Notice = Notice.THOUGHT) -> None:
+    def __init__(self, clocks: TurnLimits, notices: Notice = Notice.THOUGHT) -> None:
         self.clocks = clocks
         self.notices = notices
         self._open: dict[str, Open] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.child import Child, Line, started
 from unhang.agents.base.jsonrpc import Message, Peer, Recorder
 
@@ -32,7 +33,7 @@ class Agent(Child):
         trouble: Callable[[str, str], None],
         noise: Callable[[str], None],
     ) -> None:
-        self.peer = Peer(line.writer, recorder, heard, {"jsonrpc": "2.0"})
+        self.peer = Peer(line.writer, recorder, heard, jsonrpc_message.VERSION)
         self._noise = noise
         super().__init__(line, recorder, trouble)
 

@@ -9,9 +9,10 @@ import os
 import stat
 
 from unhang.agents.acp.plan import FS_NONE, FS_WRITE
-from unhang.agents.acp.protocol.requests import INTERNAL, INVALID, NOT_FOUND, NOT_OURS, READ, AcpRequest
+from unhang.agents.acp.protocol.requests import READ, AcpRequest
 from unhang.agents.base.jsonrpc import Message
-from unhang.core.fields import integer_of, text_of
+from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from unhang.core.values import integer_of, text_of
 
 _LARGEST = 16 << 20
 _LONGEST_PATH = 4096  # of the kernel's
@@ -26,20 +27,20 @@ class Files:
         """The whole reply, ready to be sent."""
         reads = request.method == READ
         if self._allowed == FS_NONE or (not reads and self._allowed != FS_WRITE):
-            return request.error(NOT_OURS, f"unhang does not serve {request.method} (see --fs)")
+            return request.error(METHOD_NOT_FOUND, f"unhang does not serve {request.method} (see --fs)")
         given = text_of(request.params, "path", most=_LONGEST_PATH + 1)
         if not os.path.isabs(given) or not _is_path(given):
-            return request.error(INVALID, "path must be absolute")
+            return request.error(INVALID_PARAMS, "path must be absolute")
         path = os.path.realpath(given)
         if path != self._root and not path.startswith(self._root.rstrip("/") + "/"):
-            return request.error(INVALID, f"outside of the working directory: {given}")
+            return request.error(INVALID_PARAMS, f"outside of the working directory: {given}")
         try:
             return self._read(request, path) if reads else self._write(request, path)
         except FileNotFoundError:
             # in the protocol's own words: agents go by them to tell a new file from one that cannot be read
-            return request.error(NOT_FOUND, f"Resource not found: {given}")
+            return request.error(RESOURCE_NOT_FOUND, f"Resource not found: {given}")
         except (OSError, ValueError) as error:
-            return request.error(INTERNAL, f"{given}: {getattr(error, 'strerror', None) or error}")
+            return request.error(INTERNAL_ERROR, f"{given}: {getattr(error, 'strerror', None) or error}")
 
     def _read(self, request: AcpRequest, path: str) -> Message:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -58,7 +59,7 @@ class Files:
     def _write(self, request: AcpRequest, path: str) -> Message:
         content = request.params.get("content")
         if not isinstance(content, str):
-            return request.error(INVALID, "content must be text")
+            return request.error(INVALID_PARAMS, "content must be text")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, 0o644)

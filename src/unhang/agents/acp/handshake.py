@@ -13,7 +13,7 @@ from unhang.agents.base.jsonrpc import Message, Peer, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import one_line
 from unhang.agents.base.version import version
-from unhang.core.fields import dig, integer_of, items_of, mappings_of, text_of
+from unhang.core.values import dig, integer_of, items_of, mappings_of, text_of
 
 VERSION = 1
 _AUTH_REQUIRED = -32000

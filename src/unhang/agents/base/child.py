@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.update import one_line, raw_of
-from unhang.core.fields import parsed
 from unhang.core.lines import Lines
+from unhang.core.values import parse_message
 from unhang.procs.process_handle import open_process
 
 # One line may hold an image, a tool's whole result, or a thread that is resumed. A longer one is passed over, and one
@@ -135,7 +135,7 @@ class Child(ABC):
 
     def _hear(self, line: bytes) -> None:
         """One that our own code stumbles over costs that message, and the conversation goes on."""
-        message = parsed(line)
+        message = parse_message(line)
         self._recorder.line("agent", line)
         if isinstance(message, dict):
             self._recorder.message("agent", message)

@@ -15,10 +15,10 @@ from typing import TypeVar
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
 from unhang.agents.base.plan import AgentPlan
 from unhang.agents.base.update import one_line
-from unhang.core.fields import mapping_of
 from unhang.core.policy import builtin
 from unhang.core.policy.model import Policy
 from unhang.core.spec import job_record
+from unhang.core.values import mapping_of
 from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE, StateError, UnhangError
 from unhang.keeper.agent_channel import RECORD
 from unhang.store import files, policy_file

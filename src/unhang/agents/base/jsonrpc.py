@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from unhang.agents.base.update import raw_of
-from unhang.core.fields import integer_of, text_of
+from unhang.core.values import integer_of, text_of
 
 Message = dict[str, Any]
 _LONGEST = 1000  # of an error's words

@@ -9,8 +9,8 @@ from typing import Any
 
 from unhang.agents.base.update import AgentUpdate, StallReason
 from unhang.core.events import AGENT, check_phase
-from unhang.core.fields import bounded
 from unhang.core.notices import audience_of
+from unhang.core.values import bounded
 from unhang.keeper.agent_channel import VARIABLE
 
 # A reply comes in hundreds of deltas a second; the idle clock is set back often enough like this.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from unhang.core.fields import bounded
 from unhang.core.record import Record
+from unhang.core.values import bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # `raw` is the first thing that a long line loses; more than this of it helps nobody.
 _RAW = 1500

@@ -9,7 +9,7 @@ from unhang.agents.base.child import Child, Line, started
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, Speaker
 from unhang.agents.base.keeper_channel import complain
 from unhang.agents.base.update import one_line
-from unhang.core.fields import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of
 
 
 class ControlRefused(Exception):

@@ -11,8 +11,8 @@ from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import Program
 from unhang.agents.claude.plan import READ_ONLY_MODE, ClaudePlan
 from unhang.agents.claude.report import report
-from unhang.core.fields import text_of, whole_of
 from unhang.core.limit_request import LimitRequest
+from unhang.core.values import text_of, whole_of
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job, attach, here
 from unhang.jobs.request import Prepared

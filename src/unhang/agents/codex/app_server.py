@@ -19,8 +19,8 @@ from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import Codex, CodexTurnEnd
 from unhang.agents.codex.server_process import AppServer
 from unhang.agents.codex.shutdown import CodexShutdown
-from unhang.core.fields import id_of, text_of
 from unhang.core.policy.model import Policy
+from unhang.core.values import id_of, text_of
 from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
 # A server that has nothing to do ends in milliseconds.

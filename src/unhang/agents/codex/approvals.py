@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.answers import AnswerReader
 from unhang.agents.base.jsonrpc import Message
 from unhang.agents.base.keeper_channel import KeeperChannel
@@ -38,7 +39,7 @@ class Approvals:
 
     def take(self, request: CodexRequest) -> None:
         if request.method == "currentTime/read":
-            self._reply({"id": request.id, "result": {"currentTimeAt": int(time.time())}})
+            self._reply(jsonrpc_message.result(request.id, {"currentTimeAt": int(time.time())}))
         elif not request.approval or self._answers is None:
             self._answer(request, request.approval and self._plan.approvals == ACCEPT, "policy")
         elif len(self._tasks) >= _MOST_OPEN:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from unhang.agents.base.child import Child, Line, started
 from unhang.agents.base.jsonrpc import Message, Peer, Recorder
 from unhang.agents.base.version import version
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 
 class AppServer(Child):

@@ -43,7 +43,8 @@ def finish(finding: Finding, view: View, activity: Activity, blocked: list[Block
     asleep = [each.thread.asleep for each in blocked]
     if asleep and None not in asleep:
         evidence["stillForMs"] = round(1000 * min(each for each in asleep if each is not None))
-    return Diagnosis(finding.state, finding.cause.name, visible(finding.reason), evidence, lines[:MOST_LINES])
+    whole = Diagnosis(finding.state, finding.cause.name, visible(finding.reason), evidence, lines)
+    return whole if len(lines) <= MOST_LINES else whole._replace(processes=sorted(whole.telling_first()[:MOST_LINES]))
 
 
 def _evidence(finding: Finding, view: View, activity: Activity) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _evidence(finding: Finding, view: View, activity: Activity) -> dict[str, Any
         evidence["started"] = list(activity.started[:10])
     if activity.ended:
         evidence["ended"] = list(activity.ended[:10])
-    evidence |= _found(finding)
+    evidence |= _found(finding) | finding.evidence
     if sample.terminal is not None:
         evidence["terminal"] = {"echo": sample.terminal.echo, "canonical": sample.terminal.canonical}
     hidden = sorted(pid for pid, process in sample.processes.items() if process.hidden)
@@ -68,7 +69,7 @@ def _evidence(finding: Finding, view: View, activity: Activity) -> dict[str, Any
         evidence["hidden"] = hidden
     if sample.notes:
         evidence["notes"] = [visible(note) for note in sample.notes]
-    return evidence | finding.evidence
+    return evidence
 
 
 def _found(finding: Finding) -> dict[str, Any]:

@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# What the command line calls the things that advice speaks of. Another face passes a table of its own.
+COMMAND_LINE: dict[str, str] = {
+    "idle": "--idle",
+    "hard": "--hard",
+    "stdin": "--stdin",
+    "shell": "--shell",
+    "keep": "`--keep`",
+    "start": "`unhang start`",
+    "send": "`unhang send`",
+    "beat": "`unhang beat`",
+    "look": "`unhang diagnose --pid`",
+    "deep": "`unhang diagnose --deep`",
+}
+
+
 class Cause(Record):
     """A reason for silence.
 

@@ -11,23 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from unhang.core.diagnosis import causes
+from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.verdict import ALIVE, HUNG
 from unhang.core.diagnosis.waits import STDIN, TERMINAL
-from unhang.core.fields import mapping_of, mappings_of, number_of, text_of
 from unhang.core.plain_text import one_line, quoted
-
-# What the command line calls the things that advice speaks of. Another face passes a table of its own.
-COMMAND_LINE: dict[str, str] = {
-    "idle": "--idle",
-    "hard": "--hard",
-    "stdin": "--stdin",
-    "keep": "`--keep`",
-    "start": "`unhang start`",
-    "send": "`unhang send`",
-    "beat": "`unhang beat`",
-    "look": "`unhang diagnose --pid`",
-    "deep": "`unhang diagnose --deep`",
-}
+from unhang.core.values import mapping_of, mappings_of, number_of, text_of
 
 # Programs that ask, and how each is told not to. The pattern is looked for in command lines and prompts.
 HABITS: tuple[tuple[str, str], ...] = (

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from unhang.core.values import bounded, dump
+
+# An event is one line of 4 KiB. A diagnosis may take this many bytes of it; the message, which repeats the reason, and
+# the other fields share the rest.
+MOST_RECORDED = 2600
+_MOST_REASON = 300
+_MOST_EVIDENCE = 1300
+_MOST_ITEMS = 10
+_SIZES = (200, 80, 20)
+
 HUNG, ALIVE, UNSURE = "hung", "alive", "unsure"
 STATES = (HUNG, ALIVE, UNSURE)
 
@@ -48,7 +58,7 @@ class Diagnosis(NamedTuple):
     processes: list[ProcessLine]
 
     def to_json(self) -> dict[str, Any]:
-        """As every face shows it and the log records it."""
+        """The whole of it, as every face shows it."""
         return {
             "state": self.state,
             "cause": self.cause,
@@ -56,3 +66,44 @@ class Diagnosis(NamedTuple):
             "evidence": self.evidence,
             "processes": [line.to_json() for line in self.processes],
         }
+
+    def to_record(self) -> dict[str, Any]:
+        """As `to_json`, small enough for an event: of a large tree, the processes that the evidence names come first.
+
+        How many there were is in the evidence (`processes`).
+        """
+        whole = self.to_json()
+        if _size(whole) <= MOST_RECORDED:
+            return whole
+        named = {
+            name: value[:_MOST_ITEMS] if isinstance(value, list) else value for name, value in self.evidence.items()
+        }
+        short: dict[str, Any] = {"state": self.state, "cause": self.cause, "reason": self.reason[:_MOST_REASON]}
+        short["evidence"] = _fitting(named, _MOST_EVIDENCE) or {}
+        left = MOST_RECORDED - _size(short | {"processes": []})
+        kept: list[dict[str, Any]] = []
+        for line in self.telling_first():
+            shown = _fitting(line.to_json(), left)
+            if shown is None:
+                break
+            left -= _size(shown) + 1
+            kept.append(shown)
+        return short | {"processes": sorted(kept, key=lambda line: int(line["pid"]))}
+
+    def telling_first(self) -> list[ProcessLine]:
+        """The processes that the evidence names, then the others."""
+        named = {self.evidence.get("pid"), *self.evidence.get("ring", ())}
+        return sorted(self.processes, key=lambda line: line.pid not in named)
+
+
+def _size(value: Any) -> int:
+    return len(dump(value, compact=True).encode())
+
+
+def _fitting(value: dict[str, Any], most: int) -> dict[str, Any] | None:
+    """The value with its texts cut until it takes no more than `most` bytes; None where that is not enough."""
+    for size in _SIZES:
+        short: dict[str, Any] = bounded(value, text=size)
+        if _size(short) <= most:
+            return short
+    return None

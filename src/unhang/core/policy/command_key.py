@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from unhang.core import mask
-from unhang.core.policy.shell.pieces import pieces_of
+from unhang.core.policy.shell.command_pieces import pieces_of
 
 _LONGEST = 300
 _MOST = 20

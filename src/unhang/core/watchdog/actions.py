@@ -48,11 +48,14 @@ class Warned(Record):
 
 
 class Extended(Record):
-    """Notice: the deadline of `tier` is now `left` seconds away; `reason` says what moved it."""
+    """Notice: the deadline of `tier` is now `left` seconds away; `reason` says what moved it, for people.
+
+    `asked`: a caller moved it, not the progress of the tree."""
 
     tier: str
     left: float
     reason: str
+    asked: bool = False
 
 
 class TimedOut(Record):

@@ -110,11 +110,12 @@ class Clocks:
                 self._own_idle += idle
             self._idle_warned = None
             self.hung = False
-            said += self._announce(now, "asked for")
+            said += self._announce(now, "asked for", asked=True)
         if hard and self.limits.hard is not None:
             self.limits = self.limits.replace(hard=self.limits.hard + hard)
             self._hard_warned = None
-            said.append(act.Extended(act.HARD, self.started + (self.limits.hard or 0.0) - now, "asked for"))
+            left = self.started + (self.limits.hard or 0.0) - now
+            said.append(act.Extended(act.HARD, left, "asked for", asked=True))
         return said
 
     def set_window(self, idle: float | None) -> None:
@@ -261,11 +262,11 @@ class Clocks:
             said.append(act.Warned(act.IDLE, self.silence(now), self._idle_due() - now))
         return said
 
-    def _announce(self, now: float, reason: str) -> list[Action]:
+    def _announce(self, now: float, reason: str, *, asked: bool = False) -> list[Action]:
         if self.limits.idle is None:
             return []
         self._announced = self.life + self.limits.idle
-        return [act.Extended(act.IDLE, self._announced - now, reason)]
+        return [act.Extended(act.IDLE, self._announced - now, reason, asked)]
 
     def _dues(self) -> list[float]:
         """Every moment at which a notice or an end may be due."""

@@ -32,9 +32,9 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             return ev.watchdog("resumed", f"Output again after {human(silent)}.", idleMs=ev.ms(silent))
         case act.Warned(tier, elapsed, left):
             return _warning(tier, elapsed, left, since, diagnosis, job_id)
-        case act.Extended(tier, left, reason):
+        case act.Extended(tier, left, reason, asked):
             text = f"The {tier} limit is now {human(left)} away: {reason}."
-            return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier)
+            return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
         case act.TimedOut(tier, elapsed):
             what = "No sign of life" if tier == act.IDLE else "Still running"
             text = f"{what} for {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"

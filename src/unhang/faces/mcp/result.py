@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from unhang.core.advice import after_error
+from unhang.core.diagnosis.causes import COMMAND_LINE
+from unhang.core.diagnosis.suggest import suggestions
+from unhang.core.result import suggested_by_agent
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.handle import Job
 from unhang.jobs.short_result import ShortResult, short_result_of
@@ -24,13 +28,15 @@ def _recovery(found: ShortResult) -> dict[str, Any]:
     result = found.result
     assert result.recovery is not None
     last = result.outcome
-    said = [_in_our_words(suggestion) for suggestion in last.get("suggestions") or []]
+    said = list(last.get("suggestions") or [])
+    if said and found.view.diagnosis is not None:  # the keeper's, in the words of the command line
+        said = suggestions(found.view.diagnosis, result.timeout_reason, _WORDS)
     retryable = bool(result.recovery.get("retryable"))
     if result.status == "timeout" and retryable:
         limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "hardTimeoutMs"
         said.append(f"if it was only slow: run it again with a larger {limit}, or use `start` and `wait`")
     elif result.status == "error":
-        said += [_in_our_words(suggestion) for suggestion in result.recovery.get("suggestions") or []]
+        said += [*suggested_by_agent(found.view), *after_error(last, _WORDS)]
     if found.question is not None and result.status == "running":
         said.append("answer it with `send`, or end it with `cancel` and pass what it needs (stdin, flags)")
     if result.leaked:
@@ -38,22 +44,15 @@ def _recovery(found: ShortResult) -> dict[str, Any]:
     return {"suggestions": said, "retryable": retryable}
 
 
-# what the command line calls something, and what it is here
-_WORDS = (
-    ("--stdin pipe", "interactive=true"),
-    ("--stdin", "stdin"),
-    ("--idle", "idleTimeoutMs"),
-    ("--hard", "hardTimeoutMs"),
-    ("--pty", "pty=true"),
-    ("--shell", "command instead of argv"),
-    ("`unhang start`", "`start`"),
-)
-
-
-def _in_our_words(text: str) -> str:
-    for theirs, ours in _WORDS:
-        text = text.replace(theirs, ours)
-    return text
+# What these tools call the things that advice speaks of; what they have not is called as on the command line.
+_WORDS = COMMAND_LINE | {
+    "idle": "idleTimeoutMs",
+    "hard": "hardTimeoutMs",
+    "stdin": "`stdin`",
+    "shell": "`command` instead of `argv`",
+    "start": "`start`",
+    "send": "`send`",
+}
 
 
 def next_steps(found: ShortResult) -> list[str]:

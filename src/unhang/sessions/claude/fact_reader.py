@@ -1,14 +1,14 @@
-"""Hooks and status files → facts, with times that a wall clock cannot spoil.
+"""Recorded hooks and status files as facts, with times that a change of the wall clock cannot falsify.
 
-What is seen as it happens has the monotonic time of its arrival. What had happened before the watcher came has only
-wall-clock stamps. They are believed as far as the wall clock can be shown not to have been set since the session
-began: its start is known by both clocks, the wall's (`startedAt`) and the kernel's (start ticks). If these disagree,
-everything counts from now on: a hang is then noticed later, and nothing that is healthy is touched.
+An event that is read as it happens gets the monotonic time of its arrival. Events from before the watcher came have
+only wall-clock stamps. These are believed if the wall clock was not set since the session began: the start is known by
+the wall clock (`startedAt`) and by the kernel (start ticks). If the two disagree, everything counts from now on: a hang
+is then noticed later, and no healthy session is touched.
 """
 
 from __future__ import annotations
 
-from unhang.core.fields import id_of, items_of, mapping_of, text_of
+from unhang.core.values import id_of, items_of, mapping_of, text_of
 from unhang.procs import clock, identity
 from unhang.sessions.claude.status_file import StatusFile
 from unhang.sessions.state import facts
@@ -18,17 +18,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Between the start of the process and the moment it calls its start.
+# The longest time between the start of the process and the moment that it records as its start.
 _DIFFERENCE = 30.0
 
 
 def trusted(status: StatusFile | None) -> bool:
+    """Whether the stamps of this session can be believed."""
     if status is None or not status.started:
         return False
     return abs((clock.wall() - status.started / 1000) - identity.age(status.start)) < _DIFFERENCE
 
 
 def hook(event: dict[str, Any], at: float) -> facts.Hook:
+    """A recorded hook, as a fact."""
     tasks = items_of(event, "backgroundTasks")
     return facts.Hook(
         method=text_of(event, "method", most=80),
@@ -47,7 +49,7 @@ def _running(tasks: list[Any]) -> int:
 
 
 def wall_of(event: dict[str, Any]) -> float:
-    """Seconds; 0 if it cannot be read."""
+    """When the event was recorded, in seconds of the wall clock; 0 if it cannot be read."""
     try:
         return clock.parse(text_of(event, "ts", most=40))
     except (ValueError, OverflowError, OSError):
@@ -55,7 +57,7 @@ def wall_of(event: dict[str, Any]) -> float:
 
 
 def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
-    """What had happened before we came, in its order, the status at its place among the hooks."""
+    """What happened before the watcher came, in order: the status stands at its place among the hooks."""
     now, wall = clock.monotonic(), clock.wall()
     believe = trusted(status)
 
@@ -80,7 +82,7 @@ def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -
 
 
 def steps(events: list[dict[str, Any]]) -> list[float]:
-    """When a watcher before us took a step, within the last hour. A time that cannot be is taken as just now."""
+    """When earlier watchers took steps within the last hour. A time in the future counts as now."""
     now, wall = clock.monotonic(), clock.wall()
     found: list[float] = []
     for event in events:

@@ -1,12 +1,12 @@
-"""What a hook of Claude Code says, as one event of its session's stream. Pure: the payload and the environment go in.
+"""The payload of a hook of Claude Code, as one event of its session's stream. Pure: it takes payload and environment.
 
-Recorded is what a watcher needs to know which call is open since when. What the tools gave back, what the person typed
-and what the model said are not recorded; a tool's input is cut short, and the contents of files are left out of it.
+The event holds what a watcher needs to know which call is open since when. Results of tools, prompts of the person and
+words of the model are not recorded; the input of a tool is cut, and the contents of files are left out.
 """
 
 from __future__ import annotations
 
-from unhang.core.fields import items_of, number_of, text_of, whole_of
+from unhang.core.values import items_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ _PATH = 600
 _INPUT = 1200
 _TASKS = 10
 _MOST = 3800
-# What a file holds is nobody's business here.
+# The contents of files are not recorded.
 _CONTENTS = frozenset({"content", "contents", "new_string", "old_string", "new_source", "file_text", "edits", "prompt"})
 
 
 def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str | None = None) -> dict[str, Any]:
-    """`start`: the start time of Claude's process, as the kernel counts it: with the pid its identity."""
+    """The event of this payload. `start`: when Claude's process began, in ticks; with the pid this is its identity."""
     method = _line(text_of(payload, "hook_event_name") or "unknown")
     event: dict[str, Any] = {"type": "hook", "phase": _PHASES.get(method, OTHER), "message": "", "method": method}
     for name, ours in _TEXTS.items():
@@ -87,7 +87,7 @@ def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str 
 
 
 def _fitting(event: dict[str, Any]) -> dict[str, Any]:
-    """What a watcher can do without goes first: the event itself must not be elided."""
+    """Drop what a watcher does not need until the event fits into a line."""
     for name in ("backgroundTasks", "error", "toolInput", "cwd", "tmux"):
         if _weight(event) <= _MOST:
             break
@@ -97,7 +97,7 @@ def _fitting(event: dict[str, Any]) -> dict[str, Any]:
             event[name] = [{"cut": True}] * len(event[name])
         else:
             event.pop(name, None)
-    if _weight(event) > _MOST:  # names as long as nobody gives them
+    if _weight(event) > _MOST:  # names of absurd length
         event |= {name: _line(value, 60) for name, value in event.items() if isinstance(value, str)}
     return event
 
@@ -107,7 +107,7 @@ def _path(value: Any) -> str | None:
 
 
 def _attended(environ: Mapping[str, str]) -> bool:
-    """Somebody may sit before it: an interactive session, not `claude -p`."""
+    """Whether this is an interactive session, not `claude -p`."""
     said = environ.get("CLAUDE_CODE_SESSION_ATTENDED")
     return said == "1" if said else environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli"
 

@@ -1,4 +1,4 @@
-"""The last rung: end the agent and start it again in its pane, with its program, directory, environment and options.
+"""The last step: end the agent and start it again in its pane, with its program, directory, environment and options.
 
 The command that is typed into the pane's shell (or that the pane is restarted with) is this module, isolated from the
 pane's directory, with a FILE: the file, readable by its owner only, holds what the agent was started with, so that no
@@ -55,7 +55,9 @@ _GRACE = 6.0
 _PROMPT = 3.0
 
 
-class Plan(Record):
+class ResumeCommand(Record):
+    """How the agent is started again."""
+
     argv: list[str]
     cwd: str
     env: dict[str, str]
@@ -77,52 +79,54 @@ def words(argv: list[str], session_id: str) -> list[str]:
     return [argv[0], "--resume", session_id, *kept]
 
 
-def plan(pid: int, session_id: str) -> Plan:
+def plan(pid: int, session_id: str) -> ResumeCommand:
     argv = [identity.executable(pid), *identity.argv(pid)[1:]]
-    return Plan(words(argv, session_id), identity.working_directory(pid), identity.environment(pid))
+    return ResumeCommand(words(argv, session_id), identity.working_directory(pid), identity.environment(pid))
 
 
 def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str, pane_pid: int, folder: str) -> str:
-    from unhang.sessions.steps import Refused
+    from unhang.sessions.steps import StepRefused
 
     shell = identity.find(pane_pid)
     if shell is None or (pane_pid != pid and shell.name not in _SHELLS):
-        raise Refused("the pane runs neither the agent itself nor a shell that is known")
+        raise StepRefused("the pane runs neither the agent nor a known shell")
     try:
         planned = plan(pid, session_id)
         path = f"{folder}/resume.json"
         files.write_json(path, planned.to_dict())
     except OSError as error:
-        raise Refused(f"what it was started with cannot be kept: {error.strerror}") from None
+        raise StepRefused(f"its command cannot be saved: {error.strerror}") from None
     try:
         return _start_again(tmux, address, planned, shell, pid, start, path)
     except BaseException:
-        os.unlink(path)  # it holds an environment, which nobody will read any more
+        os.unlink(path)  # it holds an environment that is not needed any more
         raise
 
 
-def _start_again(tmux: Tmux, address: Address, planned: Plan, shell: Process, pid: int, start: str, path: str) -> str:
-    from unhang.sessions.steps import Refused
+def _start_again(
+    tmux: Tmux, address: Address, planned: ResumeCommand, shell: Process, pid: int, start: str, path: str
+) -> str:
+    from unhang.sessions.steps import StepRefused
 
     line = shlex.join(executable.module("unhang.sessions.claude.resume", path))
     if shell.pid == pid:
         tmux.call(address.socket, "set-option", "-p", "-t", address.pane, "remain-on-exit", "on")
     if not _end(pid, start):
-        raise Refused("it outlived SIGKILL")
+        raise StepRefused("it survived SIGKILL")
     if shell.pid == pid:
         tmux.call(address.socket, "respawn-pane", "-t", address.pane, "-c", planned.cwd, line)
         tmux.call(address.socket, "set-option", "-p", "-u", "-t", address.pane, "remain-on-exit")
         return "the pane was started again"
     deadline = clock.monotonic() + _PROMPT
-    while clock.monotonic() < deadline:  # a shell tells nobody when it is back
+    while clock.monotonic() < deadline:  # a shell gives no sign when its prompt is back
         found = process_identity.alive(shell.pid, shell.start)
         if found is None:
-            raise Refused("the pane's shell has ended")
+            raise StepRefused("the pane's shell has ended")
         if found.foreground == found.group and tmux.send(address, shell.pid, "-l", f" {line}"):
             tmux.send(address, shell.pid, "Enter")
             return "typed into the pane's shell"
         time.sleep(0.05)
-    raise Refused("the pane's shell did not come back")
+    raise StepRefused("the pane's shell did not come back")
 
 
 def _end(pid: int, start: str) -> bool:

@@ -1,12 +1,12 @@
-"""Where sessions show themselves: the status files of Claude Code (`sessions/<pid>.json`)."""
+"""The status files of Claude Code (`sessions/<pid>.json`), from which sessions are found."""
 
 from __future__ import annotations
 
 import os
 import stat as modes
 
-from unhang.core.fields import id_of, number_of, parsed, text_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, number_of, parse_message, text_of
 from unhang.errors import StateError
 from unhang.store import files
 
@@ -21,6 +21,8 @@ _LONGEST_PATH = 4096  # of the kernel's
 
 
 class StatusFile(Record):
+    """What a status file says of its process."""
+
     pid: int
     start: str
     session_id: str
@@ -55,18 +57,18 @@ def pids(config: str) -> list[int]:
 
 
 def pid_of(name: str) -> int:
-    """0: no status file (beside them lie keys, which are nobody's business)."""
+    """The pid in the name of a status file; 0: another file (keys lie beside them)."""
     stem = name.removesuffix(".json")
     return int(stem) if stem != name and stem.isascii() and stem.isdecimal() and len(stem) < 11 else 0
 
 
 def read(config: str, pid: int) -> StatusFile | None:
-    """None: not there, no file at all, or just being written."""
+    """The status of this process; None: there is no such file, or it is being written."""
     fd = opened(f"{sessions_dir(config)}/{pid}.json")
     if fd is None:
         return None
     try:
-        value = parsed(os.read(fd, _LARGEST))
+        value = parse_message(os.read(fd, _LARGEST))
     except OSError:
         return None
     finally:
@@ -75,9 +77,9 @@ def read(config: str, pid: int) -> StatusFile | None:
 
 
 def opened(path: str) -> int | None:
-    """A regular file of this user's, to be read. None: a link, a pipe, a device or a folder stands there, or nothing.
+    """Open a regular file of this user's. None: there is none, or it is a link, a pipe, a device or a folder.
 
-    These names come from agents, so what stands there is looked at first: a device may act upon being opened.
+    These names come from agents, so the type is checked first: opening a device may have an effect.
     """
     try:
         found = os.lstat(path)
@@ -89,7 +91,7 @@ def opened(path: str) -> int | None:
 
 
 def path_of(value: Any, name: str) -> str:
-    """An absolute path that the kernel can be asked for; "": none."""
+    """An absolute path that the kernel accepts; "": none."""
     path = text_of(value, name, most=_LONGEST_PATH + 1)
     try:
         usable = os.path.isabs(path) and "\0" not in path and len(os.fsencode(path)) < _LONGEST_PATH

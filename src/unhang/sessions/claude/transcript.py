@@ -1,7 +1,7 @@
 """Did the model or a tool write to the transcript since the last look? Has a call got its result?
 
-Not every line is a sign of life: a message that somebody queued is written there, too, and so are retries. Looked at
-only when a limit is near, so it costs nothing while all is well.
+Not every line is a sign of life: queued messages and retries are written there, too. The file is read only when a limit
+is near.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _LONG_AGO = 8 << 20
 
 
 class Transcript:
+    """The transcript of one session."""
+
     def __init__(self) -> None:
         self.path = ""
         self._size = -1  # not looked at yet

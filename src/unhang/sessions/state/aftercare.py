@@ -10,7 +10,7 @@ from __future__ import annotations
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state.actions import Action, LookAtPane, Say, Take
 from unhang.sessions.state.budget import Budget
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.rescue import PATIENCE, REDRAW
 
 _LOOK, _ASKED, _STEP, _VERIFY = "look", "asked", "step", "verify"
@@ -19,7 +19,9 @@ _LOOK, _ASKED, _STEP, _VERIFY = "look", "asked", "step", "verify"
 class Aftercare:
     """The steps after one Escape. `over`: nothing is left to do."""
 
-    def __init__(self, draft: str, *, clear: bool, limits: Limits, budgets: tuple[Budget, Budget], now: float) -> None:
+    def __init__(
+        self, draft: str, *, clear: bool, limits: SessionLimits, budgets: tuple[Budget, Budget], now: float
+    ) -> None:
         self.over = False
         self._draft = draft
         self._clear = clear

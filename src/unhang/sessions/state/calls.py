@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST = 200
 
 
-class Call(Record):
+class ToolCall(Record):
     """One open tool call."""
 
     id: str
@@ -38,9 +38,9 @@ class Calls:
     """The open calls, by their ids."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, ToolCall] = {}
 
-    def open(self, call: Call) -> None:
+    def open(self, call: ToolCall) -> None:
         while len(self._open) >= MOST:
             del self._open[next(iter(self._open))]
         self._open[call.id] = call
@@ -68,13 +68,13 @@ class Calls:
         """The limits count from `at`: until then the session waited for a person."""
         self._open = {i: call.replace(at=max(call.at, at)) for i, call in self._open.items()}
 
-    def get(self, call_id: str) -> Call | None:
+    def get(self, call_id: str) -> ToolCall | None:
         return self._open.get(call_id)
 
-    def main(self) -> list[Call]:
+    def main(self) -> list[ToolCall]:
         return [call for call in self._open.values() if not call.agent_id]
 
-    def of_agents(self) -> list[Call]:
+    def of_agents(self) -> list[ToolCall]:
         return [call for call in self._open.values() if call.agent_id]
 
     def __iter__(self) -> Any:

@@ -6,9 +6,9 @@ from unhang.agents.claude.protocol.tool_limits import BASH
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.sessions.state import known as modes
-from unhang.sessions.state.calls import Call
+from unhang.sessions.state.calls import ToolCall
 from unhang.sessions.state.known import Known
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Clock(Record):
     since: float
     limit: float
     at: float  # when the limit is reached
-    call: Call | None = None  # the call that is measured, or that is best ended
+    call: ToolCall | None = None  # the call that is measured, or that is best ended
 
     @property
     def is_bash(self) -> bool:
@@ -54,7 +54,7 @@ class Clock(Record):
         return f"{self.label()} has been running for {age} (limit {limit})"
 
 
-def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list[Clock]:
+def running(known: Known, limits: SessionLimits, extended: Mapping[str, float]) -> list[Clock]:
     """The limits that run, given what is known."""
     mode = known.mode()
     if mode not in (modes.BUSY, modes.BACKGROUND):
@@ -80,7 +80,7 @@ def running(known: Known, limits: Limits, extended: Mapping[str, float]) -> list
     return found
 
 
-def _of_call(kind: str, call: Call, limits: Limits, extended: Mapping[str, float]) -> Clock | None:
+def _of_call(kind: str, call: ToolCall, limits: SessionLimits, extended: Mapping[str, float]) -> Clock | None:
     limit = limits.of_tool(call.tool_name, call.tool_input)
     if limit is None:
         return None

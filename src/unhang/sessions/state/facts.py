@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.sessions.state.screen import Screen
+from unhang.sessions.state.screen import AgentScreen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Pane(Record):
     final: bool = False  # refused for good: there is no pane at all
     in_mode: bool = False  # copy mode
     human: bool = False  # a person typed a moment ago
-    screen: Screen = Screen()
+    screen: AgentScreen = AgentScreen()
 
 
 class Tree(Record):

@@ -7,7 +7,7 @@ prompt is free. The hooks close that gap (the main loop's turn has stopped), and
 from __future__ import annotations
 
 from unhang.sessions.state import facts
-from unhang.sessions.state.calls import Call, Calls
+from unhang.sessions.state.calls import Calls, ToolCall
 
 IDLE, BUSY, WAITING, BACKGROUND, UNKNOWN, GONE = "idle", "busy", "waiting", "background", "unknown", "gone"
 
@@ -132,7 +132,7 @@ class Known:
 
     def _open(self, hook: facts.Hook) -> None:
         call_id = hook.tool_use_id or f"?{hook.at}"
-        self.calls.open(Call(call_id, hook.tool_name, hook.tool_input, hook.agent_id, hook.at, hook.at))
+        self.calls.open(ToolCall(call_id, hook.tool_name, hook.tool_input, hook.agent_id, hook.at, hook.at))
 
     def _started(self, agent: str) -> None:
         if len(self.agents) < MOST_AGENTS:

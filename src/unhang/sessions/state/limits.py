@@ -5,9 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from unhang.agents.claude.protocol.tool_limits import BASH, bash_limit, usual_limit
-from unhang.core.fields import number_of
 from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
+from unhang.core.values import number_of
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ WARN_SHARE = 0.2
 _LONGEST_TIMEOUT = 1e9
 
 
-class Limits(Record):
+class SessionLimits(Record):
     """All limits and pauses, in seconds; None: off."""
 
     turn: float | None = 1800.0  # busy without a finished step

@@ -10,7 +10,7 @@ from unhang.sessions.state.aftercare import Aftercare
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.known import Known
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.rescue import Rescue, Scene
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ _NOW = {
 class Session:
     """`tell` it facts, `wake` it at its `deadline` or sooner, and carry out what it returns."""
 
-    def __init__(self, limits: Limits, machine_budget: Budget, born: float) -> None:
+    def __init__(self, limits: SessionLimits, machine_budget: Budget, born: float) -> None:
         self.known = Known(born)
         self._limits = limits
         self._budgets = (Budget(limits.per_session), machine_budget)

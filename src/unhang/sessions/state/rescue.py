@@ -14,7 +14,7 @@ from unhang.sessions.state import actions, clocks, facts, screen
 from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.clocks import Clock
-from unhang.sessions.state.limits import Limits
+from unhang.sessions.state.limits import SessionLimits
 
 _LOOK, _ASKED, _STEP, _VERIFY, _HELD = "look", "asked", "step", "verify", "held"
 TREE, PANE = "tree", "pane"
@@ -39,7 +39,7 @@ class Rescue:
     """The steps against one hang, from the gentlest one on."""
 
     def __init__(
-        self, clock: Clock, limits: Limits, budgets: tuple[Budget, Budget], now: float, *, tokens: str = ""
+        self, clock: Clock, limits: SessionLimits, budgets: tuple[Budget, Budget], now: float, *, tokens: str = ""
     ) -> None:
         self.clock = clock
         self._limits = limits

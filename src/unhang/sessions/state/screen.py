@@ -30,7 +30,7 @@ _BLOCK = re.compile(r"^[!●✻] ?\S")
 _QUEUED = "Press up to edit queued messages"
 
 
-class Screen(Record):
+class AgentScreen(Record):
     kind: str = UNKNOWN
     busy: bool = False  # "esc to interrupt" is shown; its absence means nothing
     background: bool = False  # a free prompt that waits for agents in the background
@@ -41,23 +41,23 @@ class Screen(Record):
     tokens: str = ""  # the counter beside the spinner: it grows while an answer is written
 
 
-def read(text: str) -> Screen:
+def read(text: str) -> AgentScreen:
     """The text of a pane, with or without colours, as a `Screen`."""
     lines = [_plain(line) for line in text.splitlines()]
     rules = [i for i, (line, _) in enumerate(lines) if _RULE.match(line)]
     whole = "\n".join(line for line, _ in lines)
     if len(rules) < 2:
-        return Screen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
+        return AgentScreen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
     top, bottom = rules[-2], rules[-1]
     box = lines[top + 1 : bottom]
     if not box or not _MARK.match(box[0][0]) or _is_choice(box[0][0]):
-        return Screen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
+        return AgentScreen(kind=DIALOG if _DIALOG.search(whole) else UNKNOWN)
     footer = "\n".join(line for line, _ in lines[bottom + 1 :])
     if "Esc to cancel" in footer or "Enter to confirm" in footer:
-        return Screen(kind=DIALOG)
+        return AgentScreen(kind=DIALOG)
     above = "\n".join(line for line, _ in lines[max(0, top - 12) : top])
     queued = any(_QUEUED in line for line, _ in lines[max(0, top - 12) : bottom + 1])
-    return Screen(
+    return AgentScreen(
         kind=PROMPT,
         busy="esc to interrupt" in footer,
         background=bool(_BACKGROUND.search(above)),

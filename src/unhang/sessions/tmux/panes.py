@@ -1,4 +1,4 @@
-"""A look at a session's pane, as a fact: what it shows, or why nothing may be sent there."""
+"""A look at the pane of a session, as a fact: what it shows, or why nothing may be sent to it."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from unhang.sessions.state import facts, screen
 from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
 
 
-class Look(Record):
+class PaneLook(Record):
+    """The fact, and what tmux said."""
+
     fact: facts.Pane
     seen: Seen | None = None
 
 
-def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> Look:
+def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> PaneLook:
+    """Look at the pane now."""
     if address is None:
-        return Look(facts.Pane(refused="it runs in no tmux pane that is known", final=True))
+        return PaneLook(facts.Pane(refused="no tmux pane is known for it", final=True))
     try:
         seen = tmux.look(address)
     except TmuxError as error:
-        return Look(facts.Pane(refused=str(error)))
+        return PaneLook(facts.Pane(refused=str(error)))
     refused = _doubt(address, seen, pid, start)
     if refused:
-        return Look(facts.Pane(refused=refused), seen)
+        return PaneLook(facts.Pane(refused=refused), seen)
     human = _human(seen, clock.wall(), hands_off)
-    return Look(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
+    return PaneLook(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
 
 
 def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
     """Why this pane may not be the session's; empty: it is."""
     if seen.server != address.server:
-        return "another tmux server has taken its socket"
+        return "another tmux server uses its socket"
     if seen.pane != address.pane or seen.dead:
         return "its pane is dead"
     found = process_identity.alive(pid, start)
@@ -42,7 +45,7 @@ def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
     if not identity.is_below(pid, seen.pane_pid):
         return "its pane belongs to another process now"
     if not process_identity.is_terminal(found, seen.tty):
-        return "it has another terminal than its pane"
+        return "its terminal is not that of its pane"
     if found.state in "Tt":
         return "it is stopped"
     if found.foreground != found.group:
@@ -51,7 +54,7 @@ def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
 
 
 def _human(seen: Seen, wall: float, hands_off: float) -> bool:
-    """Somebody whose client shows this pane has pressed a key a moment ago. A clock that was set back is no excuse."""
+    """Whether a person has just pressed a key at a client that shows this pane."""
     return any(pane == seen.pane and wall - at < hands_off for at, pane in seen.clients)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
-from unhang.core.fields import id_of, mapping_of, mappings_of, text_of, words_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, mapping_of, mappings_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
 DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")
 _OPTIONS = 20  # that a question may offer
-NOT_OURS, INVALID, NOT_FOUND, INTERNAL = -32601, -32602, -32002, -32603
 # What each decision picks, the most cautious first: "always" outlives the turn, sometimes in the user's own settings.
 _PICKS = {
     DENY: ("reject_once", "reject_always"),
@@ -45,10 +45,10 @@ class AcpRequest(Record):
         return id_of(self.params, "toolCall", "toolCallId")
 
     def result(self, value: Message) -> Message:
-        return {"id": self.id, "result": value}
+        return jsonrpc_message.result(self.id, value)
 
     def error(self, code: int, text: str) -> Message:
-        return {"id": self.id, "error": {"code": code, "message": text}}
+        return jsonrpc_message.error(self.id, code, text)
 
     def pick(self, decision: str) -> Option | None:
         """The option for a decision, or the one that is named by its id, its kind, its name or its number."""
@@ -82,7 +82,7 @@ class AcpRequest(Record):
         """For what nobody serves here."""
         if self.method == "elicitation/create":
             return self.result({"action": "decline"})
-        return self.error(NOT_OURS, f"unhang does not serve {one_line(self.method, 80)}")
+        return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
 
 
 def request_of(message: Message) -> AcpRequest | None:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from unhang.agents.base.update import one_line
 from unhang.agents.codex.protocol.items import phase_of_command
-from unhang.core.fields import id_of, text_of, words_of
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.policy import builtin
 from unhang.core.policy.resolve import resolve
+from unhang.core.values import id_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}

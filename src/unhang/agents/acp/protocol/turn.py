@@ -13,16 +13,16 @@ from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
 from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.core.durations import human
-from unhang.core.fields import id_of, integer_of, mapping_of, text_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, integer_of, mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from unhang.agents.acp.protocol.tools import AcpTool
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 # A reply comes in thousands of chunks: each is a sign of life, one in two seconds is an event.
 PREVIEW_EVERY = 2.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, one_line
-from unhang.core.fields import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
+from unhang.core.values import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # kind → the text; "" : nothing worth an event
 _PLAIN = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from unhang.agents.base.update import one_line, raw_of
-from unhang.core.fields import count_of, items_of, text_of
 from unhang.core.spec import quote
+from unhang.core.values import count_of, items_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # the HTTP status of the service → what to do
 _ADVICE = {

@@ -12,14 +12,14 @@ from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
 from unhang.agents.claude.protocol.usage import ClaudeUsage
 from unhang.core.durations import human
-from unhang.core.fields import count_of, dig, id_of, mappings_of, number_of, text_of, whole_of
 from unhang.core.record import Record
+from unhang.core.values import count_of, dig, id_of, mappings_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
 PREVIEW_EVERY = 2.0

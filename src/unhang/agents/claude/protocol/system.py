@@ -7,13 +7,13 @@ text is not worth a line either.
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, one_line
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
     Words = str | Callable[[Message], str]
 

@@ -9,13 +9,13 @@ from unhang.agents.base.update import one_line
 from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
 from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.durations import human
-from unhang.core.fields import id_of, items_of, number_of, text_of
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.record import Record
+from unhang.core.values import id_of, items_of, number_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # A run without a terminal waits for its agents as for a tool; in a session their own steps are signs of life.
 _AGENT_LIMIT = 1800.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate
-from unhang.core.fields import count_of
+from unhang.core.values import count_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 LEVELS = (0.80, 0.95)
 _IN_CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from unhang.agents.base.update import one_line
-from unhang.core.fields import dig, integer_of, text_of
 from unhang.core.spec import quote
+from unhang.core.values import dig, integer_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 OVERFLOW = "contextWindowExceeded"
 # codexErrorInfo → what to do

@@ -10,12 +10,12 @@ from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
 from unhang.agents.codex.protocol import errors, items
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.core.durations import human
-from unhang.core.fields import count_of, id_of, mapping_of, text_of
+from unhang.core.values import count_of, id_of, mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 _RECONNECTING = "Reconnecting..."
 TYPES = frozenset(

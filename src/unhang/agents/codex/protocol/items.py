@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from unhang.agents.base.update import one_line
 from unhang.core.durations import human
-from unhang.core.fields import id_of, integer_of, items_of, number_of, text_of, whole_of
+from unhang.core.values import id_of, integer_of, items_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 # What the model itself makes: its beginning is progress. The others are ours, or Codex's own housekeeping.
 _NOT_OF_THE_MODEL = frozenset({"userMessage", "hookPrompt", "contextCompaction", "error"})

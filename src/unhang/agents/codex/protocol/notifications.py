@@ -6,13 +6,13 @@ A phase of None is "whatever it was doing": housekeeping that is worth a line bu
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, one_line
-from unhang.core.fields import items_of, text_of
+from unhang.core.values import items_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
     Words = str | Callable[[Message], str]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import one_line
-from unhang.core.fields import items_of, mapping_of, text_of, words_of
 from unhang.core.record import Record
+from unhang.core.values import items_of, mapping_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
+    from unhang.core.values import Message
 
 METHODS = (
     "item/commandExecution/requestApproval",
@@ -25,7 +26,6 @@ METHODS = (
     "applyPatchApproval",
     "execCommandApproval",
 )
-_NOT_OURS = -32601
 
 
 class CodexRequest(Record):
@@ -42,8 +42,8 @@ class CodexRequest(Record):
         result = self._result(accept and self.approval)
         if result is None:
             message = f"unhang does not serve {one_line(self.method, 80)}"
-            return {"id": self.id, "error": {"code": _NOT_OURS, "message": message}}
-        return {"id": self.id, "result": result}
+            return jsonrpc_message.error(self.id, jsonrpc_message.METHOD_NOT_FOUND, message)
+        return jsonrpc_message.result(self.id, result)
 
     def _result(self, accept: bool) -> Message | None:
         match self.method:

@@ -12,16 +12,16 @@ from unhang.agents.codex.protocol.notifications import PLAIN, plain
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.agents.codex.protocol.usage import CodexUsage
 from unhang.core.durations import human
-from unhang.core.fields import dig, id_of, items_of, mapping_of, mappings_of, text_of
 from unhang.core.record import Record
 from unhang.core.spec import quote
+from unhang.core.values import dig, id_of, items_of, mapping_of, mappings_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 # A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
 PREVIEW_EVERY = 2.0

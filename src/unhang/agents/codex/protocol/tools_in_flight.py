@@ -8,15 +8,15 @@ word on, such a command is nobody's sign of life any more, or a chatty server wo
 from __future__ import annotations
 
 from unhang.agents.codex.protocol import items
-from unhang.core.fields import id_of
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.policy import builtin
 from unhang.core.policy.resolve import resolve
+from unhang.core.values import id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.fields import Message
     from unhang.core.policy.model import Policy
+    from unhang.core.values import Message
 
 # More than a tool said of itself, so that the end of a sleep is not its timeout.
 _SLACK = 30.0

@@ -17,7 +17,7 @@ from unhang.core.record import Record
 class Finding(Record):
     level: str  # "error" | "warning"
     message: str
-    # where in the file: keys and indices, for `locate.py`
+    # where in the file: keys and indices, for `position.py`
     path: tuple[str | int, ...] = ()
 
 

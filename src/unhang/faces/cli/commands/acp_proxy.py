@@ -11,7 +11,7 @@ from unhang.jobs.launcher import ForkingLauncher, Streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.acp.proxy.turn_clocks import Clocks
+    from unhang.acp.proxy.turn_clocks import TurnLimits
 
 # What is kept of the conversation, for `unhang logs`.
 _BUDGET = 1 << 20
@@ -27,11 +27,11 @@ def main(args: argparse.Namespace) -> int:
         launcher.close()
 
 
-def clocks_of(args: argparse.Namespace) -> Clocks:
-    from unhang.acp.proxy.turn_clocks import Clocks
+def clocks_of(args: argparse.Namespace) -> TurnLimits:
+    from unhang.acp.proxy.turn_clocks import TurnLimits
     from unhang.core.limit_request import read_duration
 
-    clocks = Clocks()
+    clocks = TurnLimits()
     for name in ("stall", "idle", "tool", "hard", "start", "grace"):
         value = read_duration(f"--{name}", getattr(args, name))
         if value is not None:

@@ -103,9 +103,9 @@ def _is_whole(data: bytearray) -> bool:
 
 
 def _parsed(data: bytes) -> object:
-    from unhang.core.fields import parsed
+    from unhang.core.values import parse_message
 
-    return parsed(data, _PARTS)
+    return parse_message(data, _PARTS)
 
 
 def understood(data: bytes, tail: bytes) -> dict[str, Any]:

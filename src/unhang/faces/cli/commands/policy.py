@@ -127,14 +127,14 @@ def safe(text: str, longest: int = 200) -> str:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from unhang.core.policy.file import locate
+    from unhang.core.policy.file import position
     from unhang.core.policy.file.lint import lint
     from unhang.store import policy_file
 
     policy = policy_file.read(args.file)
     with open(args.file, encoding="utf-8-sig") as file:
         text = file.read()
-    find = locate.in_toml if args.file.endswith(".toml") else locate.in_json
+    find = position.in_toml if args.file.endswith(".toml") else position.in_json
     shown = []
     for finding in lint(policy):
         line, column = find(text, finding.path)

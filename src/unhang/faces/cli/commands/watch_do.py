@@ -7,13 +7,13 @@ import os
 import sys
 
 from unhang.core.durations import human
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.installers import watch_service
 from unhang.sessions.claude import status_file
-from unhang.sessions.lock import WATCHING, Lock, described, holder
-from unhang.sessions.settings import Settings, load
+from unhang.sessions.lock import WATCHING, WatcherLock, described, holder
+from unhang.sessions.settings import WatchSettings, load
 from unhang.sessions.state.limits import duration, tool_limit
 from unhang.sessions.subject import Subject
 from unhang.sessions.watcher import Watcher
@@ -39,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
     return _watch(args, home, settings)
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def settings_of(args: argparse.Namespace) -> WatchSettings:
     """The file, then what was asked for on the command line."""
     found = load(os.environ, args.config)
     changes: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
     for option, name in (("budget", "per_session"), ("machine_budget", "per_machine"), ("clear_after", "clear_after")):
         if getattr(args, option) is not None:
             if getattr(args, option) < 0:
-                raise UsageError(f"--{option.replace('_', '-')} takes a number from 0 on")
+                raise UsageError(f"--{option.replace('_', '-')} must be 0 or greater")
             changes[name] = getattr(args, option)
     for name in ("allow_clear", "allow_restart", "dry_run"):
         if getattr(args, name, None):
@@ -74,12 +74,12 @@ def _wanted(args: argparse.Namespace) -> Any:
     return wanted
 
 
-def _configs(args: argparse.Namespace, settings: Settings) -> list[str]:
+def _configs(args: argparse.Namespace, settings: WatchSettings) -> list[str]:
     return status_file.config_dirs(os.environ, [*args.config_dir, *settings.config_dirs])
 
 
-def _watch(args: argparse.Namespace, home: str, settings: Settings) -> int:
-    lock = Lock(home)
+def _watch(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
+    lock = WatcherLock(home)
     if not lock.take(wait=args.take_over):
         who = holder(home) or {}
         print(f"unhang: a watcher runs already (pid {who.get('pid') or '?'})", file=sys.stderr)
@@ -125,7 +125,7 @@ def _teller(args: argparse.Namespace) -> Any:
     return tell
 
 
-def _detach(lock: Lock) -> None:
+def _detach(lock: WatcherLock) -> None:
     """Into the background, away from whoever started us: nothing of theirs is kept open.
 
     The first process leaves when the last one has put its name on the lock, so that nobody reads a dead one's there.
@@ -152,7 +152,7 @@ def _detach(lock: Lock) -> None:
 # --- looking --------------------------------------------------------------------------------------------------
 
 
-def _once(args: argparse.Namespace, home: str, settings: Settings) -> int:
+def _once(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
     for view in _views(home, settings, _configs(args, settings), _wanted(args)):
         if args.json:
             output.print_json(view)
@@ -161,7 +161,7 @@ def _once(args: argparse.Namespace, home: str, settings: Settings) -> int:
     return 0
 
 
-def _views(home: str, settings: Settings, configs: list[str], wanted: Any) -> list[dict[str, Any]]:
+def _views(home: str, settings: WatchSettings, configs: list[str], wanted: Any) -> list[dict[str, Any]]:
     watcher = Watcher(home, settings, configs, wanted=wanted)
     try:
         watcher.scan()

@@ -8,7 +8,7 @@ imported only for a line that needs it; most lines that agents run are plain wor
 
 from __future__ import annotations
 
-from unhang.core.policy.shell.wrappers import SHELLS, is_assignment, unwrap
+from unhang.core.policy.shell.wrapper_commands import SHELLS, is_assignment, unwrap
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _take_line(line: str, found: list[Part], depth: int, bounded: bool, through:
             _take_words(words, found, depth, False, None, through)
             _bind(found, before, bounded, False)
             return
-    from unhang.core.policy.shell.split import split
+    from unhang.core.policy.shell.split_commands import split
 
     script = split(line)
     cut = script.cut
