@@ -12,8 +12,7 @@ from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.jobs.attention import question_of
-from unhang.jobs.excerpt import excerpt
-from unhang.jobs.results import elapsed_of, view_with_limits
+from unhang.jobs.results import elapsed_of, excerpt, view_with_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from unhang.core.result import Result
     from unhang.core.view import View
     from unhang.jobs.attention import Question
-    from unhang.jobs.excerpt import Excerpt
     from unhang.jobs.handle import Job
+    from unhang.jobs.results import Excerpt
 
 STREAMS = ("stdout", "stderr")
 _LAST_EVENTS = 5

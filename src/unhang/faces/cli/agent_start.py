@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from unhang.agents.base.job import JobOptions
 from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import split_pairs
 from unhang.jobs.start import check_started
-from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
 
 def launch(prepared: Prepared, *, relay: bool) -> Connection:
     streams = Streams(None, 1, 2) if relay else Streams(None)
-    return ForkingLauncher().launch(homes.locate(os.environ), prepared, streams)
+    return ForkingLauncher().launch(state_home(), prepared, streams)
 
 
 def begin(args: argparse.Namespace, prepared: Prepared, shown: Shown) -> int:

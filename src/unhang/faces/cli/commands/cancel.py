@@ -6,7 +6,8 @@ import argparse
 
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import Talk
-from unhang.jobs.handle import attach, here
+from unhang.jobs.handle import attach
+from unhang.jobs.home import state_home
 
 SUMMARY = "end jobs: ask politely, then insist; says what was left"
 
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     talk = Talk()
-    for job in [attach(here(), name) for name in args.job]:
+    for job in [attach(state_home(), name) for name in args.job]:
         if job.ended():
             result = job.result()
             talk.line(f"job {job.id} has ended already: {result.outcome.get('message', result.status)}")

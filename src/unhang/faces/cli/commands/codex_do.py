@@ -17,10 +17,10 @@ from unhang.faces.cli import output
 from unhang.faces.cli.agent_monitor import Foreground
 from unhang.faces.cli.agent_start import begin, launch, options_of
 from unhang.faces.cli.options import asked_of
-from unhang.jobs.handle import attach, here
+from unhang.jobs.handle import attach
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import ForkingLauncher, Streams
 from unhang.jobs.request import prepare
-from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _run(args: argparse.Namespace) -> int:
     if getattr(args, "resume", None):
         if thread:
             raise UsageError("give either --thread or --resume, not both")
-        thread = codex_job.thread_of(attach(here(), args.resume))
+        thread = codex_job.thread_of(attach(state_home(), args.resume))
     return _start(args, _plan(args, codex_plan.RUN, thread=thread))
 
 
@@ -118,5 +118,5 @@ def _cloud(args: argparse.Namespace) -> int:
     asked = LimitRequest(category=CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     watched = Foreground(quiet=True, shown=codex_job.with_agent_report)
-    connection = ForkingLauncher().launch(homes.locate(os.environ), prepared, Streams(0, 1, 2))
+    connection = ForkingLauncher().launch(state_home(), prepared, Streams(0, 1, 2))
     return watched.finish(connection, as_json=False)

@@ -1,4 +1,4 @@
-"""`unhang gc`: lets ended jobs go, the streams of sessions that ended, and old runs in the history."""
+"""`unhang gc`: removes the records of ended jobs, the logs of ended sessions, and old runs from the history."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from unhang.core.limit_request import read_duration
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
 from unhang.errors import UsageError
 from unhang.faces.cli import output
-from unhang.jobs import history, session_cleanup
-from unhang.jobs.handle import here
-from unhang.jobs.listing import collect
+from unhang.jobs import history
+from unhang.jobs.collect import collect_jobs, collect_sessions
+from unhang.jobs.home import state_home
 
 SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -40,9 +40,10 @@ def main(args: argparse.Namespace) -> int:
         keep = keep.replace(count=args.count)
     if args.bytes is not None:
         keep = keep.replace(bytes=_size(args.bytes))
-    removed = collect(here(), keep)
-    streams = session_cleanup.collect(here(), keep)
-    runs = history.forget(here(), keep)
+    home = state_home()
+    removed = collect_jobs(home, keep)
+    streams = collect_sessions(home, keep)
+    runs = history.forget(home, keep)
     if args.json:
         more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})
         output.print_json({"removed": removed} | more)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from unhang.core import outcome
@@ -12,8 +11,8 @@ from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import Signals, Watching
 from unhang.faces.cli.terminal import Terminal
 from unhang.jobs import cleanup
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import Streams
-from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     signals = Signals(resizes=terminal is not None)
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
-    home = homes.locate(os.environ)
+    home = state_home()
     connection = args.launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
     say = stderr.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)

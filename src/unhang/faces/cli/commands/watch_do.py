@@ -8,17 +8,17 @@ import sys
 
 from unhang.core.durations import human
 from unhang.core.values import text_of
-from unhang.errors import UnhangError, UsageError
+from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.installers import watch_service
+from unhang.jobs.home import state_home
 from unhang.sessions.claude import status_file
 from unhang.sessions.lock import WATCHING, WatcherLock, described, holder
+from unhang.sessions.recorded_events import find_session, session_events
 from unhang.sessions.settings import WatchSettings, load
 from unhang.sessions.state.limits import duration, tool_limit
 from unhang.sessions.subject import Subject
 from unhang.sessions.watcher import Watcher
-from unhang.store import home as homes
-from unhang.store.session_log import WATCH, SessionLog, session_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
     if args.watch_verb == "events":
         return _events(args)
     settings = settings_of(args)
-    home = homes.locate(os.environ)
+    home = state_home()
     if args.once:
         return _once(args, home, settings)
     return _watch(args, home, settings)
@@ -182,7 +182,7 @@ def _line(view: dict[str, Any]) -> str:
 
 
 def _status(args: argparse.Namespace) -> int:
-    home = homes.locate(os.environ)
+    home = state_home()
     settings = load(os.environ)
     who = holder(home)
     views = _views(home, settings, _configs(args, settings), lambda _: True)
@@ -201,45 +201,15 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _events(args: argparse.Namespace) -> int:
-    home = homes.locate(os.environ)
-    log = SessionLog(_session(args.session, home), home)
-    from unhang.procs.wakeup import Wakeup
-
-    with Wakeup() as wakeup:
+    home = state_home()
+    session = find_session(args.session, home)
+    if args.follow:
+        output.leave_with_reader()
+    for event in session_events(session, home, after_seq=args.after_seq, hooks=args.all, follow=args.follow):
+        _show(event, as_json=args.json)
         if args.follow:
-            output.leave_with_reader()
-            wakeup.add_file(log.path)
-        while True:
-            for event in log.news():
-                if event["seq"] > args.after_seq and (args.all or event["type"] == WATCH):
-                    _show(event, as_json=args.json)
-            if not args.follow:
-                return 0
             sys.stdout.flush()
-            if not os.path.exists(log.path):
-                raise UnhangError("the stream of this session has been deleted")
-            wakeup.wait(None)
-
-
-def _session(name: str | None, home: str) -> str:
-    known = session_ids(home)
-    if name is None:
-        known.sort(key=lambda each: _changed(SessionLog(each, home).path))
-        found = known[-1:]
-    else:
-        found = [each for each in known if each == name] or [each for each in known if each.startswith(name)]
-    if not found:
-        raise UsageError(f"no such session: {name!r}" if name else "no session has been recorded yet")
-    if len(found) > 1:
-        raise UsageError(f"several sessions begin with {name!r}: {', '.join(found[:5])}")
-    return found[0]
-
-
-def _changed(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
+    return 0
 
 
 def _show(event: dict[str, Any], *, as_json: bool) -> None:
