@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from unhang.errors import StateError
+from unhang.jobs.home import ensure_state_home
 from unhang.store import files
-from unhang.store import home as homes
 
 _SHORTEST = 20
 _LONGEST = 1024
@@ -14,9 +14,7 @@ _LONGEST = 1024
 
 def token_path(name: str) -> str:
     """Where a token of this name is kept unless another file is given: in the state directory, which is made."""
-    home = homes.locate(os.environ)
-    homes.ensure(home)
-    return os.path.join(home, name)
+    return os.path.join(ensure_state_home(), name)
 
 
 def read_or_make(path: str) -> str:

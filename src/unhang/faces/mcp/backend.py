@@ -16,10 +16,12 @@ from unhang.errors import UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import folder_of
 from unhang.faces.mcp.settings import BOUNDS, Settings
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.home import state_home
+from unhang.jobs.policy import find_policy
 from unhang.jobs.pool import JobPool
 from unhang.jobs.progress import ReportTimes
-from unhang.jobs.request import Prepared, policy_for, prepare
+from unhang.jobs.request import Prepared, prepare
 
 _Answer = TypeVar("_Answer")
 # Short work on files and sockets; fifty calls at once must not wait for each other's.
@@ -31,7 +33,7 @@ class Backend:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.home = here()
+        self.home = state_home()
         self.pool = JobPool(settings.max_jobs)
         self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
         self._threads: anyio.CapacityLimiter | None = None
@@ -64,7 +66,7 @@ class Backend:
 
     def policy(self, cwd: str) -> Policy:
         """The policy that holds in this directory. Where it sets no bounds, a caller may ask for 1 s to 24 h."""
-        found = policy_for(cwd, self.settings.policy)
+        found = find_policy(self.settings.policy, cwd)
         return found if found.bounds is not None else found.replace(bounds=BOUNDS)
 
     def prepare(
