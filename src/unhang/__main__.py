@@ -35,7 +35,7 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["hook"]:
             # it stands in a session's way: nothing else is loaded
-            from unhang.faces.cli.commands.hook import serve
+            from unhang.sessions.claude.hook_command import serve
 
             code = serve()
         else:

@@ -19,7 +19,7 @@ from unhang.core.limit_request import read_limits
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
 from unhang.jobs.connection import Connection
-from unhang.jobs.handle import here
+from unhang.jobs.home import state_home
 from unhang.jobs.request import Prepared, prepare
 from unhang.jobs.start import launch
 from unhang.procs.spawn import SHELL, find_program
@@ -241,7 +241,7 @@ class Host:
 
     async def recover(self) -> list[str]:
         """Ends what dead clients have left running; the ids. Never touches a live client's terminals."""
-        return await self._in_thread(lambda: recovery.end_orphans(here()))
+        return await self._in_thread(lambda: recovery.end_orphans(state_home()))
 
     # --- the timeout pattern --------------------------------------------------------------------------------
 

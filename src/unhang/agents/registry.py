@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

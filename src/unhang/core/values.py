@@ -1,8 +1,14 @@
-"""Values that were read from outside → values of the types that we work with.
+"""Typed reading: values from outside become values of the types that unhang works with, or nothing.
 
 A record, an event or a row may have been written by another version, torn by a crash or edited by hand: any field may
-hold anything. Each function here takes what was found and returns a value of one type, or None where it is none. They
-are called where bytes become our types (events, spec, index, history), so that the code behind them need not doubt.
+hold anything. The first part has one function for each type; it takes what was found and returns a value of that type,
+or None. Code that turns bytes into records calls them (events, spec, index, history), so that later code
+need not doubt.
+
+A message of another program (an agent, an editor, a hook) may hold a list where a text belongs, a number of four
+hundred digits, NaN, half of a surrogate pair, or twenty megabytes in a title. The last part reads its fields by path,
+so that such a value costs no more than its own field: a wrong type is None or empty, a long text is cut. `bounded` does
+the same for a whole value that is to be recorded.
 """
 
 from __future__ import annotations
@@ -15,11 +21,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     Reading = Callable[[Any], Any]  # what was found → a value of one type, or None
+    Message = dict[str, Any]  # an object that another program sent
 
 # Whole numbers up to here survive every JSON reader, and SQLite.
 LARGEST = 1 << 53
 # Nothing that we write is nested more deeply than ten levels. A reader that descends further uses up its stack.
 DEEPEST = 64
+# Texts for people, names, commands: what is longer is cut.
+TEXT = 4000
+# Names that an agent gives to its calls, items and tasks. One of this length has never been seen.
+ID = 300
+ITEMS = 1000
+# One of the values in a line costs about a hundred bytes once it is parsed, and three bytes on the wire.
+PARTS = 1_000_000
+_SMALL = 1 << 16
+_NODES = 2000
+_DEPTH = 6
+_CUT = "…"
 
 
 def text(value: Any) -> str | None:
@@ -203,3 +221,122 @@ def visible_bytes(value: str) -> str:
 
 def _visible(char: str) -> str:
     return f"\\x{ord(char) - 0xDC00:02x}" if "\udc80" <= char <= "\udcff" else "\ufffd"
+
+
+# --- fields of a message that another program sent: by path, each in its own type and of a bounded size ---------------
+
+
+def parse_message(line: bytes, most_parts: int = PARTS) -> Any:
+    """The value that a line of JSON holds; None if it holds none, or so many that memory would suffer.
+
+    A byte that is no UTF-8 costs the character that it stands in, not the line.
+    """
+    if len(line) > _SMALL and line.count(b",") + line.count(b"[") + line.count(b"{") > most_parts:
+        return None
+    try:
+        return json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except (ValueError, RecursionError, MemoryError):
+        return None
+
+
+def dig(value: Any, *path: str) -> Any:
+    """value[a][b]…, or None wherever the shape is another one."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def mapping_of(value: Any, *path: str) -> Message:
+    found = dig(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def items_of(value: Any, *path: str, most: int = ITEMS) -> list[Any]:
+    found = dig(value, *path)
+    return found[:most] if isinstance(found, list) else []
+
+
+def mappings_of(value: Any, *path: str, most: int = ITEMS) -> list[Message]:
+    """The items that are objects."""
+    return [each for each in items_of(value, *path, most=most) if isinstance(each, dict)]
+
+
+def text_of(value: Any, *path: str, most: int = TEXT) -> str:
+    found = dig(value, *path)
+    return found[:most] if isinstance(found, str) else ""
+
+
+def whole_of(value: Any, *path: str) -> str:
+    """A text of any length: what the agent has written, which its reader wants whole."""
+    found = dig(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def id_of(value: Any, *path: str) -> str:
+    """A name that the agent gave to something: a text, or a number as one; "" if it has none that can be used."""
+    found = dig(value, *path)
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) <= LARGEST:
+        return str(found)
+    return found[:ID] if isinstance(found, str) else ""
+
+
+def words_of(value: Any, *path: str, most: int = TEXT) -> str:
+    """A command line: one text, or a list of its words."""
+    found = dig(value, *path)
+    if isinstance(found, list):
+        return " ".join(word[:most] for word in found[:ITEMS] if isinstance(word, str))[:most]
+    return text_of(found, most=most)
+
+
+def number_of(value: Any, *path: str) -> float | int | None:
+    """Finite, and of a size that something can have."""
+    found = dig(value, *path)
+    usable = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= LARGEST
+    return found if usable else None  # NaN compares as false
+
+
+def integer_of(value: Any, *path: str) -> int | None:
+    found = number_of(value, *path)
+    return found if isinstance(found, int) else None
+
+
+def count_of(value: Any, *path: str) -> int | None:
+    found = integer_of(value, *path)
+    return found if found is not None and found >= 0 else None
+
+
+def bounded(value: Any, *, text: int = TEXT, nodes: int = _NODES, depth: int = _DEPTH) -> Any:
+    """A copy that is JSON in every reader's eyes, of at most so many values, so deep, with texts so long."""
+    return _Copy(text, nodes).of(value, depth)
+
+
+class _Copy:
+    def __init__(self, text: int, nodes: int) -> None:
+        self._text = text
+        self._left = nodes
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return value if len(value) <= self._text else value[: self._text - 1] + _CUT
+        if isinstance(value, int | float):
+            return value if abs(value) < 2**63 else None
+        if depth <= 0 or self._left <= 0:
+            return _CUT
+        if isinstance(value, dict):
+            found: Message = {}
+            for name, entry in value.items():
+                if self._left <= 0:
+                    break
+                found[str(name)[:ID]] = self.of(entry, depth - 1)
+            return found
+        if isinstance(value, list | tuple):
+            listed: list[Any] = []
+            for entry in value:
+                if self._left <= 0:
+                    break
+                listed.append(self.of(entry, depth - 1))
+            return listed
+        return None

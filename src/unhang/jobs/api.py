@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 from unhang.core.limit_request import read_duration, read_limits
 from unhang.jobs import run as foreground
 from unhang.jobs import start as background
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.home import state_home
 from unhang.jobs.request import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Jo
 
 def job(name: str) -> Job:
     """A job that is there already: by id, unique prefix, or "@last"."""
-    return attach(here(), name)
+    return attach(state_home(), name)
 
 
 def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> list[Job]:
@@ -111,7 +112,7 @@ def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> 
     from unhang.jobs import listing
     from unhang.store.layout import JobDir
 
-    home = here()
+    home = state_home()
     rows = listing.list_jobs(home, running_only=not all, labels=dict(labels or {}))
     return [Job(JobDir(home, row.id)) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Now and then, and never in anybody's way: old jobs are let go when a new one is started."""
+"""When old jobs are removed: once an hour, after a new job was started, in a process or a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STAMP = "maintained"
 
 
 def due(home: str) -> bool:
-    """One stat. A new home is not due: there is nothing in it."""
+    """Whether an hour has passed. Costs one stat. A new home is not due: there is nothing in it."""
     stamp = os.path.join(home, _STAMP)
     try:
         age = clock.wall() - os.stat(stamp).st_mtime
@@ -35,7 +35,7 @@ def _touch(stamp: str) -> None:
 
 
 def in_a_child(home: str) -> None:
-    """For a command line: a process of its own does it, and nobody waits for that."""
+    """For a command line: a process of its own does the work, and the command does not wait for it."""
     if not due(home) or os.fork():
         return
     try:
@@ -50,7 +50,7 @@ def in_a_child(home: str) -> None:
 
 
 def in_a_thread(home: str) -> None:
-    """For a library: forking is not ours to do there."""
+    """For a library, which must not fork its caller's process."""
     if due(home):
         import threading
 
@@ -59,10 +59,11 @@ def in_a_thread(home: str) -> None:
 
 def _collect(home: str) -> None:
     """One round. A clock that was set forward makes nothing old: within a boot, time is what passes since the boot.
-    After a new boot nothing can be told yet, so the first round lets nothing go by its age."""
+
+    After a new boot nothing can be told yet, so the first round removes nothing for its age.
+    """
     from unhang.core import retention
-    from unhang.jobs import history as learning
-    from unhang.jobs import listing, session_cleanup
+    from unhang.jobs import collect, history
     from unhang.procs import identity
 
     try:
@@ -73,8 +74,8 @@ def _collect(home: str) -> None:
             stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)
             files.write_json(path, retention.to_json(stamp))
         now = retention.steady(clocks, stamp)
-        listing.collect(home, keep, now)
-        session_cleanup.collect(home, keep, now)
-        learning.forget(home, keep, now)
+        collect.collect_jobs(home, keep, now)
+        collect.collect_sessions(home, keep, now)
+        history.forget(home, keep, now)
     except Exception:  # housekeeping may fail; the next hour comes
         pass

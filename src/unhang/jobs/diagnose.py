@@ -1,41 +1,62 @@
-"""Why is this job quiet? Looked at from outside, with what only its keeper knows (the terminal) asked of it."""
+"""Why a job, or any process, is quiet: seen from outside, with the terminal's state from the job's keeper."""
 
 from __future__ import annotations
 
-import time
-
 from unhang.errors import ControlError, UnhangError
 from unhang.jobs import control_client, reconcile
-from unhang.jobs.handle import attach, here
+from unhang.jobs.handle import attach
+from unhang.jobs.home import state_home
+from unhang.procs import identity
+from unhang.procs.process_handle import wait_for_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.diagnosis.samples import FullSample
     from unhang.core.diagnosis.verdict import Diagnosis
     from unhang.jobs.handle import Job
+    from unhang.procs.stacks import Stack as Stack  # for the faces
 
 # Between the two looks: long enough for a poll loop of a second to show itself twice.
 WINDOW = 2.0
 
 
 def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
-    """Takes `window` seconds; changes nothing."""
+    """Diagnose a running job by two looks, `window` seconds apart. Changes nothing."""
     from unhang.core.diagnosis.rules import diagnose
-    from unhang.procs.wakeup import Wakeup
 
-    job = attach(here(), name)
+    job = attach(state_home(), name)
     if job.ended():
         message = (job.view().outcome or {}).get("message", "")
         raise UnhangError(f"job {job.id} has ended: {message}")
     if where := reconcile.whereabouts(job.place):
         raise UnhangError(f"job {job.id} runs elsewhere ({where}): diagnose it there")
     before = _look(job)
-    with Wakeup() as wakeup:
-        keeper = int(job.spec["keeper"]["pid"])
-        deadline = time.monotonic() + window
-        if wakeup.add_process(keeper):
-            wakeup.wait(deadline - time.monotonic())
+    wait_for_end(int(job.spec["keeper"]["pid"]), window)
     return diagnose(before, _look(job))
+
+
+def diagnose_process(pid: int, window: float = WINDOW) -> Diagnosis:
+    """The same for any process of this user, with its whole tree."""
+    from unhang.core.diagnosis.rules import diagnose
+    from unhang.procs.sampler.full import full
+
+    if not process_exists(pid):
+        raise UnhangError(f"there is no process {pid}")
+    before = full(pid, include_root=True)
+    wait_for_end(pid, window)
+    return diagnose(before, full(pid, include_root=True))
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process has this pid, as far as this process can see."""
+    return identity.find(pid) is not None
+
+
+def stacks_of(diagnosis: Diagnosis) -> list[Stack]:
+    """The stacks of the diagnosed processes, as far as a tool here can show them. May pause them for a moment."""
+    from unhang.procs.stacks import stacks
+
+    return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])
 
 
 def _look(job: Job) -> FullSample:

@@ -9,25 +9,29 @@ from unhang.jobs import reconcile
 from unhang.procs import clock, vantage
 from unhang.procs.wakeup import Wakeup
 from unhang.store import records
+from unhang.store.output import ring_path
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from unhang.store.layout import JobDir
 
-# A follower looks after the truth now and then even if nothing wakes it (a lost job, a file system without inotify).
+# A follower looks at the record now and then even if nothing wakes it (a lost job, a file system without inotify).
 _CHECK = 5.0
+_CHECK_ASYNC = 1.0
+# The same where there is no inotify at all.
+_NAP = 0.05
 
 
 class Follower:
     """`new()` never blocks; `wait()` blocks until there may be something. Ends with the last event.
 
-    `also`: files whose growth wakes it too, as soon as they are there.
+    `output`: streams whose growth wakes it, too.
     """
 
-    def __init__(self, place: JobDir, *, after_seq: int = 0, also: tuple[str, ...] = ()) -> None:
+    def __init__(self, place: JobDir, *, after_seq: int = 0, output: tuple[str, ...] = ()) -> None:
         self.place = place
         self.ended = False
         self._after = after_seq
@@ -35,13 +39,16 @@ class Follower:
         self._wakeup = Wakeup()
         self._wakeup.add_file(place.path)
         self._watched_log = self._watched_keeper = False
-        self._to_watch = list(also)
+        paths = [place.stream(stream) for stream in output]
+        self._to_watch = paths + [ring_path(path) for path in paths]
 
     @property
     def fd(self) -> int:
+        """The descriptor that becomes readable when there may be something new; -1: there is none."""
         return self._wakeup.fd
 
     def new(self, limit: int | None = None) -> list[ev.Event]:
+        """The events that are new since the last call."""
         self._open()
         found = self._reader.read_new(limit) if self._reader is not None else []
         self.ended = self.ended or any(event["type"] == ev.EXITED for event in found)
@@ -75,7 +82,7 @@ class Follower:
         return reconcile.settle(self.place)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until something may be new; False: the time is over."""
+        """Block until something may be new; False: the time is over."""
         return (
             self._wakeup.wait(_CHECK if timeout is None else min(timeout, _CHECK))
             or timeout is None
@@ -83,9 +90,11 @@ class Follower:
         )
 
     def clear(self) -> None:
+        """Forget what woke it, before looking."""
         self._wakeup.clear()
 
     def close(self) -> None:
+        """Close every descriptor."""
         self._wakeup.close()
         if self._reader is not None:
             self._reader.close()
@@ -110,6 +119,63 @@ def follow(place: JobDir, *, after_seq: int = 0, timeout: float | None = None) -
             if left is not None and left <= 0:
                 return
             follower.wait(left)
+
+
+async def follow_async(
+    place: JobDir, *, after_seq: int = 0, timeout: float | None = None
+) -> AsyncGenerator[ev.Event, None]:
+    """As `follow`, without blocking the event loop: inotify's descriptor is one more to wait for."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    woken = asyncio.Event()
+    deadline = None if timeout is None else clock.monotonic() + timeout
+    with Follower(place, after_seq=after_seq) as follower:
+        watched = follower.fd
+        if watched >= 0:
+            loop.add_reader(watched, woken.set)
+        try:
+            while True:
+                follower.clear()
+                woken.clear()
+                for event in follower.new():
+                    yield event
+                left = _CHECK_ASYNC if watched >= 0 else _NAP
+                if deadline is not None:
+                    left = min(left, deadline - clock.monotonic())
+                if follower.ended or left <= 0:
+                    return
+                try:
+                    await asyncio.wait_for(woken.wait(), left)
+                except TimeoutError:
+                    continue
+        finally:
+            if watched >= 0:
+                loop.remove_reader(watched)
+
+
+class EventStream:
+    """The events of a job as they come, for `for` and for `async for`."""
+
+    def __init__(self, place: JobDir, *, after_seq: int = 0, timeout: float | None = None) -> None:
+        self._events = follow(place, after_seq=after_seq, timeout=timeout)
+        self._async_events = follow_async(place, after_seq=after_seq, timeout=timeout)
+
+    def __iter__(self) -> Iterator[ev.Event]:
+        return self._events
+
+    def __next__(self) -> ev.Event:
+        return next(self._events)
+
+    def __aiter__(self) -> AsyncGenerator[ev.Event, None]:
+        return self._async_events
+
+    async def __anext__(self) -> ev.Event:
+        return await self._async_events.__anext__()
+
+    async def aclose(self) -> None:
+        """End an `async for` early."""
+        await self._async_events.aclose()
 
 
 def wait_for_any(places: list[JobDir], timeout: float | None = None) -> list[JobDir]:

@@ -1,24 +1,23 @@
-"""One job, by its id: what every face does with it. Everything is read from disk or asked of its keeper."""
+"""One job, by its id: what every face does with it. Everything is read from disk, or asked of the job's keeper."""
 
 from __future__ import annotations
 
 import binascii
-import os
 
 from unhang.core import plain_text
 from unhang.core.limit_request import read_duration
-from unhang.errors import ControlError, StateError
+from unhang.errors import ControlError, StateError, UsageError
 from unhang.jobs import control_client, reconcile
-from unhang.jobs.follow import follow, wait_for_all
+from unhang.jobs.follow import EventStream, wait_for_all
 from unhang.jobs.reconcile import ELSEWHERE
 from unhang.jobs.results import result_of, view_of
-from unhang.store import output_reader, records
-from unhang.store.output import BUDGET
+from unhang.procs import clock
+from unhang.store import output, output_reader, records
 from unhang.store.reader import EventReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from unhang.core.events import Event
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from unhang.store.output import Piece
 
 
-# How long a job that is ended by force may take to be gone before it is done without its keeper.
+# How long a job that is ended by force may take before it is ended without its keeper.
 _FORCED = 15.0
 
 
@@ -44,28 +43,31 @@ class Job:
 
     @property
     def id(self) -> str:
+        """The id that `unhang start` prints."""
         return self.place.id
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What was asked for (job.json)."""
+        """The job's own record (job.json): the command, its directory, limits and labels."""
         return records.job(self.place) or {}
 
     # --- looking --------------------------------------------------------------------------------------------
 
     def ended(self) -> bool:
+        """Whether it has ended. Looking makes its record true (see jobs/reconcile.py)."""
         return reconcile.settle(self.place)
 
     def view(self) -> View:
+        """What its events say so far."""
         reconcile.settle(self.place)
         return view_of(self.place)
 
     def result(self) -> Result:
-        """Of an ended job; of a running one what is known so far (status "running")."""
+        """The result; of a running job what is known so far (status "running")."""
         return result_of(self.place, self.view())
 
     def status(self) -> dict[str, Any]:
-        """The result so far, and where it stands."""
+        """The result so far, with the phase, the process and the times of the job."""
         view = self.view()
         shown = result_of(self.place, view).to_json()
         shown |= {
@@ -84,7 +86,7 @@ class Job:
         return shown
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
-        """`after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
+        """The events so far. `after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
         reconcile.settle(self.place)
         try:
             reader = EventReader(self.place.events, after_seq=after_seq or 0)
@@ -93,19 +95,17 @@ class Job:
         with reader:
             if after_seq is not None or since is None:
                 return reader.read_new(limit)
+            since = log_time(since)
             later = [event for event in reader.read_new() if str(event.get("ts", "")) > since]
             return later if limit is None else later[:limit]
 
+    def follow(self, after_seq: int = 0, timeout: Duration = None) -> EventStream:
+        """Events as they come, until the last one or until the time is over: for `for` and for `async for`."""
+        return EventStream(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
+
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
-        """Events as they come, until the last one (or until the time is over)."""
-        return follow(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
-
-    async def follow(self, after_seq: int = 0) -> AsyncIterator[Event]:
-        """The same for `async for`."""
-        from unhang.jobs.async_follow import afollow
-
-        async for event in afollow(self.place, after_seq):
-            yield event
+        """The same as `follow`, for `for` alone."""
+        return self.follow(after_seq, timeout)
 
     def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> output_reader.Slice:
         """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
@@ -118,13 +118,16 @@ class Job:
     def _laid_out(self, stream: str) -> list[Piece]:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
-        head = (self.spec.get("budget") or BUDGET) // 2
+        head = (self.spec.get("budget") or output.BUDGET) // 2
         return output_reader.laid_out(self.place.stream(stream), total=total, head=head)
 
-    def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
-        from unhang.store.output import kept
+    def kept(self, stream: str = "stdout") -> bytes:
+        """Everything that is kept of a stream; a line says how much is missing in the middle of a flood."""
+        return output.kept(self.place.stream(stream))[0]
 
-        data, _ = kept(self.place.stream(stream))
+    def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
+        """The last `size` bytes of a stream, as text."""
+        data = self.kept(stream)
         return plain_text.decode(plain_text.whole_start(data[-size:]) if len(data) > size else data)
 
     # --- waiting --------------------------------------------------------------------------------------------
@@ -135,6 +138,7 @@ class Job:
         return self.result()
 
     async def wait_async(self, timeout: Duration = None) -> Result:
+        """As `wait`, without blocking the event loop."""
         import asyncio
 
         return await asyncio.to_thread(self.wait, timeout)
@@ -142,26 +146,27 @@ class Job:
     # --- asking ---------------------------------------------------------------------------------------------
 
     def send(self, text: str | bytes = b"", *, eof: bool = False) -> None:
-        """To its stdin (started with stdin="pipe" or on a terminal)."""
+        """Send input to a job that was started with stdin="pipe" or on a terminal."""
         data = text.encode() if isinstance(text, str) else text
         self._ask(do="send", data=binascii.b2a_base64(data, newline=False).decode(), eof=eof)
 
     def extend(self, *, idle: Duration = None, hard: Duration = None) -> None:
-        """More time: added to the limit it has."""
-        self._ask(do="extend", idle=read_duration("timeout", idle) or 0.0, hard=read_duration("timeout", hard) or 0.0)
+        """Extend the idle or the hard limit by so much."""
+        self._ask(do="extend", idle=read_duration("idle", idle) or 0.0, hard=read_duration("hard", hard) or 0.0)
 
     def resize(self, rows: int, columns: int) -> None:
+        """Change the size of the job's terminal."""
         self._ask(do="resize", rows=rows, columns=columns)
 
     def cancel(self, *, force: bool = False, wait: bool = True, by: str = "request") -> Result:
-        """End it by the ladder (`force`: at once). Of an ended job: its result.
+        """End the job: SIGTERM, the grace, SIGKILL (`force`: SIGKILL at once). Of an ended job: its result.
 
-        `force` ends it also if its keeper does not answer, by its guard or by our own hand; what runs elsewhere can be
-        asked only.
+        With `force` a job whose keeper does not answer is ended by its guard, or by this process. A job that runs
+        elsewhere can only be asked.
         """
         try:
             control_client.ask(self.place, do="cancel", force=force, by=by)
-        except (control_client.JobHasEnded, StateError):  # nobody to ask by a socket
+        except (control_client.JobHasEnded, StateError):  # no socket to ask through
             self._cancel_without_socket(force)
         except ControlError as error:
             if not force:
@@ -198,18 +203,20 @@ class Job:
             raise ControlError(f"job {self.id} {why}") from None
 
     def ping(self) -> dict[str, Any]:
+        """Ask the keeper whether it answers. Raises ControlError if it does not."""
         return self._ask(do="ping")
 
 
+def log_time(text: str) -> str:
+    """An RFC 3339 time in the form of the log, so that times compare as text. Raises UsageError."""
+    try:
+        return clock.rfc3339(clock.parse(text))
+    except ValueError:
+        raise UsageError(f"since: not an RFC 3339 time: {text!r} (as 2026-01-02T03:04:05Z)") from None
+
+
 def attach(home: str, name: str) -> Job:
-    """By id, unique prefix or @last."""
+    """The job with this id or unique prefix, or the newest (`@last`). Raises NoSuchJob or AmbiguousJob."""
     from unhang.store.find import job
 
     return Job(job(home, name))
-
-
-def here() -> str:
-    """The state directory of this user."""
-    from unhang.store.home import locate
-
-    return locate(os.environ)

@@ -1,4 +1,4 @@
-"""Does what unhang rests on get on with its work: the disk under the state directory, the keepers, their guards?"""
+"""Whether everything that unhang depends on works: the disk, the system, the keepers and their guards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from unhang.jobs import control_client, reconcile
 from unhang.jobs.listing import list_jobs
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
-from unhang.store import files
+from unhang.procs.tree import make_tree
+from unhang.procs.wakeup import Wakeup
+from unhang.store import files, find
 from unhang.store.layout import JobDir
 
 # A keeper answers in a millisecond; one that gets no core may take a little longer.
@@ -22,7 +24,7 @@ _STATES = {"T": "is stopped", "t": "is being traced", "D": "waits for a disk or 
 
 
 def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
-    """How many answer; and of those that do not, the job and what is wrong."""
+    """How many keepers answer; and for each of the others, the job and what is wrong."""
     silent: list[tuple[str, str]] = []
     running = [row for row in list_jobs(home, running_only=True) if row.phase != reconcile.ELSEWHERE]
     for row in running:
@@ -33,7 +35,7 @@ def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
 
 
 def _problem(place: JobDir) -> str:
-    """ "": it answers, or has ended meanwhile."""
+    """What is wrong with the keeper or guard of a job; "": it answers, or the job has ended meanwhile."""
     keeper = reconcile.keeper_of(files.read_json(place.job))
     for name, pid, start in (("keeper", "pid", "start"), ("guard", "guard", "guardStart")):
         process = reconcile.process_named(keeper, pid, start)
@@ -87,3 +89,26 @@ def _write_error(home: str) -> int:
         # A file system without files that have no name (NFS, FUSE) says nothing about its room.
         return 0 if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL) else error.errno or 0
     return 0
+
+
+def ends_whole_trees() -> bool:
+    """Whether the kernel proves that a tree is ended whole (subreaper, pidfd)."""
+    return make_tree().proof
+
+
+def wakes_followers() -> bool:
+    """Whether followers are woken by inotify; else they look many times a second."""
+    with Wakeup() as wakeup:
+        return wakeup.fd >= 0
+
+
+def sees_processes() -> bool:
+    """Whether processes can be seen here: without that there is no diagnosis and no recovery."""
+    return identity.start_time(os.getpid()) is not None
+
+
+def count_jobs(home: str) -> tuple[int, int, int]:
+    """How many jobs there are, run, and were lost. Counting makes every record true."""
+    known = len(find.all_ids(home))
+    rows = list_jobs(home)
+    return known, sum(not row.final for row in rows), sum(row.phase == "lost" for row in rows)

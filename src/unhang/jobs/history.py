@@ -16,10 +16,12 @@ from unhang.core.spec import history_name
 from unhang.jobs import listing
 from unhang.procs import clock
 from unhang.store import find, profiles, records
-from unhang.store.history import History, Run
+from unhang.store.history import History, Run, Summary
 from unhang.store.index import listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
+
+__all__ = ["Summary", "catch_up", "forget", "open_breaker", "profile_of", "remember", "run_of", "summaries"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def catch_up(home: str) -> None:
 
 
 def remember(home: str, ended: list[Row]) -> None:
+    """Add these ended jobs to the history, and update the profiles of their commands."""
     runs = [run for run in (run_of(JobDir(home, row.id)) for row in ended) if run is not None]
     if not runs:
         return
@@ -52,8 +55,14 @@ def remember(home: str, ended: list[Row]) -> None:
             profiles.write(home, command, directory, profile)
 
 
+def summaries(home: str, text: str | None, directory: str | None, limit: int) -> list[Summary]:
+    """What the history says of each command in each directory, the latest first. Filters: a text, a directory."""
+    catch_up(home)
+    return list(History(listing.index_path(home)).summary(text, directory, limit))
+
+
 def forget(home: str, keep: Keep, now: float | None = None) -> int:
-    """Let old runs go; how many. `now`: see listing.collect."""
+    """Remove old runs from the history; how many. `now`: see collect.collect_jobs."""
     if keep.history is None:
         return 0
     before = (clock.wall() if now is None else now) - keep.history
@@ -62,7 +71,7 @@ def forget(home: str, keep: Keep, now: float | None = None) -> int:
 
 
 def run_of(place: JobDir) -> Run | None:
-    """None: it never ran, or nothing is known of how it went."""
+    """The run of an ended job; None: it never ran, or nothing is known of how it went."""
     job, last = records.job(place), last_event(place.events)
     if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
         return None
@@ -93,12 +102,13 @@ def run_of(place: JobDir) -> Run | None:
 
 
 def profile_of(home: str, command: Sequence[str] | str, cwd: str, policy: Policy) -> Profile | None:
+    """What past runs of this command in this directory say of its durations; None: too little."""
     catch_up(home)
     quantile = (policy.learn or learn.Learn()).quantile
     return History(listing.index_path(home)).profile(command_key(command), cwd, quantile)
 
 
 def open_breaker(home: str, command: Sequence[str] | str, cwd: str) -> str | None:
-    """A line for people when this command has timed out too often in a row to be tried again and again."""
+    """A sentence, if this command has timed out too often in a row to be retried; else None."""
     catch_up(home)
     return breaker(History(listing.index_path(home)).last_statuses(command_key(command), cwd, BREAKER))

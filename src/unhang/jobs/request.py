@@ -85,7 +85,7 @@ def prepare(
     shown = _shown(line, argv, given)
     record = None if agent is None else agent.to_record(given)
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
-    resolution = resolve(what, policy, asked, lambda: _past_runs(known_as, folder, policy))
+    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy))
     retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal somebody may well want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
@@ -116,7 +116,8 @@ def prepare(
     return Prepared(spec, given, resolution)
 
 
-def _past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
+def past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
+    """What the history of this user says of a command in a directory."""
     from unhang.jobs.history import profile_of
 
     return profile_of(locate(os.environ), command, folder, policy)

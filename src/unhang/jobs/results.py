@@ -1,18 +1,20 @@
-"""Job directory → view and result. Reads only what is on disk, so it says the same to everybody."""
+"""What a job's files say: its view, its result, and excerpts of its output. Every face shows these."""
 
 from __future__ import annotations
 
 import os
 
 from unhang.core import plain_text, values
+from unhang.core.record import Record
 from unhang.core.result import Printed, Result, build
 from unhang.core.view import View
 from unhang.procs import clock
-from unhang.store import output, records
+from unhang.store import output, output_reader, records
 from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from unhang.jobs.handle import Job
     from unhang.store.layout import JobDir
 
 # A longer log is folded from its beginning and its end: what is between does not change what is shown.
@@ -20,6 +22,7 @@ _WHOLE = 1 << 20
 
 
 def view_of(place: JobDir) -> View:
+    """What the events of a job say so far. Of a very long log only the beginning and the end are read."""
     view = View()
     try:
         reader = EventReader(place.events)
@@ -39,6 +42,7 @@ def view_of(place: JobDir) -> View:
 
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:
+    """What is kept of one stream, its last part, and whether anything is missing."""
     data, gap = output.kept(place.stream(stream))
     tail = data if len(data) <= output.TAIL else plain_text.whole_start(data[-output.TAIL :])
     # of an ended job one file is left: it has all that was printed, or a line that says what is missing
@@ -47,6 +51,7 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
 
 
 def result_of(place: JobDir, view: View | None = None) -> Result:
+    """The result of a job; of a running one what is known so far."""
     view = view or view_of(place)
     if not view.limits:
         view.limits = (records.job(place) or {}).get("sources") or {}
@@ -55,3 +60,33 @@ def result_of(place: JobDir, view: View | None = None) -> Result:
     if not view.ended and started is not None:
         elapsed = max(0.0, clock.wall() - started)
     return build(place.id, view, printed(place, "stdout", view), printed(place, "stderr", view), elapsed)
+
+
+class Excerpt(Record):
+    """The beginning and the end of a stream, without reading what is between: floods are the normal case.
+
+    `text`: all of it, or head, a line that says what is missing, and tail. `left_out`: (from, to) in the stream.
+    """
+
+    text: str
+    tail: str
+    total: int
+    left_out: tuple[int, int] | None
+
+
+def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excerpt:
+    """An excerpt of at most about `most` bytes: a third from the beginning, the rest from the end."""
+    total = view.bytes.get(stream) if view.ended else None
+    head = (job.spec.get("budget") or output.BUDGET) // 2
+    parts = output_reader.laid_out(job.place.stream(stream), total=total, head=head)
+    end = parts[-1].position + parts[-1].length if parts else 0
+    if end <= most:
+        data = output_reader.read(parts, 0, end).data if parts else b""
+        return Excerpt(plain_text.decode(data), plain_text.decode(plain_text.whole_start(data[-tail:])), end, None)
+    first = output_reader.read(parts, 0, most // 3).data
+    last = output_reader.read(parts, end - (most - most // 3), most).data
+    gap = (len(first), end - len(last))
+    note = f"\n[… {gap[1] - gap[0]} bytes left out; read on at offset {gap[0]} with `output` …]\n"
+    last = plain_text.whole_start(last)
+    text = plain_text.decode(first) + note + plain_text.decode(last)
+    return Excerpt(text, plain_text.decode(plain_text.whole_start(last[-tail:])), end, gap)

@@ -9,7 +9,8 @@ from unhang.core import outcome
 from unhang.core.spec import INHERIT, NULL
 from unhang.errors import SpawnError, UsageError
 from unhang.jobs import cleanup
-from unhang.jobs.handle import Job, here
+from unhang.jobs.handle import Job
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import ServedLauncher, Streams
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def launch(prepared: Prepared, data: bytes | None = None, launcher: Launcher | N
         prepared = prepared.replace(spec=prepared.spec.replace(stdin=NULL))
     stdin = input_descriptor(prepared, data)
     try:
-        home = here()
+        home = state_home()
         connection = (launcher or default_launcher()).launch(home, prepared, Streams(stdin=stdin))
         if launcher is None:
             cleanup.in_a_thread(home)

@@ -32,7 +32,7 @@ _SIZES = (4000, 500, 120, 30)
 _HEAD = ("type", "phase", "message", "alive", "window", "seq", "ts", "v")
 
 
-class AgentLine:
+class AgentChannel:
     """Our end of it."""
 
     def __init__(self, fd: int) -> None:
@@ -69,9 +69,9 @@ class AgentLine:
 
 def said_of(line: bytes) -> dict[str, Any] | None:
     """None: not an object. `alive` and `window`, if they are there, have the types that the loop expects."""
-    from unhang.core.fields import number_of, parsed  # only the keeper of an agent's job needs them
+    from unhang.core.values import number_of, parse_message  # only the keeper of an agent's job needs them
 
-    said = parsed(line, _PARTS)
+    said = parse_message(line, _PARTS)
     if not isinstance(said, dict):
         return None
     said["alive"] = said.get("alive") is True
@@ -83,7 +83,7 @@ def said_of(line: bytes) -> dict[str, Any] | None:
 
 def event_of(said: dict[str, Any]) -> ev.Event | None:
     """None: it only wants to be counted as a sign of life. Its fields are cut until they fit into one line."""
-    from unhang.core.fields import bounded, text_of
+    from unhang.core.values import bounded, text_of
 
     phase = text_of(said, "phase", most=40)
     if not phase:
@@ -103,7 +103,7 @@ def event_of(said: dict[str, Any]) -> ev.Event | None:
 
 
 def _suggestions(value: Any) -> list[str] | None:
-    from unhang.core.fields import items_of, text_of
+    from unhang.core.values import items_of, text_of
 
     return [text for each in items_of(value, most=10) if (text := text_of(each, most=500))] or None
 
@@ -113,7 +113,7 @@ def _size(event: ev.Event) -> int:
 
 
 def _diagnosis(value: Any) -> dict[str, Any] | None:
-    from unhang.core.fields import mapping_of, mappings_of, text_of
+    from unhang.core.values import mapping_of, mappings_of, text_of
 
     if not isinstance(value, dict):
         return None

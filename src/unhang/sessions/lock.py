@@ -13,7 +13,7 @@ import os
 import time
 
 from unhang.core.durations import human
-from unhang.core.fields import integer_of, number_of, parsed, text_of
+from unhang.core.values import integer_of, number_of, parse_message, text_of
 from unhang.errors import StateError
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
@@ -141,7 +141,7 @@ def holder(home: str) -> dict[str, Any] | None:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return None
     except BlockingIOError:
-        return _judged(parsed(os.pread(fd, 4096, 0)))
+        return _judged(parse_message(os.pread(fd, 4096, 0)))
     except OSError:
         return None
     finally:

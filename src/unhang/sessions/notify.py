@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from unhang.core.fields import text_of
+from unhang.core.values import text_of
 from unhang.procs import clock
 from unhang.sessions.tmux.client import Address, Tmux, TmuxError
 

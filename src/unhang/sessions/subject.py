@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.core.fields import id_of
+from unhang.core.values import id_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
 from unhang.sessions import notify, process_identity, process_trees, steps

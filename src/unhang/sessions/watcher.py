@@ -14,7 +14,7 @@ import time
 import traceback
 from functools import partial
 
-from unhang.core.fields import id_of, integer_of
+from unhang.core.values import id_of, integer_of
 from unhang.errors import StateError
 from unhang.procs import clock
 from unhang.procs.process_handle import open_process

@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 from unhang.agents.acp.protocol.requests import request_of
 from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.update import AgentUpdate
-from unhang.core.fields import dig
+from unhang.core.values import dig
 
 # How the last turn of each ended. None: it was ended before it said so.
 SCENARIOS: dict[str, str | None] = {

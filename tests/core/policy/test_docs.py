@@ -7,7 +7,7 @@ import json
 from tests.support.places import ROOT
 from unhang.core.durations import human
 from unhang.core.policy import builtin, tables
-from unhang.core.policy.file import harmless, load
+from unhang.core.policy.file import allowed_env, load
 
 TEXT = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 
@@ -26,10 +26,10 @@ def test_every_variable_is_listed() -> None:
 
 
 def test_every_variable_that_a_project_may_set_is_listed_with_its_values() -> None:
-    for name, values in harmless.VALUES.items():
+    for name, values in allowed_env.VALUES.items():
         row = next(line for line in TEXT.splitlines() if line.startswith("| `") and f"`{name}`" in line)
         assert row.endswith(f"| {', '.join(f'`{value}`' for value in values[1:])} |"), name
-    for name, shape in harmless.SHAPES.items():
+    for name, shape in allowed_env.SHAPES.items():
         row = next(line for line in TEXT.splitlines() if line.startswith("| `") and f"`{name}`" in line)
         assert row.endswith(f"| {shape} |"), name
 

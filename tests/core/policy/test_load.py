@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unhang.core.policy.file import harmless
+from unhang.core.policy.file import allowed_env
 from unhang.core.policy.file.load import PolicyError, load
 from unhang.core.policy.learn import Learn
 from unhang.core.policy.model import Bounds
@@ -230,7 +230,7 @@ def test_a_projects_own_file_may_set_a_variable_only_to_what_is_known(name: str,
 
 
 def test_every_value_that_is_known_to_be_harmless_can_be_set() -> None:
-    for name, values in harmless.VALUES.items():
+    for name, values in allowed_env.VALUES.items():
         for value in values:
             load(category(env={name: value}), "p", trusted=False)
     for name, value in {

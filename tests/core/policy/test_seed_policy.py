@@ -16,7 +16,7 @@ from unhang.core.policy.file.load import load
 from unhang.core.policy.match import MOST_WORK, judge
 from unhang.core.policy.model import Policy
 from unhang.core.policy.resolve import resolve
-from unhang.core.policy.shell.pieces import pieces_of
+from unhang.core.policy.shell.command_pieces import pieces_of
 
 
 @pytest.fixture(scope="module")

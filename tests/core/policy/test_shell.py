@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unhang.core.policy.shell.split import MOST_COMMANDS, split
+from unhang.core.policy.shell.split_commands import MOST_COMMANDS, split
 
 
 def words(line: str) -> list[str]:

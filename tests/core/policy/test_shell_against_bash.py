@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from unhang.core.policy.shell.split import split
-from unhang.core.policy.shell.wrappers import is_assignment
+from unhang.core.policy.shell.split_commands import split
+from unhang.core.policy.shell.wrapper_commands import is_assignment
 
 BASH = shutil.which("bash")
 

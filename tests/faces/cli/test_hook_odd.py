@@ -16,7 +16,7 @@ from hypothesis import given
 from tests.support.acp_agents.odd import FEW, ODD, mutated
 from tests.support.cli.hooks import ID, PAYLOAD, Hooks
 from unhang.core import events as ev
-from unhang.faces.cli.commands import hook
+from unhang.sessions.claude import hook_command
 from unhang.sessions.claude.hooks import PHASES, event_of
 from unhang.store.session_log import SessionLog, is_session_id
 
@@ -55,7 +55,7 @@ def test_harmed_bytes_are_one_sound_event(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(0, 4))):
         at = data.draw(st.integers(0, len(whole)))
         whole = whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + data.draw(st.integers(0, 3)) :]
-    sound(event_of(hook.understood(whole, data.draw(st.just(b"") | st.just(whole[-50:]))), {}))
+    sound(event_of(hook_command.understood(whole, data.draw(st.just(b"") | st.just(whole[-50:]))), {}))
 
 
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
@@ -79,7 +79,7 @@ def test_a_session_id_stays_in_its_folder(name: str) -> None:
 def test_a_flood_is_given_up_soon_and_in_constant_memory(hooks: Hooks) -> None:
     """Not after the seconds that a slow writer has, but after more bytes than a payload can have."""
     code = (
-        "import resource, sys; from unhang.faces.cli.commands import hook; code = hook.serve();"
+        "import resource, sys; from unhang.sessions.claude import hook_command; code = hook_command.serve();"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
     )
     for flood in ("yes '{\"session_id\": [{},'", "cat /dev/zero", "yes '[[[[[[[[[[[['"):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.cli.hooks import PAYLOAD, Hooks
 from tests.support.engine import wait_until
-from unhang.faces.cli.commands import hook
+from unhang.sessions.claude import hook_command
 
 
 def fake_unhang(folder: Path) -> Path:
@@ -28,7 +28,7 @@ def fake_unhang(folder: Path) -> Path:
 
 def in_process(hooks: Hooks, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
     """`serve` in a child that takes our script for the interpreter."""
-    monkeypatch.setattr(hook, "read", lambda _: (json.dumps(PAYLOAD).encode(), b""))
+    monkeypatch.setattr(hook_command, "read", lambda _: (json.dumps(PAYLOAD).encode(), b""))
     pid = os.fork()
     if not pid:
         try:
@@ -37,7 +37,7 @@ def in_process(hooks: Hooks, folder: Path, monkeypatch: pytest.MonkeyPatch, **mo
             sys.executable = str(folder / "python")
             leaked = os.open("/dev/zero", os.O_RDONLY)
             os.set_inheritable(leaked, True)
-            os._exit(hook.serve())
+            os._exit(hook_command.serve())
         finally:
             os._exit(99)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

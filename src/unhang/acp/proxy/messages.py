@@ -10,7 +10,7 @@ from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, encode, notification
 from unhang.agents.base.update import one_line
 from unhang.core.durations import human
-from unhang.core.fields import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from unhang.acp.proxy.sink import Sink
 from unhang.acp.proxy.thread_results import ThreadResults, look_at
 from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, Told
 from unhang.agents.base.update import one_line
-from unhang.core.fields import parsed as value_of
-from unhang.core.fields import text_of
 from unhang.core.lines import Lines
+from unhang.core.values import parse_message as value_of
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from unhang.acp.proxy.messages import Notice, answer, cancel, error, key_of, limit_text, notice, stall_text, title_of
 from unhang.core.durations import human
-from unhang.core.fields import id_of, mapping_of, text_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, mapping_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

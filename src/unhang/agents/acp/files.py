@@ -12,13 +12,15 @@ from unhang.agents.acp.plan import FS_NONE, FS_WRITE
 from unhang.agents.acp.protocol.requests import READ, AcpRequest
 from unhang.agents.base.jsonrpc import Message
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
-from unhang.core.fields import integer_of, text_of
+from unhang.core.values import integer_of, text_of
 
 _LARGEST = 16 << 20
 _LONGEST_PATH = 4096  # of the kernel's
 
 
 class Files:
+    """Serves `fs/*` requests below `root`, as far as `allowed` (none, read, write) goes."""
+
     def __init__(self, root: str, allowed: str) -> None:
         self._root = os.path.realpath(root)
         self._allowed = allowed

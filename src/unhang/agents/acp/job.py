@@ -15,8 +15,8 @@ from unhang.agents.base import job as base
 from unhang.agents.base import program
 from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import Program
-from unhang.core.fields import dig, whole_of
 from unhang.core.limit_request import LimitRequest
+from unhang.core.values import dig, whole_of
 from unhang.errors import SpawnError, UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.core.fields import count_of, id_of, mapping_of
+from unhang.core.values import count_of, id_of, mapping_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import Program
 from unhang.agents.claude.plan import READ_ONLY_MODE, ClaudePlan
 from unhang.agents.claude.report import report
-from unhang.core.fields import text_of, whole_of
 from unhang.core.limit_request import LimitRequest
+from unhang.core.values import text_of, whole_of
 from unhang.errors import UsageError
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.home import state_home
 from unhang.jobs.request import Prepared
 
 PROTOCOL = "claude"
@@ -53,7 +54,7 @@ def session_of(name: str) -> str:
     """The id of a session, given as itself or as a job that worked on it. Raises UsageError if it had none."""
     if _SESSION.fullmatch(name):
         return name.lower()
-    job = attach(here(), name)
+    job = attach(state_home(), name)
     found = text_of(report_of(job), "sessionId")
     if not _SESSION.fullmatch(found):  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Claude session: it ended before one was opened, or is no Claude job")

@@ -10,8 +10,8 @@ from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import Program
 from unhang.agents.codex.plan import ASK, COMPACT, EXEC, RUN, CodexPlan
 from unhang.agents.codex.report import report
-from unhang.core.fields import text_of
 from unhang.core.limit_request import LimitRequest
+from unhang.core.values import text_of
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared

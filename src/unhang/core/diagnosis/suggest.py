@@ -14,8 +14,8 @@ from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.verdict import ALIVE, HUNG
 from unhang.core.diagnosis.waits import STDIN, TERMINAL
-from unhang.core.fields import mapping_of, mappings_of, number_of, text_of
 from unhang.core.plain_text import one_line, quoted
+from unhang.core.values import mapping_of, mappings_of, number_of, text_of
 
 # Programs that ask, and how each is told not to. The pattern is looked for in command lines and prompts.
 HABITS: tuple[tuple[str, str], ...] = (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from unhang.core.fields import bounded
-from unhang.core.values import dump
+from unhang.core.values import bounded, dump
 
 # An event is one line of 4 KiB. A diagnosis may take this many bytes of it; the message, which repeats the reason, and
 # the other fields share the rest.

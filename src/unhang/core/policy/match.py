@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from unhang.core.policy.builtin import command_name, lookup
 from unhang.core.policy.model import Policy
-from unhang.core.policy.shell.pieces import Part
+from unhang.core.policy.shell.command_pieces import Part
 from unhang.errors import UsageError
 
 # Only so much of a command is matched against a pattern: what a command is, it says at its beginning.

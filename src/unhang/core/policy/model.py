@@ -1,12 +1,11 @@
-"""The words of the policy: categories with their limits, the patterns that lead to them, and the answer.
+"""The types of a policy: categories with their limits, the patterns that lead to them, and the resolution.
 
     Policy ── categories (name → Category: limits, bounds, env, retry)
            └─ patterns   (regular expressions of the user's file, each leading to one category)
 
-    command ── shell.py/wrappers.py ──> pieces ── match.py ──> a category each ── resolve.py ──> Resolution
+    command ── shell/ ──> pieces ── match.py ──> a category each ── resolve.py ──> Resolution
 
-Seconds everywhere; None is "off". A value object per idea and no behaviour but what follows from its own
-fields: how a file becomes a Policy is `load.py`'s business, how a command meets it is `resolve.py`'s.
+Durations are seconds; None is "off". `file/load.py` makes a Policy of a file, `resolve.py` applies it to a command.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from unhang.core.limits import Limits, Sourced
 from unhang.core.policy.builtin import NEVER_ENDING
 from unhang.core.policy.match import Verdict, by_table, judge
 from unhang.core.policy.model import Bounds, Category, Piece, Policy, Resolution
-from unhang.core.policy.shell.pieces import Part, pieces_of
+from unhang.core.policy.shell.command_pieces import Part, pieces_of
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
@@ -149,7 +149,7 @@ def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[s
             if policy.categories[category].never_ending:
                 category = policy.default
             endless = False
-        pieces.append(Piece(part.shown, category, pattern, endless, part.background, tuple(part.through), note))
+        pieces.append(Piece(part.text, category, pattern, endless, part.background, tuple(part.through), note))
     return tuple(pieces), tags
 
 

@@ -7,7 +7,8 @@ import os
 import sys
 
 from unhang.core import plain_text, values
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.home import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object
 
 
 def job_of(args: argparse.Namespace) -> Job:
-    return attach(here(), args.job)
+    return attach(state_home(), args.job)
 
 
 def print_json(value: Any) -> None:

@@ -17,9 +17,8 @@ from unhang.core.notices import audience
 from unhang.core.result import Printed, Result, build, suggested_by_agent
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
-from unhang.jobs.excerpt import Excerpt, excerpt
 from unhang.jobs.handle import Job
-from unhang.jobs.results import view_of
+from unhang.jobs.results import Excerpt, excerpt, view_of
 from unhang.procs import clock
 
 _LAST_EVENTS = 5

@@ -8,7 +8,7 @@ is then noticed later, and no healthy session is touched.
 
 from __future__ import annotations
 
-from unhang.core.fields import id_of, items_of, mapping_of, text_of
+from unhang.core.values import id_of, items_of, mapping_of, text_of
 from unhang.procs import clock, identity
 from unhang.sessions.claude.status_file import StatusFile
 from unhang.sessions.state import facts

@@ -6,7 +6,7 @@ words of the model are not recorded; the input of a tool is cut, and the content
 
 from __future__ import annotations
 
-from unhang.core.fields import items_of, number_of, text_of, whole_of
+from unhang.core.values import items_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat as modes
 
-from unhang.core.fields import id_of, number_of, parsed, text_of
 from unhang.core.record import Record
+from unhang.core.values import id_of, number_of, parse_message, text_of
 from unhang.errors import StateError
 from unhang.store import files
 
@@ -68,7 +68,7 @@ def read(config: str, pid: int) -> StatusFile | None:
     if fd is None:
         return None
     try:
-        value = parsed(os.read(fd, _LARGEST))
+        value = parse_message(os.read(fd, _LARGEST))
     except OSError:
         return None
     finally:

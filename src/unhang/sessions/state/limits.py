@@ -5,9 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from unhang.agents.claude.protocol.tool_limits import BASH, bash_limit, usual_limit
-from unhang.core.fields import number_of
 from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
+from unhang.core.values import number_of
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@
      "command_patterns": {"long": ["^npm (ci|install)"]},
      "default_category": "long"}
 
-JSON or TOML; the same keys in both. What a key may hold is in `fields.py`. `"extends": "built-in"` starts
+JSON or TOML; the same keys in both. What a key may hold is in `keys.py`. `"extends": "built-in"` starts
 from the built-in categories and leaves unclaimed commands to its table; without it the file is the whole
 truth. An unknown key is an error, because a misspelt limit that is ignored is a limit that does not hold;
 keys that begin with `$` or `x-` are free.
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from unhang.core import bounded
+from unhang.core import settings_text
 from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE
 from unhang.core.policy import builtin
-from unhang.core.policy.file import fields, locate
-from unhang.core.policy.file.fields import FieldError
+from unhang.core.policy.file import keys, position
+from unhang.core.policy.file.keys import FieldError
 from unhang.core.policy.learn import Learn
 from unhang.core.policy.model import Category, Policy
 from unhang.core.policy.regex.match import Program
@@ -37,8 +37,8 @@ _LONGEST_MESSAGE = 300
 
 _TOP = frozenset(
     {"version", "description", "extends", "categories", "command_patterns", "default_category", "learn"}
-) | fields.SHARED  # fmt: skip
-_IN_CATEGORY = frozenset({"description", "exec_timeout_sec", "no_output_timeout_sec", "never_ending"}) | fields.SHARED
+) | keys.SHARED  # fmt: skip
+_IN_CATEGORY = frozenset({"description", "exec_timeout_sec", "no_output_timeout_sec", "never_ending"}) | keys.SHARED
 
 
 class PolicyError(UsageError):
@@ -59,7 +59,7 @@ def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Poli
     try:
         return _policy(data, name, trusted)
     except FieldError as problem:
-        find = locate.in_toml if toml else locate.in_json
+        find = position.in_toml if toml else position.in_json
         line, column = find(text, problem.path)
         raise PolicyError(f"{name}:{line}:{column}: {_short(str(problem))}") from None
 
@@ -73,29 +73,29 @@ def _short(message: str) -> str:
 def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
     if toml:
         try:
-            return bounded.toml(text)
+            return settings_text.toml(text)
         except ValueError as error:
             what, line, column = _toml_place(str(error), text)
             raise PolicyError(f"{name}:{line}:{column}: {_short(what)}") from None
     import json
 
     try:
-        bounded.measure(text, toml=False)
+        settings_text.measure(text, toml=False)
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise PolicyError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
     except _TwiceError as twice:
         line, column = _second(text, str(twice))
         raise PolicyError(f"{name}:{line}:{column}: {_short(str(twice))} stands twice in one object") from None
-    except bounded.TooMuch as error:
-        line, column = locate.line_column(text, error.at)
+    except settings_text.TooMuch as error:
+        line, column = position.line_column(text, error.at)
         raise PolicyError(f"{name}:{line}:{column}: {error}") from None
     except ValueError as error:
         raise PolicyError(f"{name}:1:1: {_short(str(error))}") from None
     except RecursionError:
         raise PolicyError(f"{name}:1:1: nested too deep") from None
     if not isinstance(data, dict):
-        raise PolicyError(f"{name}:1:1: a policy is an object, not {fields.kind_of(data)}")
+        raise PolicyError(f"{name}:1:1: a policy is an object, not {keys.kind_of(data)}")
     return data
 
 
@@ -105,7 +105,7 @@ def _toml_place(message: str, text: str) -> tuple[str, int, int]:
     numbers = [int(part) for part in place.rstrip(")").replace(",", " ").split() if part.isdigit()]
     if len(numbers) == 2:
         return what, numbers[0], numbers[1]
-    line, column = locate.line_column(text, len(text))
+    line, column = position.line_column(text, len(text))
     return what or message, line, column
 
 
@@ -130,16 +130,16 @@ def _no_constant(text: str) -> Any:
 
 def _second(text: str, quoted: str) -> tuple[int, int]:
     first = text.find(quoted)
-    return locate.line_column(text, max(text.find(quoted, first + 1), 0))
+    return position.line_column(text, max(text.find(quoted, first + 1), 0))
 
 
 def _policy(data: dict[str, Any], name: str, trusted: bool) -> Policy:
-    fields.known_keys(data, _TOP, ())
-    fields.version(data)
+    keys.known_keys(data, _TOP, ())
+    keys.version(data)
     extends = data.get("extends")
     if extends not in (None, "built-in"):
         raise FieldError('extends can only be "built-in"', ("extends",))
-    shared = fields.shared(data, (), trusted)
+    shared = keys.shared(data, (), trusted)
     categories = _categories(data, shared, extends is not None, trusted)
     default = _default(data, categories, extends is not None)
     return Policy(
@@ -152,7 +152,7 @@ def _policy(data: dict[str, Any], name: str, trusted: bool) -> Policy:
         env={**(builtin.ENV if extends else {}), **shared.get("env", {})},
         retry=shared.get("retry", 0),
         learn=_learn(data),
-        description=fields.text(data, "description", ()),
+        description=keys.text(data, "description", ()),
     )
 
 
@@ -185,8 +185,8 @@ def _category(
     base: Category | None,
     trusted: bool,
 ) -> Category:
-    fields.known_keys(body, _IN_CATEGORY, path)
-    own = fields.shared(body, path, trusted)
+    keys.known_keys(body, _IN_CATEGORY, path)
+    own = keys.shared(body, path, trusted)
     never_ending = body.get("never_ending", base.never_ending if base else False)
     if not isinstance(never_ending, bool):
         raise FieldError("never_ending is true or false", (*path, "never_ending"))
@@ -205,7 +205,7 @@ def _category(
         auto_idle=auto_idle,
         auto_hard=auto_hard,
         never_ending=never_ending,
-        description=fields.text(body, "description", path) or made.description,
+        description=keys.text(body, "description", path) or made.description,
         bounds=own.get("bounds", made.bounds),
         env=own.get("env", made.env),
         retry=own.get("retry", made.retry),
@@ -227,7 +227,7 @@ def _tier(
         return (None if never_ending else default), False
     if body[key] == "auto":
         return (base if base is not None else default), True
-    return fields.limit(body[key], (*path, key)), False
+    return keys.limit(body[key], (*path, key)), False
 
 
 def _default(data: dict[str, Any], categories: dict[str, Category], extends: bool) -> str:
@@ -274,14 +274,14 @@ def _learn(data: dict[str, Any]) -> Learn | None:
     path = ("learn",)
     if not isinstance(body, dict):
         raise FieldError("learn must be an object", path)
-    fields.known_keys(body, frozenset({"quantile", "factor", "min_runs", "floor_sec", "ceiling_sec"}), path)
+    keys.known_keys(body, frozenset({"quantile", "factor", "min_runs", "floor_sec", "ceiling_sec"}), path)
     usual = Learn()
     made = Learn(
-        fields.number(body, "quantile", path, usual.quantile, 0.5, 1.0),
-        fields.number(body, "factor", path, usual.factor, 1.0, 100.0),
-        int(fields.number(body, "min_runs", path, usual.min_runs, 3, 10_000)),
-        fields.number(body, "floor_sec", path, usual.floor, 0.1, 1e9),
-        fields.number(body, "ceiling_sec", path, usual.ceiling, 0.1, 1e9),
+        keys.number(body, "quantile", path, usual.quantile, 0.5, 1.0),
+        keys.number(body, "factor", path, usual.factor, 1.0, 100.0),
+        int(keys.number(body, "min_runs", path, usual.min_runs, 3, 10_000)),
+        keys.number(body, "floor_sec", path, usual.floor, 0.1, 1e9),
+        keys.number(body, "ceiling_sec", path, usual.ceiling, 0.1, 1e9),
     )
     if made.floor > made.ceiling:
         raise FieldError("floor_sec is above ceiling_sec", (*path, "floor_sec"))

@@ -1,6 +1,6 @@
 """JavaScript and TypeScript: package managers, bundlers, frameworks, test runners.
 
-`yarn X`, `pnpm X` and `bun X` of an unknown X run a script or a program of that name: `wrappers.py` looks
+`yarn X`, `pnpm X` and `bun X` of an unknown X run a script or a program of that name: `wrapper_commands.py` looks
 through them, and through `npx`, to the names here.
 """
 

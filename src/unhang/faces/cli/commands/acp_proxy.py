@@ -48,9 +48,9 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.core.outcome import exit_code
     from unhang.core.policy import builtin
     from unhang.jobs import cleanup
+    from unhang.jobs.home import state_home
     from unhang.jobs.request import prepare
     from unhang.jobs.start import check_started
-    from unhang.store import home as homes
 
     conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
     prepared = prepare(
@@ -63,7 +63,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     signals = _signals()
     reads, agent_in = os.pipe2(os.O_CLOEXEC)
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
-    home = homes.locate(os.environ)
+    home = state_home()
     try:
         connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
     finally:

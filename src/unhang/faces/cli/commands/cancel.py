@@ -1,4 +1,4 @@
-"""`unhang cancel`: the end of a job, by the ladder."""
+"""`unhang cancel`: ends jobs (SIGTERM, the grace, SIGKILL)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import Talk
-from unhang.jobs.handle import attach, here
+from unhang.jobs.handle import attach
+from unhang.jobs.home import state_home
 
-SUMMARY = "end jobs: ask politely, then insist; says what was left"
+SUMMARY = "end jobs: SIGTERM, then SIGKILL after the grace; report what was left"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     talk = Talk()
-    for job in [attach(here(), name) for name in args.job]:
+    for job in [attach(state_home(), name) for name in args.job]:
         if job.ended():
             result = job.result()
             talk.line(f"job {job.id} has ended already: {result.outcome.get('message', result.status)}")

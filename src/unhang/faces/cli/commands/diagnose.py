@@ -1,4 +1,4 @@
-"""`unhang diagnose`: why is it quiet? For a job, or for any process tree of yours that unhang did not start."""
+"""`unhang diagnose`: why is it quiet? For a job, or for any process tree of this user that unhang did not start."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from unhang.core import plain_text, values
-from unhang.errors import UnhangError, UsageError
-from unhang.procs import identity
+from unhang.errors import UsageError
 
 if TYPE_CHECKING:
     from unhang.core.diagnosis.verdict import Diagnosis
-    from unhang.procs.stacks import Stack
+    from unhang.jobs.diagnose import Stack
 
 SUMMARY = "say why a job or a process is quiet: hung, alive or unsure, the cause, and what each process waits for"
 
-# Between the two looks. Long enough for a poll loop of a second to show itself twice.
-WINDOW = 2.0
 COLOURS = {"hung": "31", "unsure": "33", "alive": "32"}
 
 
@@ -39,36 +36,13 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError("name a job, or a process with --pid (one of the two)")
     if args.pid is not None and args.pid <= 0:
         raise UsageError(f"--pid takes the number of a process, not {args.pid}")
+    from unhang.jobs.diagnose import diagnose_job, diagnose_process, process_exists, stacks_of
+
     while True:
-        diagnosis = _of_job(args.job) if args.pid is None else _of_process(args.pid)
-        found = _stacks(diagnosis) if args.deep else []
-        _print(diagnosis, found, args)
-        if not args.watch or (args.pid is not None and identity.find(args.pid) is None):
+        diagnosis = diagnose_job(args.job) if args.pid is None else diagnose_process(args.pid)
+        _print(diagnosis, stacks_of(diagnosis) if args.deep else [], args)
+        if not args.watch or (args.pid is not None and not process_exists(args.pid)):
             return 0
-
-
-def _of_job(job: str) -> Diagnosis:
-    from unhang.jobs.diagnose import diagnose_job
-
-    return diagnose_job(job)
-
-
-def _of_process(pid: int) -> Diagnosis:
-    from unhang.core.diagnosis.rules import diagnose
-    from unhang.procs.process_handle import wait_for_end
-    from unhang.procs.sampler.full import full
-
-    if identity.find(pid) is None:
-        raise UnhangError(f"there is no process {pid}")
-    before = full(pid, include_root=True)
-    wait_for_end(pid, WINDOW)
-    return diagnose(before, full(pid, include_root=True))
-
-
-def _stacks(diagnosis: Diagnosis) -> list[Stack]:
-    from unhang.procs.stacks import stacks
-
-    return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])
 
 
 def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -> None:
@@ -124,5 +98,5 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
 
 
 def _harmless(text: str) -> str:
-    """A command line or a prompt is somebody else's text: nothing in it may move our cursor."""
+    """A command line or a prompt is foreign text: nothing in it may move the cursor of this terminal."""
     return plain_text.harmless(text).replace("\n", " ")

@@ -9,13 +9,8 @@ import sys
 from unhang import __version__
 from unhang.errors import UnhangError
 from unhang.faces.cli import output
-from unhang.jobs.handle import here
-from unhang.jobs.health import check_keepers, disk_answers
-from unhang.jobs.listing import list_jobs
-from unhang.procs import identity
-from unhang.procs.tree import make_tree
-from unhang.procs.wakeup import Wakeup
-from unhang.store import find, home
+from unhang.jobs import health
+from unhang.jobs.home import ensure_state_home, state_home
 
 _MOST_NAMED = 5
 
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Hung(UnhangError):
-    """The state directory cannot be used at all, and whoever tries waits."""
+    """The disk under the state directory does not answer: any further check would wait for it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
             ok, text = check()
         except (OSError, UnhangError) as error:
             ok, text = False, str(error)
-            if isinstance(error, Hung):  # the checks that follow would wait for it, too
+            if isinstance(error, Hung):  # the checks that follow would wait, too
                 checks.append({"check": name, "ok": ok, "message": text})
                 break
         checks.append({"check": name, "ok": ok, "message": text})
@@ -61,38 +56,36 @@ def _system() -> tuple[bool, str]:
 
 
 def _state() -> tuple[bool, str]:
-    home.ensure(here())
+    home = ensure_state_home()
     try:
-        answers = disk_answers(here())
+        answers = health.disk_answers(home)
     except OSError as error:
-        return False, f"cannot write to {here()}: {error.strerror}; nothing new is recorded"
+        return False, f"cannot write to {home}: {error.strerror}; nothing new is recorded"
     if not answers:
-        raise Hung(f"the disk under {here()} does not answer: jobs are ended at their limits, but nothing is recorded")
-    return True, here()
+        raise Hung(f"the disk under {home} does not answer: jobs are ended at their limits, but nothing is recorded")
+    return True, home
 
 
 def _tree() -> tuple[bool, str]:
-    tree = make_tree()
-    if tree.proof:
+    if health.ends_whole_trees():
         return True, "trees are ended whole, proved by the kernel (subreaper, pidfd)"
     return False, "trees are ended by process group and a walk only: a daemon may escape"
 
 
 def _follow() -> tuple[bool, str]:
-    with Wakeup() as wakeup:
-        if wakeup.fd >= 0:
-            return True, "followers are woken by inotify"
+    if health.wakes_followers():
+        return True, "followers are woken by inotify"
     return False, "no inotify: followers look 20 times a second"
 
 
 def _proc() -> tuple[bool, str]:
-    if identity.start_time(os.getpid()) is None:
+    if not health.sees_processes():
         return False, "/proc cannot be read: no diagnosis, no recovery"
     return True, "/proc can be read: hangs can be explained"
 
 
 def _program(program: Program) -> tuple[bool, str]:
-    """The program of an agent. A machine without it is not ill."""
+    """The program of an agent; a machine without it is healthy, too."""
     try:
         path = program.find()
     except UnhangError:
@@ -104,15 +97,12 @@ def _program(program: Program) -> tuple[bool, str]:
 
 
 def _records() -> tuple[bool, str]:
-    before = len(find.all_ids(here()))
-    rows = list_jobs(here())  # looking makes every record true
-    running = sum(not row.final for row in rows)
-    lost = sum(row.phase == "lost" for row in rows)
-    return True, f"{before} jobs: {running} running, {lost} lost; every record is true"
+    known, running, lost = health.count_jobs(state_home())
+    return True, f"{known} jobs: {running} running, {lost} lost; every record is true"
 
 
 def _keepers() -> tuple[bool, str]:
-    answers, silent = check_keepers(here())
+    answers, silent = health.check_keepers(state_home())
     if not silent:
         return True, f"{answers} keepers answer"
     named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
@@ -124,7 +114,7 @@ def _keepers() -> tuple[bool, str]:
 def _watcher() -> tuple[bool, str]:
     from unhang.sessions import lock
 
-    who = lock.holder(here())
+    who = lock.holder(state_home())
     if who is None:
         return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
     return who["state"] == lock.WATCHING, lock.described(who)

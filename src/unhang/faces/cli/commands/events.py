@@ -8,6 +8,7 @@ import sys
 from unhang.core import mask
 from unhang.errors import UsageError
 from unhang.faces.cli import output
+from unhang.jobs.handle import log_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +21,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(parser)
     parser.add_argument("--after-seq", type=int, metavar="N", help="only events after this number; wins over --since")
     parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
-    parser.add_argument("--follow", "-f", action="store_true", help="go on until the last event")
+    parser.add_argument("--limit", type=int, metavar="N", help="print at most N events")
+    parser.add_argument("--follow", "-f", action="store_true", help="wait for further events until the last one")
     output.add_json(parser, "print one JSON object a line, as recorded")
 
 
 def main(args: argparse.Namespace) -> int:
     if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
-        raise UsageError("--after-seq and --limit take numbers from 0 on")
+        raise UsageError("--after-seq and --limit must be 0 or greater")
     job = output.job_of(args)
-    since = _time(args.since) if args.since is not None and args.after_seq is None else None
+    since = log_time(args.since) if args.since is not None and args.after_seq is None else None
     if not args.follow:
         for event in job.events(args.after_seq, since, args.limit):
             _show(event, as_json=args.json)
@@ -38,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
     if left == 0:
         return 0
     output.leave_with_reader()
-    for event in job.watch(args.after_seq or 0):
+    for event in job.follow(args.after_seq or 0):
         if since is None or str(event.get("ts", "")) > since:
             _show(event, as_json=args.json)
             sys.stdout.flush()
@@ -46,16 +47,6 @@ def main(args: argparse.Namespace) -> int:
             if left == 0:
                 break
     return 0
-
-
-def _time(text: str) -> str:
-    """To the form of the log, so that times compare as text."""
-    from unhang.procs import clock
-
-    try:
-        return clock.rfc3339(clock.parse(text))
-    except ValueError:
-        raise UsageError(f"--since: not an RFC 3339 time: {text!r} (as 2026-01-02T03:04:05Z)") from None
 
 
 def _show(event: Event, *, as_json: bool) -> None:

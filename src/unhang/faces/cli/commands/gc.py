@@ -1,4 +1,4 @@
-"""`unhang gc`: lets ended jobs go, the streams of sessions that ended, and old runs in the history."""
+"""`unhang gc`: removes the records of ended jobs, the logs of ended sessions, and old runs from the history."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from unhang.core.limit_request import read_duration
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
 from unhang.errors import UsageError
 from unhang.faces.cli import output
-from unhang.jobs import history, session_cleanup
-from unhang.jobs.handle import here
-from unhang.jobs.listing import collect
+from unhang.jobs import history
+from unhang.jobs.collect import collect_jobs, collect_sessions
+from unhang.jobs.home import state_home
 
 SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--age", metavar="D", help=f"keep none older (default {durations.human(DEFAULT_AGE)})")
-    parser.add_argument("--count", type=int, metavar="N", help=f"keep at most so many (default {DEFAULT_COUNT})")
+    parser.add_argument("--age", metavar="D", help=f"remove older ones (default {durations.human(DEFAULT_AGE)})")
+    parser.add_argument("--count", type=int, metavar="N", help=f"keep at most N (default {DEFAULT_COUNT})")
     parser.add_argument(
         "--history",
         metavar="D",
         help=f"forget runs in the history that are older (default {durations.human(DEFAULT_HISTORY)}; 0: all of them)",
     )
-    parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most so much (default {DEFAULT_BYTES >> 30}G)")
+    parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most this much (default {DEFAULT_BYTES >> 30}G)")
     output.add_json(parser, "print the ids as a JSON object")
 
 
@@ -36,13 +36,14 @@ def main(args: argparse.Namespace) -> int:
             keep = keep.replace(**{name: read_duration(f"--{name}", getattr(args, name), off=False)})
     if args.count is not None:
         if args.count < 0:
-            raise UsageError("--count takes a number from 0 on")
+            raise UsageError("--count must be 0 or greater")
         keep = keep.replace(count=args.count)
     if args.bytes is not None:
         keep = keep.replace(bytes=_size(args.bytes))
-    removed = collect(here(), keep)
-    streams = session_cleanup.collect(here(), keep)
-    runs = history.forget(here(), keep)
+    home = state_home()
+    removed = collect_jobs(home, keep)
+    streams = collect_sessions(home, keep)
+    runs = history.forget(home, keep)
     if args.json:
         more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})
         output.print_json({"removed": removed} | more)

@@ -15,7 +15,7 @@ from unhang.faces.cli import output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from unhang.store.history import Summary
+    from unhang.jobs.history import Summary
 
 SUMMARY = "durations, silences and timeouts of past runs"
 
@@ -33,16 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from unhang.errors import UsageError
-    from unhang.jobs.history import catch_up
-    from unhang.store import home
-    from unhang.store.history import History
+    from unhang.jobs.history import summaries
+    from unhang.jobs.home import state_home
 
     if args.limit < 1:
         raise UsageError("--limit must be at least 1")
     directory = None if args.dir is None else os.path.abspath(args.dir)
-    catch_up(home.locate(os.environ))
-    history = History(os.path.join(home.locate(os.environ), home.INDEX))
-    found = history.summary(args.text, directory, args.limit)
+    found = summaries(state_home(), args.text, directory, args.limit)
     if args.json:
         output.print_json({"commands": [shown(item) for item in found]})
     elif not found:

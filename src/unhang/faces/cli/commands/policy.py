@@ -12,8 +12,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 if TYPE_CHECKING:
-    from unhang.core.policy.learn import Profile
-    from unhang.core.policy.model import Policy, Resolution
+    from unhang.core.policy.model import Resolution
 
 SUMMARY = "explain, check or begin a policy of limits"
 
@@ -67,29 +66,20 @@ def main(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from unhang.core.limit_request import read_limits
     from unhang.core.policy.resolve import resolve
-    from unhang.store import policy_file
+    from unhang.jobs.policy import find_policy
+    from unhang.jobs.request import past_runs
 
-    policy = policy_file.find(args.policy, os.getcwd(), os.environ)
+    policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
     names = ("idle", "hard", "category", "timeout_sec")
     asked = read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
-    resolution = resolve(command, policy, asked, lambda: _past_runs(command, policy))
+    resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy))
     if args.json:
         _print_json(resolution.to_json())
     else:
         for line in _explained_text(resolution).split("\n"):
             output.print_line(line)
     return 0
-
-
-def _past_runs(command: str | list[str], policy: Policy) -> Profile | None:
-    from unhang.core.policy.command_key import command_key
-    from unhang.core.policy.learn import Learn
-    from unhang.store import home
-    from unhang.store.history import History
-
-    history = History(os.path.join(home.locate(os.environ), home.INDEX))
-    return history.profile(command_key(command), os.getcwd(), (policy.learn or Learn()).quantile)
 
 
 def _explained_text(resolution: Resolution) -> str:
@@ -127,14 +117,14 @@ def safe(text: str, longest: int = 200) -> str:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from unhang.core.policy.file import locate
+    from unhang.core.policy.file import position
     from unhang.core.policy.file.lint import lint
-    from unhang.store import policy_file
+    from unhang.jobs.policy import read_policy
 
-    policy = policy_file.read(args.file)
+    policy = read_policy(args.file)
     with open(args.file, encoding="utf-8-sig") as file:
         text = file.read()
-    find = locate.in_toml if args.file.endswith(".toml") else locate.in_json
+    find = position.in_toml if args.file.endswith(".toml") else position.in_json
     shown = []
     for finding in lint(policy):
         line, column = find(text, finding.path)

@@ -1,20 +1,16 @@
-"""`unhang ps`: which jobs there are."""
+"""`unhang ps`: lists jobs."""
 
 from __future__ import annotations
 
 import argparse
+import time
 
 from unhang.core import plain_text, values
 from unhang.core.durations import human
 from unhang.faces.cli import output
-from unhang.jobs.handle import here
-from unhang.jobs.listing import list_jobs, where_is
+from unhang.jobs.home import state_home
+from unhang.jobs.listing import Row, list_jobs, where_is
 from unhang.jobs.request import split_pairs
-from unhang.procs import clock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from unhang.store.index import Row
 
 SUMMARY = "list the jobs that run (--all: those that have ended, too)"
 
@@ -28,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     labels = split_pairs("--label", args.label)
-    rows = list_jobs(here(), running_only=not args.all, labels=labels)
+    rows = list_jobs(state_home(), running_only=not args.all, labels=labels)
     if args.json:
         output.print_json([_json(row) for row in rows])
     elif args.quiet:
@@ -52,16 +48,16 @@ def _json(row: Row) -> dict[str, object]:
         "endedAt": row.ended,
         "exitCode": row.exit_code,
     }
-    where = where_is(here(), row)
+    where = where_is(state_home(), row)
     return shown | {"where": where} if where else shown
 
 
 def _cells(row: Row) -> list[str]:
-    now = clock.wall()
+    now = time.time()
     created = values.moment(row.created)
     ended = values.moment(row.ended) if row.ended else now
     code = f" ({row.exit_code})" if row.exit_code else ""
-    where = where_is(here(), row)
+    where = where_is(state_home(), row)
     command = plain_text.one_line(row.command, 80) + (f"  (runs elsewhere: {where})" if where else "")
     return [row.id, row.status + code, row.phase, _time(created, now), _time(created, ended), command]
 

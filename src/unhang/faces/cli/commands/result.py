@@ -5,28 +5,26 @@ from __future__ import annotations
 import argparse
 
 from unhang.agents import registry
-from unhang.faces.cli import output as common
+from unhang.faces.cli import output
 from unhang.faces.cli.stderr import Talk
-from unhang.store import output
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    common.add_job(parser)
+    output.add_job(parser)
     parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
-    common.add_json(parser)
+    output.add_json(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    job = common.job_of(args)
+    job = output.job_of(args)
     result = job.result()
     if args.json:
-        common.print_json(registry.with_agent_report(job, result.to_json()))
+        output.print_json(registry.with_agent_report(job, result.to_json()))
     else:
         for stream in ("stdout", "stderr"):
-            data, _ = output.kept(job.place.stream(stream))
-            common.print_output(data, error=stream == "stderr", raw=args.raw)
+            output.print_output(job.kept(stream), error=stream == "stderr", raw=args.raw)
         talk = Talk()
         talk.ending(job.id, result.outcome)
         if result.status == "running":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from unhang.core import outcome
@@ -12,13 +11,14 @@ from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import Signals, Watching
 from unhang.faces.cli.terminal import Terminal
 from unhang.jobs import cleanup
+from unhang.jobs.home import state_home
 from unhang.jobs.launcher import Streams
-from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core import events as ev
     from unhang.jobs.connection import Connection
+    from unhang.jobs.launcher import Launcher
 
 SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
 
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_job(parser)
 
 
-def main(args: argparse.Namespace) -> int:
+def main(args: argparse.Namespace, launcher: Launcher) -> int:
     terminal = Terminal() if args.pty else None
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     size = terminal.size() if terminal is not None else None
@@ -44,8 +44,8 @@ def main(args: argparse.Namespace) -> int:
     signals = Signals(resizes=terminal is not None)
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
-    home = homes.locate(os.environ)
-    connection = args.launcher.launch(home, prepared, streams)
+    home = state_home()
+    connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
     say = stderr.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"

@@ -1,4 +1,4 @@
-"""`unhang wait`: until jobs have ended."""
+"""`unhang wait`: waits until jobs have ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.jobs.follow import wait_for_all, wait_for_any
-from unhang.jobs.handle import Job, attach, here
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.home import state_home
 
 SUMMARY = "wait until jobs have ended; exits as the (last named) job did, 124 if the time is over"
 
@@ -21,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    jobs = [attach(here(), name) for name in args.job]
+    jobs = [attach(state_home(), name) for name in args.job]
     timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
     done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)

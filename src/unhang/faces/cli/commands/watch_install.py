@@ -6,7 +6,7 @@ import argparse
 import os
 
 from unhang.installers import flow, watch_service
-from unhang.jobs.handle import here
+from unhang.jobs.home import state_home
 from unhang.sessions.lock import holder
 
 # what is passed on to the watcher, as it was given
@@ -19,7 +19,7 @@ _SWITCHES = ("allow_clear", "allow_restart")
 
 def main(args: argparse.Namespace) -> int:
     """The exit code is 0 also where the person said no."""
-    home = here()
+    home = state_home()
     change: flow.Change
     if args.watch_verb == "install":
         change = watch_service.plan_install(home, options(args), os.environ, job=args.job)
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
 
 def options(args: argparse.Namespace) -> list[str]:
     """The options of `unhang watch` that were given here, checked."""
-    from unhang.faces.cli.commands.watch_do import settings_of
+    from unhang.faces.cli.commands.watch import settings_of
 
     settings_of(args)
     words: list[str] = []

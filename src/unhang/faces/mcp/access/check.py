@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 from unhang.core.policy.builtin import command_name
-from unhang.core.policy.shell import certain
-from unhang.core.policy.shell.certain_words import HOLE, Uncertain, Word
+from unhang.core.policy.shell import strict_reader
+from unhang.core.policy.shell.strict_reader import HOLE, Uncertain, Word
 from unhang.errors import UsageError
 from unhang.faces.mcp.access import wrappers
 from unhang.faces.mcp.settings import Settings
@@ -66,7 +66,7 @@ class _Lists:
         """How many commands it has."""
         if depth > _DEEPEST:
             raise Uncertain("lines are nested in lines too deep")
-        commands = certain.read(line, depth)
+        commands = strict_reader.read(line, depth)
         for command in commands:
             for name in command.assigned:
                 self._variable(name)

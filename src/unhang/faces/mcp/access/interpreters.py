@@ -10,7 +10,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.core.policy.shell.certain_words import Word
+    from unhang.core.policy.shell.strict_reader import Word
 
 # Interpreter → the options that are followed by code. A script's name, or `-m` for Python, makes it no code of ours.
 _INTERPRETERS = {

@@ -10,11 +10,11 @@ import fnmatch
 import itertools
 from typing import NamedTuple
 
-from unhang.core.policy.shell.certain_words import HOLE, Uncertain, Word
-from unhang.core.policy.shell.wrappers import is_assignment, options_of, unwrap
+from unhang.core.policy.shell.strict_reader import HOLE, Uncertain, Word
+from unhang.core.policy.shell.wrapper_commands import is_assignment, options_of, unwrap
 from unhang.faces.mcp.access import interpreters
 
-# Only the grammar of these is read by `core/policy/shell/certain.py`.
+# Only the grammar of these is read by `core/policy/shell/strict_reader.py`.
 _SHELLS = frozenset({"sh", "bash", "dash", "ash"})
 _SHELL_LETTERS = frozenset("abcefhiklmnoprstuvxBCDEHOPT")
 _FIND_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")

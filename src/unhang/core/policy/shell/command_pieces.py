@@ -8,13 +8,13 @@ imported only for a line that needs it; most lines that agents run are plain wor
 
 from __future__ import annotations
 
-from unhang.core.policy.shell.wrappers import SHELLS, is_assignment, unwrap
+from unhang.core.policy.shell.wrapper_commands import SHELLS, is_assignment, unwrap
 
 TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Lines within lines (bash -c "bash -c …") and wrappers around wrappers: past this nobody means it.
+# Lines within lines (bash -c "bash -c …") and wrappers around wrappers: a deeper one is not meant.
 _DEEPEST = 8
 # A generated script of a hundred thousand commands is judged by its first five hundred.
 MOST_PIECES = 500
@@ -43,8 +43,8 @@ class Part:
         return self.layers[0][0]
 
     @property
-    def shown(self) -> str:
-        """What is left after the wrappers; but `npm run dev` is a command in itself, and stays whole."""
+    def text(self) -> str:
+        """The command that is left after the wrappers; `npm run dev` is a command in itself and stays whole."""
         left = self.layers[0][0]
         for words, instead in self.layers[1:]:
             if instead:
@@ -72,7 +72,7 @@ def _take_line(line: str, found: list[Part], depth: int, bounded: bool, through:
             _take_words(words, found, depth, False, None, through)
             _bind(found, before, bounded, False)
             return
-    from unhang.core.policy.shell.split import split
+    from unhang.core.policy.shell.split_commands import split
 
     script = split(line)
     cut = script.cut

@@ -6,7 +6,7 @@ from typing import Any
 
 from unhang.core import durations
 from unhang.core.limits import LIVENESS, ON_HUNG
-from unhang.core.policy.file import harmless
+from unhang.core.policy.file import allowed_env
 from unhang.core.policy.model import Bounds
 
 Path = tuple[str | int, ...]
@@ -139,7 +139,7 @@ def _env(body: Any, path: Path, trusted: bool) -> dict[str, str]:
             raise FieldError(f"{name!r} is no name of a variable", where)
         if any("\ud800" <= char <= "\udfff" for char in name + value):  # JSON can write them, a process cannot get them
             raise FieldError(f"{name[:_SHOWN]} has half a character (a surrogate) in its name or value", where)
-        problem = None if trusted else harmless.objection(name, value)
+        problem = None if trusted else allowed_env.objection(name, value)
         if problem is not None:
             given = f"{name[:_SHOWN]}={value[:_SHOWN]}"
             raise FieldError(

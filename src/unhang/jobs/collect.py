@@ -1,0 +1,118 @@
+"""Removing the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core import retention, values
+from unhang.errors import StateError
+from unhang.jobs import reconcile
+from unhang.jobs.listing import folder_size, index_path, list_jobs, row_of
+from unhang.procs import clock, identity, vantage
+from unhang.store import files, find, records
+from unhang.store import home as homes
+from unhang.store.index import Row, listed
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+from unhang.store.removal import remove_tree
+from unhang.store.session_log import SessionLog, session_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.retention import Keep
+
+# Added to the name of a directory that is being removed: it is no job id any more.
+_GONE = ".gone"
+
+
+def collect_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
+    """Remove the records of old jobs; the ids of those. `now`: what ages are counted by; None: the wall clock."""
+    clocks = retention.Clocks(clock.wall(), clock.monotonic(), identity.boot_id())
+    now = clocks.wall if now is None else now
+    rows = [row for row in list_jobs(home) if row.final]
+    offered = [_offered(home, row, keep, clocks, now) for row in rows]
+    removed = [job for job in retention.choose(offered, keep, now) if remove(JobDir(home, job))]
+    if removed:
+        listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
+    _finish_removals(home)
+    return removed
+
+
+def _offered(home: str, row: Row, keep: Keep, clocks: retention.Clocks, now: float) -> retention.Ended:
+    """Its record is only read where the wall clock alone would have it go."""
+    place = JobDir(home, row.id)
+    ended = values.moment(row.ended)
+    ended = _changed(place.events, now) if ended is None else ended  # no time that can be read: when it was written
+    # a number that alone would make all others go is looked up again: the index is only a cache
+    size = row.bytes if keep.bytes is None or row.bytes <= keep.bytes else folder_size(place.path)
+    if keep.age is None or now - ended <= keep.age:
+        return retention.Ended(row.id, ended, size)
+    keeper = (records.job(place) or {}).get("keeper") or {}
+    last = last_event(place.events) or {}
+    took = (values.number(last.get("totalMs")) or values.number(last.get("durationMs")) or 0) / 1000
+    most = retention.most_of(clocks, keeper.get("boot"), keeper.get("start"), os.sysconf("SC_CLK_TCK"), took)
+    return retention.Ended(row.id, ended, size, most)
+
+
+def _changed(path: str, otherwise: float) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
+
+
+def remove(place: JobDir) -> bool:
+    """Remove one job: only if it has ended, and never what a newer unhang has written.
+
+    It is renamed first, which is atomic: a job that is only half removed would look like a lost one.
+    """
+    if not reconcile.has_ended(place) or files.is_newer(files.read_json(place.job) or {}):
+        return False
+    try:
+        os.rename(place.path, place.path + _GONE)
+    except OSError:
+        return False
+    remove_tree(place.path + _GONE)
+    return True
+
+
+def _finish_removals(home: str) -> None:
+    """Remove what a process that was killed in the middle has left."""
+    folder = os.path.join(home, homes.JOBS)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(_GONE):  # a link is not followed
+            remove_tree(os.path.join(folder, name))
+
+
+def collect_sessions(home: str, keep: Keep, now: float | None = None) -> list[str]:
+    """Remove the logs of old sessions; the ids of those. A session that lives keeps its own. `now`: as above."""
+    try:
+        logs = {name: SessionLog(name, home) for name in session_ids(home)}
+    except StateError:
+        return []
+    offered = [ended for log in logs.values() if (ended := _ended_session(log)) is not None]
+    return [
+        name for name in retention.choose(offered, keep, clock.wall() if now is None else now) if logs[name].remove()
+    ]
+
+
+def _ended_session(log: SessionLog) -> retention.Ended | None:
+    """None: the session lives, or cannot be judged from here."""
+    try:
+        changed = os.stat(log.path).st_mtime
+    except FileNotFoundError:
+        changed = os.stat(log.folder).st_mtime  # made a moment ago, or left half removed
+    except OSError:
+        return None
+    last = last_event(log.path) or {}
+    stands = vantage.here()
+    if last.get("boot") == stands.boot and last.get("pidNamespace") not in (None, "", stands.pids):
+        return None  # of a container, or looked at from one: whether it lives cannot be told from here
+    pid, start = last.get("pid"), last.get("procStart")
+    if isinstance(pid, int) and isinstance(start, str) and identity.is_alive(pid, start):
+        return None
+    return retention.Ended(log.session_id, changed, folder_size(log.folder))

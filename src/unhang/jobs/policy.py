@@ -1,0 +1,21 @@
+"""The policy file that holds for a command, found or read for callers that need not know where such files are."""
+
+from __future__ import annotations
+
+import os
+
+from unhang.store import policy_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.policy.model import Policy
+
+
+def find_policy(file: str | None, cwd: str) -> Policy:
+    """The policy in `file`; without one, the policy that holds in the directory `cwd`. Raises UsageError."""
+    return policy_file.find(file, cwd, os.environ)
+
+
+def read_policy(path: str) -> Policy:
+    """Read and check one policy file. Raises UsageError, with line and column where there is one."""
+    return policy_file.read(path)
