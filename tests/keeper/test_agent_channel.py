@@ -18,13 +18,13 @@ from unhang.agents.base.keeper_channel import Allowance, KeeperChannel
 from unhang.agents.base.update import AgentUpdate
 from unhang.core import events as ev
 from unhang.keeper import agent_channel
-from unhang.keeper.agent_channel import AgentLine, event_of
+from unhang.keeper.agent_channel import AgentChannel, event_of
 
 
 @contextmanager
-def line() -> Iterator[tuple[AgentLine, int]]:
+def line() -> Iterator[tuple[AgentChannel, int]]:
     reads, writes = os.pipe()
-    ours = AgentLine(reads)
+    ours = AgentChannel(reads)
     os.set_blocking(writes, False)
     try:
         yield ours, writes
@@ -117,9 +117,9 @@ def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(ours, "_write", written.append)
     for _ in range(5000):
-        ours.say(AgentUpdate("unknown", "Something new.", alive=True))
+        ours.pass_on(AgentUpdate("unknown", "Something new.", alive=True))
     assert len(written) < 2000
-    ours.say(AgentUpdate("completed", "The turn is complete.", fields={"reply": "yes"}))
+    ours.pass_on(AgentUpdate("completed", "The turn is complete.", fields={"reply": "yes"}))
     assert written[-1]["reply"] == "yes"
     recorded = len([told for told in written if told.get("phase") == "unknown"])
     assert recorded + sum(told.get("missing", 0) for told in written) == 5000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unhang.keeper.durability import LATER, Durability
-from unhang.keeper.prefork.deadline_board import Board, Promise
+from unhang.keeper.prefork.deadline_board import DeadlineBoard, Promise
 from unhang.store import files
 from unhang.store.layout import JobDir
 
@@ -95,8 +95,8 @@ def test_without_a_thread_the_sync_is_done_at_once(disk: Disk, place: JobDir, mo
 _GUARD_AND_KEEPER = """
 import os, signal
 from unhang.core.watchdog.clocks import NEVER
-from unhang.keeper.prefork.deadline_board import Board, Promise
-board = Board()
+from unhang.keeper.prefork.deadline_board import DeadlineBoard, Promise
+board = DeadlineBoard()
 assert board.read().due == NEVER
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
 for promise, wakes in (
@@ -123,7 +123,7 @@ def test_a_promise_is_read_as_it_was_posted_and_the_guard_woken_only_for_an_earl
 
 
 def test_a_limit_that_moves_on_a_little_is_not_posted_again() -> None:
-    board = Board()
+    board = DeadlineBoard()
     board.post(Promise(10.0, "idle"))
     board.post(Promise(10.3, "idle"))
     assert board.read().due == 10.0

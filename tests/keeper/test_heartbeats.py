@@ -21,7 +21,7 @@ from unhang.errors import UnhangError
 from unhang.faces.cli.commands import beat
 from unhang.jobs import control_client, reconcile
 from unhang.keeper import heartbeat
-from unhang.keeper.heartbeat import Heart, parse
+from unhang.keeper.heartbeat import HeartbeatSocket, parse
 from unhang.testing.liveness import RollCall
 
 STRANGER = 65532
@@ -130,13 +130,13 @@ def test_another_user_who_floods_an_abstract_socket_delays_nothing_and_is_not_he
 
 
 @pytest.fixture
-def heart(tmp_path: Path) -> Iterator[Heart]:
-    heart = Heart("job", str(tmp_path / "notify"))
+def heart(tmp_path: Path) -> Iterator[HeartbeatSocket]:
+    heart = HeartbeatSocket("job", str(tmp_path / "notify"))
     yield heart
     heart.close()
 
 
-def sender(heart: Heart) -> socket.socket:
+def sender(heart: HeartbeatSocket) -> socket.socket:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     line.setblocking(False)
     address = heart.environment(None)["NOTIFY_SOCKET"]
@@ -145,7 +145,7 @@ def sender(heart: Heart) -> socket.socket:
 
 
 def test_only_so_many_messages_are_read_in_a_turn_and_a_rest_follows(
-    heart: Heart, monkeypatch: pytest.MonkeyPatch
+    heart: HeartbeatSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "TURN", 3)
     monkeypatch.setattr(heartbeat, "REST", 3600.0)
@@ -165,7 +165,7 @@ def test_only_so_many_messages_are_read_in_a_turn_and_a_rest_follows(
 
 @pytest.mark.parametrize("name", ["a" * 200, "no-such-folder/notify"])
 def test_where_no_file_can_be_had_it_is_an_abstract_socket(tmp_path: Path, name: str) -> None:
-    heart = Heart("job", str(tmp_path / name))
+    heart = HeartbeatSocket("job", str(tmp_path / name))
     try:
         assert heart.environment(None)["NOTIFY_SOCKET"].startswith("@unhang/job/")
         with sender(heart) as line:
@@ -176,7 +176,7 @@ def test_where_no_file_can_be_had_it_is_an_abstract_socket(tmp_path: Path, name:
 
 
 def test_a_relative_path_would_mean_another_file_to_the_job() -> None:
-    heart = Heart("job", "notify")
+    heart = HeartbeatSocket("job", "notify")
     try:
         assert heart.environment(None)["NOTIFY_SOCKET"].startswith("@")
     finally:

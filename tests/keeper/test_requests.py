@@ -17,9 +17,9 @@ import pytest
 
 from unhang.keeper import control_socket
 from unhang.keeper import requests as desks
-from unhang.keeper.requests import Desk
+from unhang.keeper.requests import RequestServer
 from unhang.keeper.streams import InputStream
-from unhang.procs import clock
+from unhang.procs import clock, descriptors
 from unhang.testing.liveness import PATIENCE
 
 PING = b'{"do":"ping"}\n'
@@ -55,7 +55,7 @@ class Place:
         self.served = Served()
         ours, theirs = socket.socketpair()
         self.owner = ours
-        self.desk = Desk(server, socket.SocketType(fileno=theirs.detach()), attached=True)
+        self.desk = RequestServer(server, socket.SocketType(fileno=theirs.detach()), attached=True)
         self.clients: list[socket.socket] = []
 
     def come(self, said: bytes = b"") -> socket.socket:
@@ -281,7 +281,7 @@ def test_seats_are_as_many_as_descriptors_allow(
     monkeypatch: pytest.MonkeyPatch, limit: int, used: int, seats: int
 ) -> None:
     monkeypatch.setattr(os, "sysconf", lambda _name: limit)
-    monkeypatch.setattr(os, "listdir", lambda _path: ["x"] * (used + 3))
+    monkeypatch.setattr(descriptors, "open_numbers", lambda: list(range(used + 3)))
     assert desks._count_seats(3) == seats
 
 

@@ -32,7 +32,7 @@ _SIZES = (4000, 500, 120, 30)
 _HEAD = ("type", "phase", "message", "alive", "window", "seq", "ts", "v")
 
 
-class AgentLine:
+class AgentChannel:
     """Our end of it."""
 
     def __init__(self, fd: int) -> None:

@@ -11,12 +11,12 @@ from unhang.core import outcome
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.spec import AGENT, NULL, PIPE, JobSpec, agent_summary
-from unhang.keeper.agent_channel import DESCRIPTOR, RECORD, VARIABLE, AgentLine
-from unhang.keeper.heartbeat import Heart
-from unhang.keeper.loop import Loop
+from unhang.keeper.agent_channel import DESCRIPTOR, RECORD, VARIABLE, AgentChannel
+from unhang.keeper.heartbeat import HeartbeatSocket
+from unhang.keeper.loop import KeeperParts, Loop, StartedJob
 from unhang.keeper.prefork.deadline_board import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
-from unhang.keeper.slow_notice import Slowness
+from unhang.keeper.slow_notice import SlowNotice
 from unhang.keeper.streams import InputStream, OutputStream
 from unhang.procs import clock, markers, spawn
 from unhang.store.layout import JobDir
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from unhang.core.policy.retry import Decision
     from unhang.keeper.journal import Journal
     from unhang.keeper.main import Ready
-    from unhang.keeper.requests import Desk
+    from unhang.keeper.requests import RequestServer
 
 
 class Launch(Record):
@@ -47,20 +47,22 @@ class Launch(Record):
 
 
 class Attempts:
-    def __init__(self, launch: Launch, ready: Ready, journal: Journal, desk: Desk) -> None:
+    """Runs a job until its last attempt has ended."""
+
+    def __init__(self, launch: Launch, ready: Ready, journal: Journal, requests: RequestServer) -> None:
         self._launch = launch
         self._tree = ready.tree
         self._board = ready.board
         self._journal = journal
-        self._desk = desk
-        self._signals = ready.signals
-        self.heart = Heart(launch.place.id, launch.place.notify)
+        self._requests = requests
+        self.heartbeats = HeartbeatSocket(launch.place.id, launch.place.notify)
+        self._parts = KeeperParts(ready.tree, journal, self.heartbeats, requests, ready.signals, ready.board)
         self._outputs: list[OutputStream] = []
-        self._agent: AgentLine | None = None
+        self._agent: AgentChannel | None = None
         self._attempt = 1
 
     def run(self) -> outcome.Ended:
-        """To the end of the last attempt. Raises SpawnError if it cannot be started."""
+        """Run to the end of the last attempt. Raise SpawnError if the job cannot be started."""
         spec = self._launch.spec
         started = clock.monotonic()
         while True:
@@ -96,11 +98,9 @@ class Attempts:
         if spec.pty and spec.stdin == NULL and into is not None:
             into.send(b"", eof=True)
         master = streams.out if streams.terminal else None
-        slowness = Slowness(self._launch.place.home, spec, clock.monotonic())
-        loop = Loop(
-            spec, self._tree, spawned.pid, outputs, into, master,
-            self._journal, self.heart, slowness, self._desk, self._signals, self._board, self._agent,
-        )  # fmt: skip
+        slow_notice = SlowNotice(self._launch.place.home, spec, clock.monotonic())
+        job = StartedJob(spawned.pid, outputs, into, master, self._agent)
+        loop = Loop(spec, self._parts, job, slow_notice)
         loop.promise()  # before the caller is told: from then on anything may be done to us
         self._say_started(spawned.pid, spec)
         return loop
@@ -115,13 +115,13 @@ class Attempts:
             self._journal.record(ev.watchdog("retry", spec.note))
         if not spec.foreground:  # the caller is about to be told of the job: from then on it must not be forgotten
             self._journal.make_durable()
-        self._desk.poke(self._journal.seq)
+        self._requests.poke(self._journal.seq)
 
     def _spawn(self, spec: JobSpec) -> spawn.Spawned:
         launch = self._launch
         spawn.enter(spec.cwd)
         env = launch.env | markers.environment(launch.place.id, launch.env)
-        env |= self.heart.environment(spec.limits.idle)
+        env |= self.heartbeats.environment(spec.limits.idle)
         stdin = launch.stdin
         if stdin is None and spec.stdin != PIPE:
             stdin = spawn.open_null()
@@ -131,7 +131,7 @@ class Attempts:
         # not the number that it has in the job: to become itself would leave it closed there
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
         os.close(low)
-        self._agent = AgentLine(reads)
+        self._agent = AgentChannel(reads)
         env |= {VARIABLE: str(DESCRIPTOR), RECORD: launch.place.job}
         try:
             also = {DESCRIPTOR: writes}
@@ -197,12 +197,12 @@ class Attempts:
             poll = select.poll()
             for relay in blocked:
                 poll.register(relay.fd, select.POLLOUT)
-            self._desk.register_owner(poll)
+            self._requests.register_owner(poll)
             ready = dict(poll.poll())
             for relay in blocked:
                 if relay.fd in ready:
                     relay.flush()
-            if self._desk.owner_left(ready):
+            if self._requests.owner_left(ready):
                 return
 
 

@@ -2,7 +2,7 @@
 
 Only the same user gets in (the directory says so, and the kernel is asked again). A request is bounded in size, parts
 and time, nonsense is answered in one line, and a client that does not read its answer is dropped: no client can make
-the keeper wait, grow or die. Who gets a seat when there are too many is decided in desk.py.
+the keeper wait, grow or die. Who gets a seat when there are too many is decided in requests.py.
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """

@@ -39,7 +39,7 @@ class Beat(Record):
     extend: float = 0.0
 
 
-class Heart:
+class HeartbeatSocket:
     """Where the job's heartbeats arrive. `path`: where the socket shall be, if that fits."""
 
     def __init__(self, job_id: str, path: str) -> None:

@@ -6,21 +6,21 @@ promise: everything the world has to say is heard before the clock is asked.
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 
 from unhang.core import events as ev
 from unhang.core import outcome
+from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog import messages
 from unhang.core.watchdog.machine import ENDED, KILLING, RUNNING, Watchdog
 from unhang.keeper import agent_channel
-from unhang.keeper.observer import Looks, Screen
+from unhang.keeper.observer import Observer, Screen
 from unhang.keeper.prefork.deadline_board import Promise
-from unhang.keeper.stopper import Ending, Step
+from unhang.keeper.stopper import Step, Stopper, exit_of
 from unhang.procs import clock
 
 TYPE_CHECKING = False
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.spec import JobSpec
-    from unhang.keeper.agent_channel import AgentLine
-    from unhang.keeper.heartbeat import Heart
+    from unhang.keeper.agent_channel import AgentChannel
+    from unhang.keeper.heartbeat import HeartbeatSocket
     from unhang.keeper.journal import Journal
-    from unhang.keeper.prefork.deadline_board import Board
-    from unhang.keeper.requests import Desk
+    from unhang.keeper.prefork.deadline_board import DeadlineBoard
+    from unhang.keeper.requests import RequestServer
     from unhang.keeper.signals import SignalPipe
-    from unhang.keeper.slow_notice import Slowness
+    from unhang.keeper.slow_notice import SlowNotice
     from unhang.keeper.streams import InputStream, OutputStream
     from unhang.procs.base import Tree
 
@@ -49,45 +49,53 @@ _LAST_READS = 16
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
+class KeeperParts(Record):
+    """What lives as long as the keeper, through all attempts of its job."""
+
+    tree: Tree
+    journal: Journal
+    heartbeats: HeartbeatSocket
+    requests: RequestServer
+    signals: SignalPipe
+    board: DeadlineBoard
+
+
+class StartedJob(Record):
+    """One attempt that has been started: its first process, and our ends of its streams."""
+
+    leader: int
+    outputs: list[OutputStream]
+    into: InputStream | None  # what it reads, where callers may write to it
+    master: int | None  # of its terminal, if it has one
+    agent: AgentChannel | None  # what the driver of an agent says
+
+
 class Loop:
-    def __init__(
-        self,
-        spec: JobSpec,
-        tree: Tree,
-        leader: int,
-        outputs: list[OutputStream],
-        into: InputStream | None,
-        master: int | None,
-        journal: Journal,
-        heart: Heart,
-        slowness: Slowness,
-        desk: Desk,
-        signals: SignalPipe,
-        board: Board,
-        agent: AgentLine | None = None,
-    ) -> None:
+    """One attempt of a job, from its start to its settled end. It is what callers control (`JobControls`)."""
+
+    def __init__(self, spec: JobSpec, parts: KeeperParts, job: StartedJob, slow_notice: SlowNotice) -> None:
         self.spec = spec
-        self.leader = leader
+        self.leader = job.leader
         self.status: int | None = None  # the leader's, as waitpid gives it
-        self.outputs = outputs
-        self.into = into
-        self.master = master
-        self.journal = journal
-        self.heart = heart
-        self.slowness = slowness
+        self.outputs = job.outputs
+        self.into = job.into
+        self.master = job.master
+        self.agent = job.agent
+        self.journal = parts.journal
+        self.heartbeats = parts.heartbeats
+        self.slow_notice = slow_notice
         self.stalled = False  # was it ever stuck? Such a run teaches nothing
-        self.desk = desk
-        self.signals = signals
-        self.board = board
-        self.agent = agent
+        self.requests = parts.requests
+        self.signals = parts.signals
+        self.board = parts.board
         self.started = clock.monotonic()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
-        self.ending = Ending(tree)
+        self.stopper = Stopper(parts.tree)
         self.diagnosis: dict[str, Any] | None = None
         self.cancelled_by = ""
-        self._tree = tree
+        self._tree = parts.tree
         self._poll = select.poll()
-        self._looks = Looks()
+        self._observer = Observer()
         self._ran_at = self.started  # when we were last seen to run
         self._life_at = clock.wall()
         self._settled: act.Settle | None = None
@@ -99,23 +107,24 @@ class Loop:
     # --- the turn -------------------------------------------------------------------------------------------
 
     def run(self) -> outcome.Facts:
+        """Turn until the watchdog settles the end, and return what is known of it."""
         while self._settled is None:
             self.promise()
             planned = self._timeout(clock.monotonic())
             ready = self._sleep(planned)
             self._note_pause(planned)
-            # who is quiet wakes for its clock alone, and then the kernel has nothing to tell
-            if told := bool(ready) or self.dog.phase != RUNNING or self.desk.due() is not None:
+            # a quiet job wakes us for its clock alone, and then the kernel has nothing to tell
+            if told := bool(ready) or self.dog.phase != RUNNING or self.requests.due() is not None:
                 self._serve(ready)
                 self._reap()
             self._judge(told)
-            self._notice_slowness()
+            self._notice_slow_run()
             self.journal.flush_output(clock.monotonic())
             self.journal.keep_durable(clock.monotonic())
         return self._facts(self._settled)
 
     def promise(self) -> None:
-        """To the guard, which acts if we do not."""
+        """Post the next deadline for the guard, which acts if we do not."""
         due, reason = self.dog.limit_due()
         limits = self.dog.limits
         self.board.post(
@@ -138,10 +147,10 @@ class Loop:
             self.dog.wake_at(),
             self.journal.flush_due(),
             self.journal.sync_due(),
-            self.desk.due(),
-            self.heart.due(),
+            self.requests.due(),
+            self.heartbeats.due(),
         ]
-        dues.append(self.slowness.due() if self.dog.phase == RUNNING else None)
+        dues.append(self.slow_notice.due() if self.dog.phase == RUNNING else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
@@ -161,14 +170,14 @@ class Loop:
         poll.register(self.signals.fd, select.POLLIN)
         if self.agent is not None and self.agent.open:
             poll.register(self.agent.fd, select.POLLIN)
-        if self.heart.fd >= 0:
-            poll.register(self.heart.fd, select.POLLIN)
-        self.desk.register(poll)
+        if self.heartbeats.fd >= 0:
+            poll.register(self.heartbeats.fd, select.POLLIN)
+        self.requests.register(poll)
         self._poll = poll
         return dict(poll.poll(None if seconds is None else seconds * 1000))
 
     def _note_pause(self, planned: float | None = 0.0) -> None:
-        """We cannot know when since the last call we were stopped, so all of that time is nobody's silence.
+        """We cannot know when since the last call we were stopped, so none of that time counts as silence of the job.
 
         Asked after every sleep and before every judgement: we may have been stopped at work (a look takes longest).
         """
@@ -187,13 +196,13 @@ class Loop:
                 self._drain(stream)
         if self.into is not None and self.into.waiting:
             self.into.flush()
-        if self.heart.fd in ready:
+        if self.heartbeats.fd in ready:
             self._beat()
         if self.agent is not None and self.agent.open and self.agent.fd in ready:
             self._hear_agent(self.agent)
         for number in self.signals.take() if self.signals.fd in ready else ():
             self.stop(signal.Signals(number).name, force=False)
-        self.desk.serve(ready, self)
+        self.requests.serve(ready, self)
         self._tell_held()
 
     def _drain(self, stream: OutputStream, *, rest: bool = False) -> None:
@@ -217,15 +226,15 @@ class Loop:
             self.stop("SIGPIPE", force=False)
 
     def _beat(self) -> None:
-        beat = self.heart.hear()
+        beat = self.heartbeats.hear()
         now = clock.monotonic()
         if beat.alive:
             self._life_at = clock.wall()
             self.dog.tell(fact.Heartbeat(beat.extend), now)
         if (beat.alive or beat.status is not None) and self.journal.beat(beat.status, now):
-            self.desk.poke(self.journal.seq)
+            self.requests.poke(self.journal.seq)
 
-    def _hear_agent(self, agent: AgentLine) -> None:
+    def _hear_agent(self, agent: AgentChannel) -> None:
         for said in agent.hear():
             now = clock.monotonic()
             if said.get("alive"):
@@ -262,7 +271,7 @@ class Loop:
             self.dog.tell(fact.LeaderExited(), clock.monotonic())
         if reaped.empty and self.status is not None and not self._tree_gone:
             self._tree_gone = True
-            for stream in self.outputs:  # nobody of ours can write any more: what is there is all there will be
+            for stream in self.outputs:  # no process of the job is left to write: what is there is all there will be
                 for _ in range(_LAST_READS):
                     before = stream.store.total
                     if stream.open:
@@ -288,7 +297,7 @@ class Loop:
             for action in self.dog.wake(clock.monotonic()):
                 looking = self._perform(action) or looking
         if self.dog.phase == KILLING:
-            self.ending.kill()
+            self.stopper.kill()
 
     def _perform(self, action: act.Action) -> bool:
         """True: the watchdog wants to be woken again at once."""
@@ -299,7 +308,7 @@ class Loop:
             case act.Terminate(reason):
                 self._terminate(reason)
             case act.Kill(reason):
-                self._record_step(self.ending.kill(), reason)
+                self._record_step(self.stopper.kill(), reason)
             case act.Settle():
                 self._settled = action
             case _:
@@ -311,13 +320,13 @@ class Loop:
 
     def _look(self, full: bool) -> None:
         if not full:
-            looked = self._looks.cheap()
+            looked = self._observer.cheap()
         else:
-            looked, diagnosis = self._looks.full(self._screen())
+            looked, diagnosis = self._observer.full(self._screen())
             self.diagnosis = (None if self._told else diagnosis) or self.diagnosis
-            if not looked.alive and self._looks.moving:
+            if not looked.alive and self._observer.moving:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
-            if self._looks.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
+            if self._observer.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
         if not self._prompted and self._may_ask(looked.alive, full):
             self._notice_prompt()
@@ -333,7 +342,7 @@ class Loop:
         return not alive and (just_spoke or self._was_alive)
 
     def _notice_prompt(self) -> None:
-        prompt = self._looks.prompt(self._screen())
+        prompt = self._observer.prompt(self._screen())
         if prompt is None:
             return
         self._prompted = True
@@ -343,8 +352,8 @@ class Loop:
         fields = {"prompt": prompt.prompt, "password": prompt.password, "waitingPid": prompt.pid, "since": since}
         self._record(ev.watchdog("needs_input", text + hint, **fields))
 
-    def _notice_slowness(self) -> None:
-        text = self.slowness.notice(clock.monotonic()) if self.dog.phase == RUNNING else None
+    def _notice_slow_run(self) -> None:
+        text = self.slow_notice.notice(clock.monotonic()) if self.dog.phase == RUNNING else None
         if text is not None:
             self._record(ev.watchdog("slow", text[0].upper() + text[1:] + "."))
 
@@ -361,27 +370,29 @@ class Loop:
 
     def _terminate(self, reason: str) -> None:
         if reason == act.LEAK:
-            self.ending.note_leftovers()
+            self.stopper.note_leftovers()
         # a driver knows gentler steps than a signal to its agent; what it leaves is ended after the grace
         driver = self.leader if self.spec.kind == AGENT and self.status is None else None
-        self._record_step(self.ending.terminate(only=driver), reason)
+        self._record_step(self.stopper.terminate(only=driver), reason)
 
     def _record_step(self, step: Step, reason: str) -> None:
         self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
 
     def _record(self, event: ev.Event) -> None:
         self.journal.record(event)
-        self.desk.poke(self.journal.seq)
+        self.requests.poke(self.journal.seq)
 
-    # --- what callers may ask (desk.py) ---------------------------------------------------------------------
+    # --- what callers may ask (requests.py) ---------------------------------------------------------------------
 
     def stop(self, by: str, *, force: bool) -> None:
+        """Ask for the end of the job; `by` is recorded as who cancelled it."""
         if self.dog.phase == ENDED:
             return
         self.cancelled_by = self.cancelled_by or by
-        self.dog.tell(fact.StopAsked(by, force), clock.monotonic())
+        self.dog.tell(fact.StopRequested(force), clock.monotonic())
 
     def extend(self, idle: float, hard: float) -> None:
+        """Move the limits by so many seconds. ValueError: the job is ending, or has no such limit."""
         if self.dog.phase != RUNNING:
             raise ValueError("the job is already ending")
         for tier, more in (("idle", idle), ("hard", hard)):
@@ -390,25 +401,27 @@ class Loop:
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
     def silence(self) -> float:
+        """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
 
     @property
     def phase(self) -> str:
+        """Return where the watchdog stands: running, terminating, killing, ended."""
         return self.dog.phase
 
     # --- the end --------------------------------------------------------------------------------------------
 
     def _facts(self, settled: act.Settle) -> outcome.Facts:
         now = clock.monotonic()
-        code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
-        survivors = self.ending.survivors() if settled.abandoned else []
+        exit_code, ended_by = exit_of(self.status)
+        survivors = self.stopper.survivors() if settled.abandoned else []
         return outcome.Facts(
             ending=settled.ending,
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
+            exit_code=exit_code,
+            signal=ended_by,
             leaked=settled.leaked,
             abandoned=settled.abandoned,
-            mode=self.ending.mode,
+            mode=self.stopper.mode,
             duration=now - self.started,
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
             longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
@@ -416,13 +429,13 @@ class Loop:
             cancelled_by=self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
             hard_limit=self.dog.limits.hard,
-            leftovers=self.ending.leftovers,
+            leftovers=self.stopper.leftovers,
             survivors=survivors,
-            unseen=self.ending.unseen,
+            unseen=self.stopper.unseen,
         )
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """What follows from the diagnosis, for the last event."""
         if self.spec.kind == AGENT:
             return {}  # its driver has said what can be done; the kernel only sees an event loop
-        return {"suggestions": self._looks.suggestions(reason)}
+        return {"suggestions": self._observer.suggestions(reason)}

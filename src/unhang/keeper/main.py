@@ -24,8 +24,8 @@ from unhang.errors import SpawnError, StateError
 from unhang.keeper import control_socket
 from unhang.keeper.attempts import Attempts, Launch
 from unhang.keeper.journal import Journal
-from unhang.keeper.prefork.deadline_board import LONGEST, START, Board, Promise
-from unhang.keeper.requests import Desk
+from unhang.keeper.prefork.deadline_board import LONGEST, START, DeadlineBoard, Promise
+from unhang.keeper.requests import RequestServer
 from unhang.keeper.signals import SignalPipe
 from unhang.procs import clock, identity, markers, vantage
 from unhang.store import files
@@ -58,16 +58,16 @@ class Ready(Record):
 
     signals: SignalPipe
     tree: Tree
-    board: Board
+    board: DeadlineBoard
     identity: dict[str, Any]  # of itself and its guard, for the process that may have to find them again
 
 
-def get_ready(tree: Tree, guard: int, line: socket, board: Board) -> Ready:
+def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Ready:
     """`line`: where the job will come from; if it waits there already, nothing is rehearsed."""
     tree.adopt()
     me = os.getpid()
     stands = vantage.here()
-    # a /proc that is not ours would give us the start times of strangers
+    # what shows another PID namespace would give us the start times of strangers
     start, guards = (identity.start_time(me), identity.start_time(guard)) if stands.sees else (None, None)
     named = {"pid": me, "start": start, "guard": guard, "guardStart": guards}
     poll = select.poll()
@@ -80,7 +80,7 @@ def get_ready(tree: Tree, guard: int, line: socket, board: Board) -> Ready:
 def _rehearse() -> None:
     """Go through the motions once, on nothing.
 
-    A forked process pays a page fault for every page that it is the first to touch. Paid here, nobody waits for it:
+    A forked process pays a page fault for every page that it is the first to touch. Paid here, no caller waits for it:
     a short job starts a third sooner.
     """
     spec = JobSpec(["true"], None, "/", Limits(), {})
@@ -123,17 +123,17 @@ def keep(launch: Launch, ready: Ready) -> None:
         _leave_no_trace(place)
         return
     server = control_socket.listen(place.path, os.path.basename(place.control))
-    desk = Desk(server, launch.owner, attached=spec.foreground)
+    requests = RequestServer(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
-    job = Attempts(launch, ready, journal, desk)
+    job = Attempts(launch, ready, journal, requests)
     try:
         end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
-    job.heart.close()
+    job.heartbeats.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
-    desk.finish(place.control)
+    requests.finish(place.control)
     journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow

@@ -35,7 +35,9 @@ class Screen(Record):
     leader: int
 
 
-class Looks:
+class Observer:
+    """Looks at the tree of one attempt: cheaply at each look, fully when a limit is near."""
+
     def __init__(self) -> None:
         self._eye: Eye | None = None
         self._cheap: CheapSample | None = None
@@ -45,6 +47,7 @@ class Looks:
         self._no_sockets: float | None = None  # asked for the stillness that began then
 
     def cheap(self) -> Looked:
+        """Compare the counters of the tree with those of the last look."""
         try:
             from unhang.core.diagnosis.progress import progressed
             from unhang.procs.sampler.cheap import Eye
@@ -110,6 +113,7 @@ class Looks:
         return None if since is None or asked is None or asked.at < since else as_it_is(asked, time.monotonic())
 
     def suggestions(self, timeout_reason: str | None) -> list[str]:
+        """Return what a caller may do about the last verdict."""
         try:
             from unhang.core.diagnosis.suggest import suggestions
 
@@ -118,7 +122,7 @@ class Looks:
             return []
 
     def prompt(self, screen: Screen) -> NeedsInput | None:
-        """Does somebody in there wait for input?"""
+        """Return who in the tree waits for input, if a process does."""
         try:
             from unhang.core.diagnosis.prompt import waits_for_input
 

@@ -1,4 +1,4 @@
-"""Passes a job's output on to whoever started it in the foreground, without ever blocking the keeper.
+"""Passes a job's output on to its caller in the foreground, without ever blocking the keeper.
 
 The descriptor is shared with a shell and others, so it must not be made non-blocking: that is a property of the open
 file, not of our copy. Instead the same pipe or terminal is opened anew. Where that is impossible the relay writes no
@@ -18,6 +18,8 @@ PIPE_BUF = select.PIPE_BUF
 
 
 class Relay:
+    """One stream of output on its way to the caller."""
+
     def __init__(self, fd: int) -> None:
         self._careful = False
         self.fd = self._own(fd)
@@ -31,12 +33,12 @@ class Relay:
         try:
             return descriptors.reopen_for_writing(fd)
         except OSError:
-            # a socket, somebody else's terminal, no /proc
+            # a socket, another user's terminal, a system that cannot
             self._careful = True
             return fd
 
     def offer(self, data: memoryview) -> None:
-        """Takes all of it; what cannot be written now is `waiting` (as a copy: the caller's buffer is reused)."""
+        """Take all of it; what cannot be written now is `waiting` (as a copy: the caller's buffer is reused)."""
         if self.waiting:
             self.waiting = memoryview(b"".join((self.waiting, data)))
             return
@@ -45,6 +47,7 @@ class Relay:
             self.waiting = memoryview(bytes(rest))
 
     def flush(self) -> None:
+        """Write what waits, as far as the reader takes it."""
         self.waiting = self._write(self.waiting)
 
     def _write(self, data: memoryview) -> memoryview:

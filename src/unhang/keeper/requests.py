@@ -1,7 +1,7 @@
 """Where callers come with requests: the owner of a foreground job, and any process of the same user by the socket.
 
-The job itself is such a process, so no client is trusted to behave. Seats are few (fewer where descriptors are scarce:
-walking /proc and pidfds need theirs), one process may take a quarter of them, and when all are taken the client that
+The job itself is such a process, so no client is trusted to behave. Seats are few (fewer where descriptors are scarce,
+which a walk of the tree needs too), one process may take a quarter of them, and when all are taken the client that
 came first makes room: a client that asks at once is answered at once, however many others only sit there. A stream of
 new connections is let in by a bounded number at a time, with a rest in between: requests wait in the kernel's queue
 meanwhile, and the keeper's clock does not.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from unhang.keeper.streams import InputStream
 
-    class Served(Protocol):
+    class JobControls(Protocol):
         """What the loop lets callers do."""
 
         into: InputStream | None
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 MAX_SEATS = 64
-# Descriptors that are kept free: a walk of /proc and a pidfd need two or three, a look at the tree a few more.
+# Descriptors that are kept free: a walk of the tree and a process handle need two or three, a full look a few more.
 SPARE_DESCRIPTORS = 8
 # What all unfinished requests together may take in memory.
 MAX_HELD = 8 << 20
@@ -51,8 +51,11 @@ SHORTAGE_REST = 1.0
 _USED_AT_MOST = 24
 
 
-class Desk:
-    """`attached`: the job ends with its owner. Otherwise the owner is only told that it has started."""
+class RequestServer:
+    """Hears and answers every client.
+
+    `attached`: the job ends with its owner. Otherwise the owner is only told that it has started.
+    """
 
     def __init__(self, server: socket | None, owner: socket | None, *, attached: bool) -> None:
         self._server = server
@@ -83,7 +86,7 @@ class Desk:
             dues.append(self._rests_until)
         return min(dues, default=None)
 
-    def serve(self, ready: dict[int, int], served: Served) -> None:
+    def serve(self, ready: dict[int, int], served: JobControls) -> None:
         """Those who are here first, then those who want to come in."""
         for fd, client in [(fd, each) for fd, each in self._clients.items() if fd in ready or each.behind]:
             if not client.open:
@@ -100,7 +103,7 @@ class Desk:
         for client in [each for each in self._clients.values() if each.overdue(now)]:
             self._gone(client, served)
 
-    def _hear(self, client: control_socket.Connection, served: Served) -> None:
+    def _hear(self, client: control_socket.Connection, served: JobControls) -> None:
         client.read(lambda request: _handle(request, served))
         if not client.open:
             self._gone(client, served)
@@ -109,7 +112,7 @@ class Desk:
         if sum(each.held for each in guests) > MAX_HELD:
             self._gone(max(guests, key=lambda each: each.held), served)
 
-    def _let_in(self, server: socket, now: float, served: Served) -> None:
+    def _let_in(self, server: socket, now: float, served: JobControls) -> None:
         for _ in range(ENTRIES):
             try:
                 connection = control_socket.accept(server)
@@ -127,7 +130,7 @@ class Desk:
                 self._seat(connection, now, served)
         self._rests_until = now + FLOOD_REST
 
-    def _seat(self, connection: socket, now: float, served: Served) -> None:
+    def _seat(self, connection: socket, now: float, served: JobControls) -> None:
         """Its request has most likely come with it, and is answered at once."""
         client = control_socket.Connection(connection, now)
         guests = [each for each in self._clients.values() if not each.owner]
@@ -140,7 +143,7 @@ class Desk:
         self._clients[connection.fileno()] = client
         self._hear(client, served)
 
-    def _gone(self, client: control_socket.Connection, served: Served) -> None:
+    def _gone(self, client: control_socket.Connection, served: JobControls) -> None:
         del self._clients[client.sock.fileno()]
         client.close()
         if client is self._owner:
@@ -158,10 +161,11 @@ class Desk:
             poll.register(self._owner.sock.fileno(), select.POLLIN)
 
     def owner_left(self, ready: dict[int, int]) -> bool:
-        """After the end of the job: nobody is there any more, or somebody wants no more of it."""
+        """Return, after the end of the job, whether its owner has gone away or wants no more of it."""
         return self._owner is None or self._owner.sock.fileno() in ready
 
     def finish(self, path: str) -> None:
+        """Tell the owner that the job has ended, and take no further client."""
         if self._owner is not None:
             self._owner.say({"ended": True})
         if self._server is not None:
@@ -181,7 +185,7 @@ def _count_seats(guests: int) -> int:
     return max(2, min(MAX_SEATS, os.sysconf("SC_OPEN_MAX") - used - SPARE_DESCRIPTORS))
 
 
-def _handle(request: dict[str, Any], served: Served) -> dict[str, Any]:
+def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
     match request["do"]:
         case "cancel":
             by = request.get("by")
@@ -225,7 +229,7 @@ def _seconds(value: Any) -> float:
     return durations.usable("extend", value)
 
 
-def _send(request: dict[str, Any], served: Served) -> dict[str, Any]:
+def _send(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
     if served.into is None:
         raise ValueError("the job's input cannot be written to: start it with --stdin pipe or --pty")
     data = binascii.a2b_base64(str(request.get("data", "")), strict_mode=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 ASK_AFTER = 10.0
 
 
-class Slowness:
+class SlowNotice:
     def __init__(self, home: str, spec: JobSpec, started: float) -> None:
         self._home, self._spec, self._started = home, spec, started
         self._asked = False

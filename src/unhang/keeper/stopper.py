@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from unhang.core.outcome import HARD, SOFT
@@ -52,7 +53,9 @@ def _counted(count: int) -> str:
     return f"{count} process{'es' if count != 1 else ''}"
 
 
-class Ending:
+class Stopper:
+    """Ends the tree of one attempt, and keeps the account of it."""
+
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.mode: str | None = None
@@ -78,9 +81,18 @@ class Ending:
         return _step("kill", "SIGKILL", done)
 
     def survivors(self) -> list[dict[str, Any]]:
+        """Return what is left although it was killed, with the state that explains it."""
         seen = self._tree.survey()
         self.unseen = seen.unseen
         return named(seen.found, why=True)
+
+
+def exit_of(status: int | None) -> tuple[int | None, int | None]:
+    """Return the exit code and the signal that a wait status holds: at most one of them."""
+    code = None if status is None else os.waitstatus_to_exitcode(status)
+    if code is None:
+        return None, None
+    return (code, None) if code >= 0 else (None, -code)
 
 
 def _step(name: str, signal_name: str, done: Signalled) -> Step:

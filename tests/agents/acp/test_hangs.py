@@ -12,7 +12,7 @@ from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 from tests.support.turn import Turn
 from unhang.agents.acp import catalogue
-from unhang.agents.acp import job as acping
+from unhang.agents.acp.job import report_of
 from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
 
@@ -70,7 +70,7 @@ def test_a_silent_tool_uses_up_its_own_limit_and_is_ended_with_its_children(benc
         record=f"{name}-tool-hang",
     )
     ended_by(turn, "tool", 4)
-    assert "bash silent.sh" in turn.said("a tool of .* has been silent", "stopping")["cause"]
+    assert "bash silent.sh" in turn.said("has produced no output", "stopping")["cause"]
     (tool,) = turn.about["toolCalls"]
     assert "bash silent.sh" in (tool["command"] or tool["title"])
     assert turn.steps()["cancel"] is True
@@ -89,7 +89,7 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     result = job.wait(60)
     assert (result.status, result.exit_code, result.timeout_reason) == ("error", 1, None)
     assert "ended while in a turn (killed by SIGKILL)" in result.stderr
-    report = acping.report_of(job)
+    report = report_of(job)
     assert "killed by SIGKILL" in report["error"]["message"]
     assert (report["stopReason"], report["budget"]) == (None, None)
 
@@ -145,7 +145,7 @@ def test_cancel_climbs_the_same_ladder_and_names_no_budget(bench: Bench) -> None
     wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=60)
     done = bench.call("cancel", job.id)
     assert job.result().status == "cancelled", done.err
-    report = acping.report_of(job)
+    report = report_of(job)
     assert {step["step"]: step["done"] for step in report["ladder"]} == {"cancel": True, "close": True}
     assert (report["budget"], report["stopReason"]) == (None, "cancelled")
 
@@ -155,7 +155,7 @@ def test_an_open_question_is_answered_when_the_turn_is_cancelled(bench: Bench) -
     job = bench.begun("claude", "[[shell:touch marker]]", *PATIENT, "--permissions", "ask", "--grace", "30")
     wait_until(lambda: any(e["phase"] == "needs_approval" for e in job.events()), "it asks", timeout=60)
     bench.call("cancel", job.id)
-    report = acping.report_of(job)
+    report = report_of(job)
     assert [one["decision"] for one in report["permissions"]] == ["cancelled"]
     assert {step["step"]: step["done"] for step in report["ladder"]}["cancel"] is True
     assert not (bench.workspace / "marker").exists()

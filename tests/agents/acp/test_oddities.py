@@ -41,7 +41,9 @@ def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
 def test_noise_on_its_stdout_is_passed_over_and_said(bench: Bench) -> None:
     turn = run(bench, "noisy")
     assert (turn.code, turn.about["text"]) == (0, "turn 3")
-    noises = [event["message"] for event in turn.told if "No message of the protocol" in event["message"]]
+    noises = [
+        event["message"] for event in turn.told if event["phase"] == "warning" and "on stdout" in event["message"]
+    ]
     assert len(noises) == 4
     assert "Welcome!" in noises[0]
 
@@ -73,7 +75,7 @@ def test_every_question_gets_an_answer(bench: Bench) -> None:
 def test_a_question_that_nobody_answers_is_denied(bench: Bench) -> None:
     turn = run(bench, "asks", *PATIENT, "--permissions", "ask", "--permission-wait", "1")
     assert turn.code == 0
-    assert [one["by"] for one in turn.about["permissions"]] == ["nobody answered in 1s"] * 2
+    assert [one["by"] for one in turn.about["permissions"]] == ["no answer in 1s"] * 2
     assert json.loads(turn.about["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
 
 

@@ -126,5 +126,5 @@ def test_an_agent_on_the_official_sdk_is_driven(bench: Bench) -> None:
 
 def test_unhang_does_not_need_the_sdk() -> None:
     """Its import would cost every job a second."""
-    code = "import sys, unhang.agents.acp.conversation; sys.exit(bool({'acp', 'pydantic'} & set(sys.modules)))"
+    code = "import sys, unhang.agents.acp.driver; sys.exit(bool({'acp', 'pydantic'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -34,7 +34,7 @@ def run(code: str, record: str | None = None) -> tuple[Heard, ClaudeChild]:
 
     async def listen() -> ClaudeChild:
         recorder = Recorder(record)
-        started = await ClaudeChild.start([sys.executable, "-c", code], heard.take, recorder, heard.trouble)
+        started = await ClaudeChild.start([sys.executable, "-c", code], recorder, heard.take, heard.trouble)
         await started.gone.wait()
         await started.exit()
         await started.done()
@@ -85,7 +85,7 @@ def test_a_line_that_never_ends_ends_the_conversation(monkeypatch: pytest.Monkey
 
     async def listen() -> None:
         endless = [sys.executable, "-c", "import os\nwhile True: os.write(1, b'x' * 60_000)"]
-        started = await ClaudeChild.start(endless, heard.take, Recorder(None), heard.trouble)
+        started = await ClaudeChild.start(endless, Recorder(None), heard.take, heard.trouble)
         await started.gone.wait()
         assert not started.exited
         started.process.kill()
@@ -103,9 +103,9 @@ def test_an_agent_that_asks_and_does_not_read_is_not_listened_to(monkeypatch: py
 
     async def listen() -> None:
         def heard(_: dict[str, Any]) -> None:
-            started._speaker.send({"pad": "x" * 10_000})
+            started._output.send({"pad": "x" * 10_000})
 
-        started = await ClaudeChild.start([sys.executable, "-c", code], heard, Recorder(None), lambda *_: None)
+        started = await ClaudeChild.start([sys.executable, "-c", code], Recorder(None), heard, lambda *_: None)
         waiting = started._writer.transport.get_write_buffer_size
         while waiting() < 1 << 20:
             await asyncio.sleep(0)

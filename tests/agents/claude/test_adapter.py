@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from tests.agents.claude import recordings
 from unhang.agents.base.update import AgentUpdate
 from unhang.agents.claude.protocol import errors
-from unhang.agents.claude.protocol.stream import Claude
+from unhang.agents.claude.protocol.stream import ClaudeStream
 from unhang.agents.claude.protocol.system import OTHERS, SYSTEM
 from unhang.agents.claude.protocol.tools import ClaudeTools
 from unhang.agents.claude.report import report
 from unhang.core.limits import DEFAULT_IDLE
 
 
-def in_a_turn(**options: Any) -> Claude:
-    claude = Claude(**options)
+def in_a_turn(**options: Any) -> ClaudeStream:
+    claude = ClaudeStream(**options)
     claude.begin(0.0)
     claude.hear({"type": "system", "subtype": "init", "session_id": "S", "model": "m"}, 0.0)
     claude.hear({"type": "system", "subtype": "status", "status": "requesting"}, 0.0)
@@ -273,7 +273,7 @@ def broken_lines(draw: st.DrawFn) -> dict[str, Any]:
 @settings(deadline=None)
 @given(st.lists(broken_lines(), max_size=12))
 def test_garbage_never_breaks_it(lines: list[dict[str, Any]]) -> None:
-    claude = Claude()
+    claude = ClaudeStream()
     claude.begin(0.0)
     said: list[dict[str, Any]] = []
     for number, line in enumerate(lines):
@@ -290,7 +290,7 @@ def test_garbage_never_breaks_it(lines: list[dict[str, Any]]) -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(_LINES), max_size=40))
 def test_whatever_the_order_a_window_is_open_exactly_while_a_call_is(lines: list[dict[str, Any]]) -> None:
-    claude = Claude()
+    claude = ClaudeStream()
     claude.begin(0.0)
     window: float | None = None
     for number, line in enumerate(lines):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.claude import recordings
 from unhang.agents.base.update import AgentUpdate
-from unhang.agents.claude.protocol.stream import Claude
+from unhang.agents.claude.protocol.stream import ClaudeStream
 from unhang.agents.claude.report import report
 from unhang.core.values import dig
 
@@ -43,7 +43,7 @@ def shown(at: float, said: AgentUpdate) -> str:
     return f"{at:8.3f} {said.phase or '-':<14}{marks} {said.message}".rstrip()
 
 
-def replay(name: str, claude: Claude) -> list[AgentUpdate]:
+def replay(name: str, claude: ClaudeStream) -> list[AgentUpdate]:
     heard: list[AgentUpdate] = []
     lines: list[str] = []
     for entry in recordings.load(name):
@@ -66,7 +66,7 @@ def test_every_recording_is_replayed() -> None:
 
 @pytest.mark.parametrize("name", sorted(ENDINGS))
 def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
-    claude = Claude()
+    claude = ClaudeStream()
     heard = replay(name, claude)
     assert "unknown" not in [said.phase for said in heard]
     assert claude.ended is not None
@@ -83,7 +83,7 @@ def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
 @pytest.mark.parametrize("name", ["hang", "hang-headers", "retries"])
 def test_nothing_that_a_hang_says_is_a_sign_of_life(name: str) -> None:
     """From its first request on, until unhang itself interrupts it."""
-    claude = Claude()
+    claude = ClaudeStream()
     asked = False
     for entry in recordings.load(name):
         line = entry["line"]

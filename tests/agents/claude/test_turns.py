@@ -117,7 +117,7 @@ def test_several_results_of_one_task_and_the_last_one_counts(bench: Bench) -> No
     assert turn.code == 0, turn.result
     assert turn.about["results"] == 2
     assert [event["isError"] for event in turn.told if "isError" in event] == [False, False]
-    assert turn.said("Waits for what works in the background: sub")
+    assert turn.said("Waiting for agents in the background: sub")
     assert turn.said("Another turn has started")
     assert "unknown" not in turn.phases
     assert turn.result["leaked"] is False

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from unhang.agents.base.update import AgentUpdate
 from unhang.agents.codex.protocol import items, notifications
-from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.agents.codex.protocol.requests import METHODS as REQUESTS
 from unhang.agents.codex.protocol.requests import request_of
-from unhang.agents.codex.protocol.thread import METHODS, Codex
+from unhang.agents.codex.protocol.thread import METHODS, CodexThread
 from unhang.agents.codex.report import report
 
 
@@ -26,8 +26,8 @@ def item(kind: str, identity: str = "i1", **fields: Any) -> dict[str, Any]:
     return {"item": {"type": kind, "id": identity} | fields}
 
 
-def in_a_turn() -> Codex:
-    codex = Codex()
+def in_a_turn() -> CodexThread:
+    codex = CodexThread()
     codex.adopt("T", 0.0)
     codex.hear(note("turn/started", turn={"id": "U"}), 0.0)
     return codex
@@ -199,10 +199,10 @@ def test_no_message_breaks_the_adapter(method: str, params: dict[str, Any], inne
     for one in (params, shaped):
         for said in codex.hear({"method": method, "params": one}, 1.0):
             json.dumps(said.to_json())
-    Exec().hear({"type": "item.completed", "item": shaped["item"], "usage": inner, "message": inner}, 1.0)
+    CodexExec().hear({"type": "item.completed", "item": shaped["item"], "usage": inner, "message": inner}, 1.0)
 
 
 def test_the_plain_notices_and_the_others_do_not_overlap() -> None:
-    codex = Codex()
+    codex = CodexThread()
     assert set(notifications.PLAIN) <= METHODS
     assert codex.stall_reason(1.0).reason == "Codex runs no turn"

@@ -9,9 +9,9 @@ import pytest
 
 from tests.agents.codex import recordings
 from unhang.agents.base.update import AgentUpdate
-from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.agents.codex.protocol.requests import request_of
-from unhang.agents.codex.protocol.thread import Codex
+from unhang.agents.codex.protocol.thread import CodexThread
 from unhang.core.values import dig
 
 # How the last turn of each ended: status, codexErrorInfo. None: it was ended before it said so.
@@ -53,7 +53,7 @@ def shown(at: float, said: AgentUpdate) -> str:
     return f"{at:8.3f} {said.phase or '-':<14}{marks} {said.message}".rstrip()
 
 
-def replay(name: str, codex: Codex) -> list[AgentUpdate]:
+def replay(name: str, codex: CodexThread) -> list[AgentUpdate]:
     """As the driver does it: answers open the thread, requests are answered, the rest is heard."""
     heard: list[AgentUpdate] = []
     lines: list[str] = []
@@ -83,7 +83,7 @@ def test_every_recording_is_replayed() -> None:
 
 @pytest.mark.parametrize("name", sorted(ENDINGS))
 def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
-    codex = Codex()
+    codex = CodexThread()
     heard = replay(name, codex)
     assert "unknown" not in [said.phase for said in heard]
     expected = ENDINGS[name]
@@ -99,7 +99,7 @@ def test_a_recorded_conversation_is_understood_to_its_end(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXEC_ENDINGS))
 def test_a_recorded_exec_is_understood_to_its_end(name: str) -> None:
-    codex = Exec()
+    codex = CodexExec()
     heard = [(e["t"], said) for e in recordings.load(name) for said in codex.hear(e["line"], e["t"])]
     check(name, [shown(at, said) for at, said in heard])
     assert "unknown" not in [said.phase for _, said in heard]
@@ -109,7 +109,7 @@ def test_a_recorded_exec_is_understood_to_its_end(name: str) -> None:
 @pytest.mark.parametrize("name", ["hang", "hang-headers", "trickle", "trickle-ev", "reconnect"])
 def test_nothing_that_a_hang_says_is_a_sign_of_life(name: str) -> None:
     """From the moment on that the task was handed over, until unhang itself interrupts the turn."""
-    codex = Codex()
+    codex = CodexThread()
     begun = False
     for entry in recordings.load(name):
         line = entry["line"]

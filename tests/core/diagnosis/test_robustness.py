@@ -79,7 +79,7 @@ def test_another_users_process_is_hidden_and_not_skipped() -> None:
                 os.setresgid(NOBODY, NOBODY, NOBODY)
                 os.setresuid(NOBODY, NOBODY, NOBODY)
             seen = full(target, include_root=True, network=False).processes[target]
-            os.write(tell, f"{seen.hidden} {bool(seen.threads)} {seen.fd_count}".encode())
+            os.write(tell, f"{seen.hidden} {bool(seen.threads)} {len(seen.fds)}".encode())
         finally:
             os._exit(0)
     os.close(tell)

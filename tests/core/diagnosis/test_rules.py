@@ -166,7 +166,7 @@ def test_a_lock_held_outside_by_one_who_waits_for_ever() -> None:
     found = twice(waiter, others={99: process(99, thread(99, "pause"))})
     assert (found.state, found.cause) == ("hung", "lock")
     assert "waits for the lock /x/y.lock held by pid 99 (apt-get)" in found.reason
-    assert found.evidence["lock"] == {"path": "/x/y.lock", "holder": 99, "holderComm": "apt-get"}
+    assert found.evidence["lock"] == {"kind": "flock", "path": "/x/y.lock", "holder": 99, "holderComm": "apt-get"}
     assert repeats(found.to_json()), "the holder is still there, and stuck, when this runs again"
 
 

@@ -18,7 +18,7 @@ SLEEPER = Process(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0)
 
 
 def sample(process: Process = SLEEPER, **rest: Any) -> FullSample:
-    return FullSample(at=100.0, hz=100, root=1, processes={process.pid: process}, **rest)
+    return FullSample(at=100.0, hz=100, processes={process.pid: process}, **rest)
 
 
 def test_a_tree_that_slept_through_was_then_as_it_is_now() -> None:
@@ -68,14 +68,14 @@ real = sampler.full
 sampler.full = lambda *a, **k: taken.append(k.get("still")) or real(*a, **k)
 observer.STILL_FOR = 1.2  # five seconds in a keeper
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, start_new_session=True)
-seen, screen = observer.Looks(), observer.Screen(b"", None, child.pid)
+seen, screen = observer.Observer(), observer.Screen(b"", None, child.pid)
 time.sleep(0.3)  # it has started, and waits
 first = seen.cheap()
 while not first.still:  # the time that passes is the thing tested
     time.sleep(0.1)
     first = seen.cheap()
 then = seen.full(screen)[1]
-ordinary = observer.Looks()
+ordinary = observer.Observer()
 ordinary.full(screen)
 time.sleep(0.5)
 other = ordinary.full(screen)[1]

@@ -17,7 +17,7 @@ def cheap(at: float, **processes: CheapProcess) -> CheapSample:
 
 
 def counters(comm: str = "work", cpu: int = 0, io: int = 1, start: int = 1, **more: int) -> CheapProcess:
-    return CheapProcess(start, more.get("ppid", 1), comm, cpu, more.get("reaped", 0), io, 0, more.get("faults", 0))
+    return CheapProcess(start, more.get("ppid", 1), comm, cpu, more.get("reaped", 0), io, more.get("faults", 0))
 
 
 def thread(tid: int, syscall: str = "futex", **more: Any) -> Thread:
@@ -32,7 +32,7 @@ def process(pid: int, *threads: Thread, **more: Any) -> Process:
 
 
 def look(at: float, *processes: Process, **more: Any) -> FullSample:
-    return FullSample(at, HZ, 1, {each.pid: each for each in processes}, **more)
+    return FullSample(at, HZ, {each.pid: each for each in processes}, **more)
 
 
 _pids = st.integers(2, 9)
@@ -76,7 +76,6 @@ processes = st.builds(
     pid=_pids,
     ppid=_pids,
     pgid=_pids,
-    sid=_pids,
     tty=st.integers(0, 1),
     tpgid=st.integers(-1, 9),
     start=st.integers(0, 2),
@@ -119,7 +118,6 @@ def looks(draw: st.DrawFn, at: float = 0.0) -> FullSample:
     return FullSample(
         at=at,
         hz=HZ,
-        root=1,
         processes=tree,
         others=_tree(draw(st.lists(processes, max_size=2))),
         sockets=draw(st.dictionaries(st.sampled_from(["socket:[1]", "socket:[2]"]), _sockets)),
@@ -135,7 +133,7 @@ def looks(draw: st.DrawFn, at: float = 0.0) -> FullSample:
 
 cheap_processes = st.builds(
     CheapProcess, st.integers(0, 2), _pids, st.sampled_from(["sh", "sleep", "cc1"]), st.integers(0, 10**5),
-    st.integers(0, 10**5), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**5),
+    st.integers(0, 10**5), st.integers(0, 10**9), st.integers(0, 10**5),
 )  # fmt: skip
 
 

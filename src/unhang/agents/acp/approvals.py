@@ -1,104 +1,71 @@
-"""Questions of an agent's are answered by a policy that somebody chose: deny (the default), allow, or ask (then deny).
+"""The permissions that an ACP agent asks for, answered by the caller's policy: deny, allow, or ask (then deny).
 
-None is ever left hanging: whoever is asked has so long, and silence is a no; what is open when the turn is cancelled
-is answered so. Every question and its answer is an event.
+What is open when the turn is cancelled is answered so, and every later question, too.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 from unhang.agents.acp.plan import AcpPlan
-from unhang.agents.acp.protocol.requests import ALLOW, ASK, DENY, AcpRequest
+from unhang.agents.acp.protocol.requests import ALLOW, DENY, AcpRequest
 from unhang.agents.acp.protocol.turn import AcpSession
-from unhang.agents.base.answers import AnswerReader
+from unhang.agents.base.approvals import Approvals
 from unhang.agents.base.jsonrpc import Message
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import AgentUpdate
-from unhang.core.durations import human
-
-_YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
-_NO = frozenset({"n", "no", "deny", "reject", ""})
-# Our own limit must not come before the end of the wait that we have announced.
-_SLACK = 30.0
-_MOST_OPEN = 100  # questions for one person
 
 
-class Permissions:
+class Permissions(Approvals[AcpRequest]):
+    """Answers `session/request_permission`."""
+
     def __init__(
         self,
         plan: AcpPlan,
         channel: KeeperChannel,
-        reply: Callable[[Message], None],
+        send: Callable[[Message], None],
         session: AcpSession,
-        say: Callable[[list[AgentUpdate]], None],
+        pass_on: Callable[[list[AgentUpdate]], None],
     ) -> None:
-        self._plan = plan
-        self._channel = channel
-        self._reply = reply
+        super().__init__(channel, plan.permissions, ALLOW, plan.permission_wait)
+        self._send = send
         self._session = session
-        self._say = say
-        self._open: dict[asyncio.Task[None], AcpRequest] = {}
-        self._answers = AnswerReader() if plan.permissions == ASK else None
-        self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
-        self._closed = False
+        self._pass_on = pass_on
+        self._cancelled = False
 
-    def take(self, request: AcpRequest) -> None:
-        if self._closed:
-            self._reply(request.cancelled())
-        elif self._answers is None:
-            self._answer(request, self._plan.permissions, "policy")
-        elif len(self._open) >= _MOST_OPEN:
-            self._answer(request, DENY, f"{_MOST_OPEN} questions are open already")
+    def take(self, question: AcpRequest) -> None:
+        """Answer a question, now or when a person has answered it."""
+        if self._cancelled:
+            self._send(question.cancelled())
         else:
-            task = asyncio.ensure_future(self._ask(request, self._answers))
-            self._open[task] = request
-            task.add_done_callback(lambda done: self._open.pop(done, None))
+            super().take(question)
 
-    def _answer(self, request: AcpRequest, decision: str, by: str) -> None:
-        reply, how = request.decided(decision)
-        self._reply(reply)
-        self._tell(request, how, by)
-        tool = request.params.get("toolCall")
-        self._say(self._session.permitted(tool, how == "allowed", time.monotonic()))
+    def _reply(self, question: AcpRequest, decision: str) -> str:
+        reply, how = question.decided(decision)
+        self._send(reply)
+        tool = question.params.get("toolCall")
+        self._pass_on(self._session.permitted(tool, how == "allowed", time.monotonic()))
+        return how
 
-    def _tell(self, request: AcpRequest, how: str, by: str) -> None:
-        phase = "running" if how == "allowed" else "warning"
-        fields: Message = {"method": request.method, "request": request.text, "decision": how, "by": by}
-        self._channel.heard(phase, f"{request.text}: {how} ({by})", sessionId=self._session.id or None, **fields)
+    def _waits(self, question: AcpRequest, seconds: float) -> None:
+        self._pass_on(self._session.asks(question.params.get("toolCall"), seconds, time.monotonic()))
 
-    async def _ask(self, request: AcpRequest, typed: AnswerReader) -> None:
-        wait = self._plan.permission_wait
-        tool = request.params.get("toolCall")
-        async with self._turnstile:
-            job = os.environ.get("UNHANG_JOB", "") or "JOB"
-            offered = ", ".join(f"{number} {option.name}" for number, option in enumerate(request.options, 1))
-            hint = f"Answer it: unhang send {job} yes|no, or one of: {offered} (denied in {human(wait)})"
-            self._say(self._session.asks(tool, wait + _SLACK, time.monotonic()))
-            fields = {"method": request.method, "request": request.text, "options": [o.id for o in request.options]}
-            self._channel.tell("needs_approval", f"{request.text}. {hint}", alive=True, **fields)
-            try:
-                word = await typed.answer(wait)
-            except TimeoutError:
-                self._answer(request, DENY, f"nobody answered in {human(wait)}")
-                return
-            known = ALLOW if word.lower() in _YES else DENY if word.lower() in _NO or not request.pick(word) else word
-            self._answer(request, known, "answer")
+    def _offered(self, question: AcpRequest) -> str:
+        return ", ".join(f"{number} {option.name}" for number, option in enumerate(question.options, 1))
+
+    def _decision(self, question: AcpRequest, word: str) -> str:
+        return word if question.pick(word) else DENY
+
+    def _fields(self, question: AcpRequest) -> dict[str, Any]:
+        return {"sessionId": self._session.id or None, "options": [option.id for option in question.options] or None}
 
     def cancel_all(self) -> None:
         """The turn is being cancelled: every open question is answered so, and every later one."""
-        self._closed = True
-        for task, request in list(self._open.items()):
+        self._cancelled = True
+        for task, question in list(self._open.items()):
             task.cancel()
-            self._reply(request.cancelled())
-            self._tell(request, "cancelled", "the turn is cancelled")
+            self._send(question.cancelled())
+            self.tell(question, "cancelled", "the turn is cancelled")
         self._open.clear()
-
-    def close(self) -> None:
-        for task in self._open:
-            task.cancel()
-        if self._answers is not None:
-            self._answers.close()

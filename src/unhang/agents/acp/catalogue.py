@@ -6,7 +6,7 @@ from unhang.core.record import Record
 
 
 class Recipe(Record):
-    """`argv`: as it is started; its first word is looked for on the PATH. `login`: how somebody logs in."""
+    """How an agent is started. The first word of `argv` is looked for on the PATH; `login`: how a person logs in."""
 
     name: str
     title: str
@@ -77,8 +77,10 @@ NAMES = tuple(recipe.name for recipe in _LISTED)
 
 
 def find(name: str) -> Recipe | None:
+    """The recipe of this name; None: there is none."""
     return next((recipe for recipe in _LISTED if recipe.name == name), None)
 
 
 def listed() -> tuple[Recipe, ...]:
+    """All recipes."""
     return _LISTED

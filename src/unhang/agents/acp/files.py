@@ -19,6 +19,8 @@ _LONGEST_PATH = 4096  # of the kernel's
 
 
 class Files:
+    """Serves `fs/*` requests below `root`, as far as `allowed` (none, read, write) goes."""
+
     def __init__(self, root: str, allowed: str) -> None:
         self._root = os.path.realpath(root)
         self._allowed = allowed

@@ -36,7 +36,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
     }
     about |= {"agentTitle": text_of(who, "title", most=80) or None}
     text = f"{session.name} {text_of(who, 'version', most=80)}".rstrip()
-    channel.tell("starting", f"{text} is there.", method="initialize", protocolVersion=session.version, **about)
+    channel.tell("starting", f"Connected to {text}.", method="initialize", protocolVersion=session.version, **about)
     try:
         found = await _session(peer, plan, session, hello)
     except RpcError as error:
@@ -51,6 +51,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
 
 
 def initialize(plan: AcpPlan) -> Message:
+    """The parameters of `initialize`."""
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
     client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}
@@ -123,7 +124,7 @@ async def _set(peer: Peer, session: AcpSession, found: Message, what: str, wante
             return
     listed = dig(found, f"{what}s", f"available{what.title()}s")
     if not isinstance(listed, list):
-        raise HandshakeRefused(f"{session.name} lets nobody choose a {what}")
+        raise HandshakeRefused(f"{session.name} offers no choice of a {what}")
     value = _choice(session, what, wanted, _values(listed, "id" if what == "mode" else "modelId"))
     await peer.request(f"session/set_{what}", {"sessionId": session.id, f"{what}Id": value})
 

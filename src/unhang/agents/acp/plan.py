@@ -34,4 +34,5 @@ class AcpPlan(AgentPlan):
 
     @property
     def title(self) -> str:
+        """The first task."""
         return self.tasks[0]

@@ -1,4 +1,4 @@
-"""What a person types to a driver, by `unhang send`: one line at a time."""
+"""The answers that a person sends to a driver with `unhang send`: one line each."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class AnswerReader:
         for line in lines:
             self._lines.put_nowait(line.decode("utf-8", "replace"))
 
-    async def answer(self, seconds: float) -> str:
-        """The next line; raises TimeoutError. What was typed before anything was asked is no answer."""
+    async def next_answer(self, seconds: float) -> str:
+        """The next line. What came before the question is no answer to it. Raises TimeoutError."""
         while not self._lines.empty():
             self._lines.get_nowait()
         async with asyncio.timeout(seconds):
             return (await self._lines.get()).strip()
 
     def close(self) -> None:
+        """Read no more."""
         asyncio.get_running_loop().remove_reader(0)

@@ -1,4 +1,4 @@
-"""What every driver does: its work until it is done or told to stop, and a word about why nothing moves."""
+"""What every driver does: read its plan, work until it is done or told to stop, and say why nothing moves."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
 from unhang.agents.base.plan import AgentPlan
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import StallReason, one_line
 from unhang.core.policy import builtin
 from unhang.core.policy.model import Policy
 from unhang.core.spec import job_record
 from unhang.core.values import mapping_of
-from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE, StateError, UnhangError
+from unhang.errors import (
+    EXIT_FAILED,
+    EXIT_NOT_EXECUTABLE,
+    EXIT_NOT_FOUND,
+    EXIT_SIGNAL_BASE,
+    StateError,
+    UnhangError,
+)
 from unhang.keeper.agent_channel import RECORD
 from unhang.store import files, policy_file
 
@@ -27,8 +34,10 @@ _TROUBLES = 5
 
 
 class Driver(ABC):
+    """The leader of an agent's job."""
+
     def __init__(self, channel: KeeperChannel, stall: float) -> None:
-        """`stall`: after this long it is said why nothing moves."""
+        """`stall`: the seconds without a sign of life after which the driver says why nothing moves."""
         self._channel = channel
         self._stall = stall
         self._stop = asyncio.Event()
@@ -37,28 +46,29 @@ class Driver(ABC):
 
     @abstractmethod
     async def _work(self) -> int:
-        """All of it. The exit code, or an exception that `_finished` knows."""
+        """Carry out the plan. The exit code, or an exception that `_finish` knows."""
 
     @abstractmethod
-    async def _finished(self, work: asyncio.Future[int]) -> int:
+    async def _finish(self, work: asyncio.Future[int]) -> int:
         """After the work, however it went: the exit code."""
 
     @abstractmethod
-    async def _stopped(self) -> None:
-        """Asked to stop while the work goes on: says why, and ends the agent. Then the work is given up."""
+    async def _end_agent(self) -> None:
+        """Asked to stop while the work goes on: say why, and end the agent. Then the work is given up."""
 
     @abstractmethod
-    def _silent(self, now: float) -> float:
-        """Seconds without a sign of life; 0.0: silence is no wonder now."""
+    def _silence(self, now: float) -> float:
+        """Seconds without a sign of life; 0.0: silence is to be expected now."""
 
     @abstractmethod
-    def _stuck(self, now: float) -> None:
-        """Says why."""
+    def _explain(self, now: float) -> None:
+        """Say why nothing moves."""
 
     def _close(self) -> None:  # noqa: B027 - not every driver has something to close
-        """The last thing."""
+        """Close what is open, as the last thing."""
 
     async def run(self) -> int:
+        """From the start to the end; the exit code of the job."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop.set)
@@ -70,7 +80,7 @@ class Driver(ABC):
             if work.done():
                 return await self._surely_finished(work)
             watch.cancel()  # from now on the steps are told
-            await self._stopped()
+            await self._end_agent()
             return EXIT_SIGNAL_BASE + signal.SIGTERM
         finally:
             await self._give_up()
@@ -79,19 +89,41 @@ class Driver(ABC):
             self._close()
 
     async def _surely_finished(self, work: asyncio.Future[int]) -> int:
-        """A defect of ours is one line and a failed turn, not a traceback in the job's output."""
+        """Finish. A defect of our own is one line and a failed turn, not a traceback in the job's output."""
         try:
-            return await self._finished(work)
+            return await self._finish(work)
         except Exception as error:
             if os.environ.get("UNHANG_DEBUG"):
                 traceback.print_exc()
             text = one_line(f"the driver failed: {type(error).__name__}: {error}", 500)
-            self._channel.tell("failed", text, error={"message": text})
-            complain(text)
-            return EXIT_FAILED
+            return self._fail(text, EXIT_FAILED)
+
+    def _fail(self, text: str, code: int = 1, *, error_code: int | None = None, **fields: Any) -> int:
+        """Record that the task has failed, and say so to people; the exit code."""
+        error = {"message": text} if error_code is None else {"message": text, "code": error_code}
+        self._channel.tell("failed", text, error=error, **fields)
+        complain(text)
+        return code
+
+    def _fail_to_start(self, program: str, error: OSError, hint: str, **fields: Any) -> int:
+        """As `_fail`, for a program that cannot be started."""
+        if isinstance(error, FileNotFoundError):
+            return self._fail(f"there is no {program!r}: {hint}", EXIT_NOT_FOUND, **fields)
+        return self._fail(f"cannot start {program!r}: {error.strerror}", EXIT_NOT_EXECUTABLE, **fields)
+
+    def _tell_stuck(self, why: StallReason, **fields: Any) -> None:
+        """Say why there is no sign of life."""
+        fields |= {"cause": why.reason, "diagnosis": why.diagnosis()}
+        self._channel.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
+
+    def _tell_stopping(self, why: StallReason, text: str = "", **fields: Any) -> None:
+        """Say what the agent was doing when it was to be ended. `text`: in other words than the reason's."""
+        fields |= {"cause": why.reason, "diagnosis": why.diagnosis(), "suggestions": why.suggestions or None}
+        self._channel.tell("stopping", f"Asked to stop: {text or why.reason}.", **fields)
+        complain(why.reason)
 
     def _trouble(self, text: str, raw: str) -> None:
-        """A message of the agent's was passed over. The first few are worth an event each."""
+        """A message of the agent was passed over. The first few are worth an event each."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
             self._channel.tell("warning", text, raw=raw)
@@ -102,24 +134,24 @@ class Driver(ABC):
             await asyncio.gather(self._working, return_exceptions=True)
 
     async def _watch(self) -> None:
-        """Once after `stall`, then at growing distances. Ends nothing."""
+        """Explain a silence once after `stall` seconds, then at growing distances. This ends nothing."""
         due = self._stall
         while True:
             await asyncio.sleep(min(1.0, self._stall / 4))
             now = time.monotonic()
-            silent = self._silent(now)
+            silent = self._silence(now)
             if silent < self._stall:
                 due = self._stall
             elif silent >= due:
                 due *= 2
-                self._stuck(now)
+                self._explain(now)
 
 
 P = TypeVar("P", bound=AgentPlan)
 
 
 def main(kind: type[P], make: Callable[[P, KeeperChannel, Policy], Driver]) -> None:
-    """The whole life of a driver's process. The channel comes first: no child may have its descriptor."""
+    """The whole life of a driver's process. The channel is opened first: no child may have its descriptor."""
     channel = KeeperChannel()
     try:
         plan = _read_plan(kind)

@@ -1,4 +1,4 @@
-"""JSON-RPC over the pipes of a child: one object a line, requests both ways. (Codex leaves the "jsonrpc" field out.)"""
+"""JSON-RPC over the pipes of a child: one object a line, requests both ways."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 1000  # of an error's words
 
 
 class RpcError(Exception):
-    """The other side said no, in its own words; with what it knows beyond its message."""
+    """The other side answered a request with an error; its own words, and the details that it gave."""
 
     def __init__(self, method: str, error: Any) -> None:
         self.method = method
@@ -28,15 +28,16 @@ class RpcError(Exception):
         super().__init__(self.message)
 
     def to_json(self) -> Message:
+        """The error as events have it."""
         return {"code": self.code, "message": self.message}
 
 
 class Gone(Exception):
-    """The other side has closed the line."""
+    """The other side has closed the connection."""
 
 
 class Recorder:
-    """Every message of the conversation, for a bug report or a test that replays it."""
+    """Records every message of the conversation, for a bug report or a test that replays it."""
 
     def __init__(self, path: str | None) -> None:
         self._file: IO[str] | None = (
@@ -45,13 +46,14 @@ class Recorder:
         self._began = time.monotonic()
 
     def message(self, who: str, message: Message) -> None:
+        """Record a message as an object."""
         self._write(who, {"line": message})
 
     def line(self, who: str, line: bytes) -> None:
-        """The same as it was on the wire; and what was no message."""
+        """Record a line as it was on the wire. This recorder keeps messages only."""
 
     def _write(self, who: str, what: Message) -> None:
-        """A recording that cannot be written ends; the conversation does not."""
+        """Write one entry. A recording that cannot be written ends; the conversation does not."""
         if self._file is None:
             return
         entry = {"t": round(time.monotonic() - self._began, 3), "from": who} | what
@@ -62,6 +64,7 @@ class Recorder:
             self.close()
 
     def close(self) -> None:
+        """End the recording."""
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -70,8 +73,19 @@ class Recorder:
                 pass  # a full disk: what is in the buffer cannot be kept
 
 
-class Speaker:
-    """Writes one object a line, after what stands in each of them."""
+class WireRecorder(Recorder):
+    """Records every line as it was on the wire, both ways: such a recording can be played to either side again."""
+
+    def message(self, who: str, message: Message) -> None:
+        """Only lines are kept."""
+
+    def line(self, who: str, line: bytes) -> None:
+        """Record a line as it was on the wire."""
+        self._write(who, {"raw": line.decode("utf-8", "replace").rstrip("\r\n")})
+
+
+class MessageWriter:
+    """Writes one object a line. `opening`: what each of them begins with."""
 
     def __init__(self, writer: asyncio.StreamWriter, recorder: Recorder, opening: Message | None = None) -> None:
         self._writer = writer
@@ -79,6 +93,7 @@ class Speaker:
         self._opening = opening or {}
 
     def send(self, message: Message) -> None:
+        """Write one message. It is lost if the other side is gone."""
         whole = self._opening | message
         data = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         self._recorder.message("unhang", whole)
@@ -86,14 +101,11 @@ class Speaker:
         try:
             self._writer.write(data)
         except (OSError, RuntimeError):
-            pass  # it is gone; whoever waits for an answer is told so
-
-    def close_input(self) -> None:
-        self._writer.close()
+            pass  # it is gone; `leave` says so to everything that waits for an answer
 
 
-class Peer(Speaker):
-    """`heard` gets every message that is no answer to a request of ours: notifications and their requests."""
+class Peer(MessageWriter):
+    """Sends requests and matches their answers. `heard` gets all other messages: notifications and requests."""
 
     def __init__(
         self,
@@ -106,10 +118,10 @@ class Peer(Speaker):
         self._heard = heard
         self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
         self._last = 0
-        self._why = ""
-        self.gone = asyncio.Event()
+        self._why = ""  # nothing more comes
 
     def take(self, message: Message) -> None:
+        """A message of the other side: an answer to a request of ours, or one for `heard`."""
         if "method" in message:
             self._heard(message)
             return
@@ -125,9 +137,8 @@ class Peer(Speaker):
             future.set_result(message.get("result"))
 
     def leave(self, why: str) -> None:
-        """Nothing more comes: whoever waits for an answer is told so."""
+        """Nothing more comes: every request that waits for its answer raises Gone."""
         self._why = self._why or why
-        self.gone.set()
         for method, future in self._pending.values():
             if not future.done():
                 future.set_exception(Gone(f"{self._why} before it answered {method}"))
@@ -139,17 +150,16 @@ class Peer(Speaker):
         return self._last
 
     def ask(self, number: int, method: str, params: Message) -> asyncio.Future[Any]:
-        """Whoever gets the future waits for it, or cancels it."""
+        """Send a request under a reserved number; the caller waits for the future, or cancels it."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if self.gone.is_set():
+        if self._why:
             future.set_exception(Gone(f"{self._why} before it was asked for {method}"))
             return future
         self._pending[number] = (method, future)
         self.send({"id": number, "method": method, "params": params})
         return future
 
-    async def request(self, method: str, params: Message, timeout: float | None = None) -> Message:
-        """Raises RpcError, Gone, or TimeoutError."""
-        async with asyncio.timeout(timeout):
-            answer = await self.ask(self.reserve(), method, params)
+    async def request(self, method: str, params: Message) -> Message:
+        """Send a request, and wait for its result. Raises RpcError or Gone."""
+        answer = await self.ask(self.reserve(), method, params)
         return answer if isinstance(answer, dict) else {}

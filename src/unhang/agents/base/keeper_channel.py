@@ -1,4 +1,4 @@
-"""What a driver says to its keeper: one JSON object a line, on the descriptor that $UNHANG_AGENT_FD names."""
+"""What a driver tells its keeper: one JSON object a line, on the descriptor that $UNHANG_AGENT_FD names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from unhang.agents.base.update import AgentUpdate, StallReason
+from unhang.agents.base.update import AgentUpdate
 from unhang.core.events import AGENT, check_phase
 from unhang.core.notices import audience_of
 from unhang.core.values import bounded
@@ -32,6 +32,7 @@ class Allowance:
         self.refused = 0
 
     def take(self, phase: str, now: float) -> bool:
+        """Whether an event of this phase may be recorded now."""
         self._left = min(_AT_ONCE + _RESERVE, self._left + max(0.0, now - self._at) * _A_SECOND)
         self._at = now
         if self._left < (1 if audience_of(AGENT, phase).ends_turn else 1 + _RESERVE):
@@ -42,7 +43,7 @@ class Allowance:
 
 
 class KeeperChannel:
-    """Takes the variable out of the environment: the agent must not have the descriptor."""
+    """Our end. The variable is taken out of the environment: the agent must not have the descriptor."""
 
     def __init__(self) -> None:
         number = os.environ.pop(VARIABLE, "")
@@ -52,45 +53,36 @@ class KeeperChannel:
         if self._fd >= 0:
             os.set_inheritable(self._fd, False)
 
-    def say(self, said: AgentUpdate) -> None:
-        """What an adapter made of a message of the agent's."""
+    def pass_on(self, update: AgentUpdate) -> None:
+        """Tell the keeper what a message of the agent means."""
         now = time.monotonic()
-        if said.phase and not self._allowance.take(said.phase, now):
-            said = said.replace(phase="")
-        elif said.phase and self._allowance.refused:
+        if update.phase and not self._allowance.take(update.phase, now):
+            update = update.replace(phase="")
+        elif update.phase and self._allowance.refused:
             missing, self._allowance.refused = self._allowance.refused, 0
             text = f"{missing} messages of the agent were not recorded: too many came at once."
             self.tell("warning", text, missing=missing)
-        if not (said.phase or said.windowed):
-            if not said.alive or now - self._signed < _BETWEEN_SIGNS:
+        if not (update.phase or update.windowed):
+            if not update.alive or now - self._signed < _BETWEEN_SIGNS:
                 return
             self._signed = now
-        self._write(said.to_json())
+        self._write(update.to_json())
 
     def tell(self, phase: str, message: str, *, alive: bool = False, **fields: Any) -> None:
-        """Something about the driving itself."""
+        """Tell the keeper about the driver's own work."""
         given = {name: value for name, value in fields.items() if value is not None}
         self._write({"phase": phase, "message": message, "alive": alive} | given)
 
-    def heard(self, phase: str, message: str, **fields: Any) -> None:
-        """What was done about a message of the agent's: it counts as one of the agent's own events."""
-        self.say(AgentUpdate(phase, message, fields=fields))
-
-    def stuck(self, why: StallReason, thread: str) -> None:
-        """Not a sign of life, but the reason why there is none."""
-        fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
-        self.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
-
-    def stopping(self, why: StallReason, thread: str) -> None:
-        fields: dict[str, Any] = {"cause": why.reason, "diagnosis": why.diagnosis(), "threadId": thread or None}
-        self.tell("stopping", f"Asked to stop: {why.reason}.", suggestions=why.suggestions or None, **fields)
-        complain(why.reason)
+    def answered(self, phase: str, message: str, **fields: Any) -> None:
+        """Tell the keeper how a message of the agent was answered. It counts as one of the agent's own events."""
+        self.pass_on(AgentUpdate(phase, message, fields=fields))
 
     def window(self, seconds: float | None) -> None:
+        """Put another limit in the place of the idle limit; None: the idle limit holds again."""
         self._write({"window": seconds})
 
     def _write(self, told: dict[str, Any]) -> None:
-        """Bounded, whatever an agent has put into its words: a longer line would be passed over by the keeper."""
+        """Write one line, bounded: the keeper would pass over a longer one."""
         if "phase" in told:
             check_phase(AGENT, told["phase"])
         if self._fd < 0:
@@ -105,17 +97,17 @@ class KeeperChannel:
 
 
 def show(text: str) -> None:
-    """What the agent wrote, whole, to the job's stdout, with an end of line. What is no UTF-8 becomes a `?`."""
+    """Write what the agent wrote to the job's stdout, whole, with an end of line. What is no UTF-8 becomes a `?`."""
     view = memoryview((text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace"))
     try:
         while view:
             view = view[os.write(1, view) :]
     except OSError:
-        pass  # its keeper is gone
+        pass  # the keeper is gone
 
 
 def complain(text: str) -> None:
-    """For the job's stderr: where people look first."""
+    """Write a line to the job's stderr, where people look first."""
     try:
         line = f"unhang: {' '.join(text[:_LONGEST_COMPLAINT].split())}\n"
         os.write(2, line.encode("utf-8", "replace"))

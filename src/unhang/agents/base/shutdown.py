@@ -1,4 +1,4 @@
-"""Ending an agent gently: each step is asked for, waited for, checked, and said.
+"""Ending an agent gently: each step is asked for, waited for, checked, and told.
 
 All of it fits into the grace that the keeper gives before SIGKILL. Which steps there are is each agent's own.
 """
@@ -17,37 +17,41 @@ _MARGIN = 0.3
 
 
 class Shutdown:
+    """The steps that all agents share. `name`: what people call the child, at the beginning of a sentence."""
+
     def __init__(self, name: str, child: Child, channel: KeeperChannel, grace: float) -> None:
-        """`name` is what people call the child, at the beginning of a sentence."""
         self._name = name
         self._child = child
         self._channel = channel
         self._until = time.monotonic() + max(0.0, grace - min(_MARGIN, grace / 4))
 
     def share(self, part: float) -> float:
-        """Of the time that is left."""
+        """A part of the seconds that are left."""
         return max(0.0, self._until - time.monotonic()) * part
 
-    def say(self, step: str, done: bool, text: str) -> None:
+    def tell(self, step: str, done: bool, text: str) -> None:
+        """Record a step, and whether it had its effect."""
         self._channel.tell("stopping", text, step=step, done=done)
 
-    async def close(self, part: float = 0.6) -> None:
-        """The end of its input."""
+    async def close_input(self, part: float = 0.6) -> None:
+        """End its input, and wait for its exit."""
         if self._child.exited:
             return
         began = time.monotonic()
         self._child.close_input()
         done = await self._child.wait_exit(self.share(part))
         took = human(time.monotonic() - began)
-        self.say("close", done, f"{self._name} {'ended' if done else 'did not end'} at the end of its input ({took}).")
+        self.tell("close", done, f"{self._name} {'ended' if done else 'did not end'} at the end of its input ({took}).")
 
     async def signal(self, number: signal.Signals, step: str, part: float = 1.0) -> None:
+        """Send a signal, and wait for its exit."""
         if self._child.exited:
             return
         self._child.signal(number)
         done = await self._child.wait_exit(self.share(part))
-        self.say(step, done, f"{self._name} {'ended' if done else 'did not end'} after {number.name}.")
+        self.tell(step, done, f"{self._name} {'ended' if done else 'did not end'} after {number.name}.")
 
     async def done(self) -> None:
+        """Close what is open to it, if it has exited."""
         if self._child.exited:
             await self._child.done()

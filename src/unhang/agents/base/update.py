@@ -1,4 +1,4 @@
-"""What an adapter makes of one message of its agent: an event, a sign of life, a window for a tool; or none of them."""
+"""What one message of an agent means: an event, a sign of life, a window for a tool, or none of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 
     from unhang.core.values import Message
 
-# `raw` is the first thing that a long line loses; more than this of it helps nobody.
+# `raw` is the first thing that a long line loses; more than this of it does not help.
 _RAW = 1500
 _RAW_DEPTH = 20
 PREVIEW = 240
 
 
 class AgentUpdate(Record):
-    """`phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now."""
+    """What one message means.
+
+    `phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now.
+    """
 
     phase: str = ""
     message: str = ""
@@ -28,11 +31,12 @@ class AgentUpdate(Record):
     alive: bool = False
     windowed: bool = False
     window: float | None = None
-    fields: dict[str, Any] = {}  # noqa: RUF012 - a Record is frozen; nobody writes to it
+    fields: dict[str, Any] = {}  # noqa: RUF012 - a Record is frozen; nothing writes to it
     raw: str = ""
 
     @property
     def empty(self) -> bool:
+        """Whether there is nothing to tell the keeper."""
         return not (self.phase or self.alive or self.windowed)
 
     def to_json(self) -> Message:
@@ -53,13 +57,14 @@ class AgentUpdate(Record):
 
 
 class StallReason(Record):
-    """`cause`: one of the diagnosis's words."""
+    """Why an agent shows no sign of life. `cause`: one of the causes of a diagnosis; `reason`: in words."""
 
     cause: str
     reason: str
     suggestions: list[str]
 
     def diagnosis(self) -> dict[str, Any]:
+        """The reason in the shape of a diagnosis."""
         return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 

@@ -1,4 +1,4 @@
-"""Who we say we are."""
+"""unhang's version, for handshakes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.metadata
 
 
 def version() -> str:
-    """The package itself cannot be asked, since it opens onto the faces."""
+    """The version that is installed. (The package itself cannot be asked: it imports the faces.)"""
     try:
         return importlib.metadata.version("unhang")
     except importlib.metadata.PackageNotFoundError:

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from typing import Any
 
-from unhang.agents.base.child import Child, Line, started
-from unhang.agents.base.jsonrpc import Gone, Message, Recorder, Speaker
-from unhang.agents.base.keeper_channel import complain
+from unhang.agents.base.child import Child
+from unhang.agents.base.jsonrpc import Gone, Message, MessageWriter
 from unhang.agents.base.update import one_line
 from unhang.core.values import mapping_of, text_of
 
 
 class ControlRefused(Exception):
-    """Claude said no to a control request, in its own words."""
+    """Claude refused a control request, in its own words."""
 
 
 class ClaudeChild(Child):
-    def __init__(
-        self,
-        line: Line,
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-        trouble: Callable[[str, str], None],
-    ) -> None:
-        self.gone = asyncio.Event()
-        self._heard = heard
-        self._speaker = Speaker(line.writer, recorder)
-        self._asked: dict[str, asyncio.Future[Message]] = {}
-        super().__init__(line, recorder, trouble)
+    """A headless Claude as a child."""
 
-    @classmethod
-    async def start(
-        cls,
-        words: list[str],
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-        trouble: Callable[[str, str], None],
-    ) -> ClaudeChild:
-        """Raises OSError if it cannot be started."""
-        return cls(await started(words), heard, recorder, trouble)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._output = MessageWriter(self._writer, self._recorder)
+        self._asked: dict[str, asyncio.Future[Message]] = {}
 
     # --- listening ------------------------------------------------------------------------------------------
 
@@ -48,11 +30,8 @@ class ClaudeChild(Child):
             self._answered(message.get("response"))
         self._heard(message)
 
-    def _print(self, text: str) -> None:
-        complain(f"claude says: {text}")
-
     def _leave(self, why: str) -> None:
-        self.gone.set()
+        super()._leave(why)
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(Gone(f"{why} before it answered"))
@@ -71,24 +50,29 @@ class ClaudeChild(Child):
     # --- talking --------------------------------------------------------------------------------------------
 
     def task(self, text: str) -> None:
+        """Hand over a task."""
         content = [{"type": "text", "text": text}]
         message = {"role": "user", "content": content}
-        self._speaker.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
+        self._output.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
 
     async def ask(self, **request: object) -> Message:
-        """A control request. Raises ControlRefused or Gone."""
+        """Send a control request, and wait for its answer. Raises ControlRefused or Gone."""
         if self.gone.is_set() or self.input_closed:
             raise Gone("Claude does not listen any more")
         name = f"unhang-{len(self._asked) + 1}-{request.get('subtype')}"
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._asked[name] = future
         try:
-            self._speaker.send({"type": "control_request", "request_id": name, "request": dict(request)})
+            self._output.send({"type": "control_request", "request_id": name, "request": dict(request)})
             return await future
         finally:
             self._asked.pop(name, None)
 
     def refuse(self, request: Message) -> None:
-        """Whatever it wants of its host: none is left hanging."""
-        answer = {"subtype": "error", "request_id": text_of(request, "request_id"), "error": "nobody is here to answer"}
-        self._speaker.send({"type": "control_response", "response": answer})
+        """Answer a control request of Claude with no: none may stay unanswered."""
+        answer = {
+            "subtype": "error",
+            "request_id": text_of(request, "request_id"),
+            "error": "there is no person here to answer",
+        }
+        self._output.send({"type": "control_response", "response": answer})

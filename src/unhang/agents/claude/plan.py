@@ -27,6 +27,7 @@ class ClaudePlan(AgentPlan):
 
     @property
     def title(self) -> str:
+        """The task."""
         return self.task
 
     def to_argv(self) -> list[str]:

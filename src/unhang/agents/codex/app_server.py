@@ -4,63 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import time
 from typing import Any
 
+from unhang.agents.base.child import DISMISSAL
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.update import StallReason
-from unhang.agents.codex.approvals import Approvals
+from unhang.agents.codex.approvals import CodexApprovals
 from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import errors
 from unhang.agents.codex.protocol.requests import request_of
-from unhang.agents.codex.protocol.thread import Codex, CodexTurnEnd
+from unhang.agents.codex.protocol.thread import CodexThread, CodexTurnEnd
 from unhang.agents.codex.server_process import AppServer
 from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.policy.model import Policy
 from unhang.core.values import id_of, text_of
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 
-# A server that has nothing to do ends in milliseconds.
-_CLOSING = 5.0
+_INSTALL = "install it (npm install -g @openai/codex) or give --codex"
 
 
 class AppServerDriver(Driver):
+    """The driver of a job over `codex app-server`."""
+
     def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
         super().__init__(channel, plan.stall)
         self._plan = plan
         self._job = os.environ.get("UNHANG_JOB", "")
-        self._codex = Codex(tool_limit=plan.tool_limit, policy=policy, job=self._job)
+        self._codex = CodexThread(tool_limit=plan.tool_limit, policy=policy, job=self._job)
         self._recorder = Recorder(plan.record)
         self._server: AppServer | None = None
         self._turn_over = asyncio.Event()
         self._before: int | None = None  # tokens in the context when the newest turn began
         self._doing = "starting Codex"
-        self._approvals = Approvals(plan, channel, self._reply, self._codex.tools, self._job)
+        self._approvals = CodexApprovals(plan, channel, self._reply, self._codex.tools)
 
     # --- the whole ------------------------------------------------------------------------------------------
 
-    async def _finished(self, work: asyncio.Future[int]) -> int:
+    async def _finish(self, work: asyncio.Future[int]) -> int:
         try:
             code = work.result()
         except RpcError as error:
             code = self._failed(error.message, method=error.method)
         except Gone as error:
             code = self._failed(await self._how_it_went(str(error)))
-        except FileNotFoundError:
-            self._failed(f"there is no {self._plan.codex!r}: install it (npm install -g @openai/codex) or give --codex")
-            return EXIT_NOT_FOUND
         except OSError as error:
-            self._failed(f"cannot start {self._plan.codex!r}: {error.strerror}")
-            return EXIT_NOT_EXECUTABLE
+            return self._fail_to_start(self._plan.codex, error, _INSTALL, **self._how_far())
         if self._server is not None:
             await self._leave(self._server)
         return code
 
-    async def _stopped(self) -> None:
-        self._channel.stopping(self._stall_reason(time.monotonic()), self._codex.thread)
+    async def _end_agent(self) -> None:
+        self._tell_stopping(self._stall_reason(time.monotonic()), threadId=self._codex.thread or None)
         if self._server is not None:
             await CodexShutdown(self._server, self._codex, self._channel, self._turn_over, self._plan.grace).run()
 
@@ -69,40 +65,35 @@ class AppServerDriver(Driver):
             return self._codex.stall_reason(now)
         return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [])
 
-    def _silent(self, now: float) -> float:
+    def _silence(self, now: float) -> float:
         return self._codex.silent(now) if self._codex.tools.window is None else 0.0
 
-    def _stuck(self, now: float) -> None:
-        self._channel.stuck(self._stall_reason(now), self._codex.thread)
+    def _explain(self, now: float) -> None:
+        self._tell_stuck(self._stall_reason(now), threadId=self._codex.thread or None)
 
     def _close(self) -> None:
         self._approvals.close()
         self._recorder.close()
 
     async def _leave(self, server: AppServer) -> None:
-        """At the end of a turn: what it left running in the background ends with the server."""
+        """At the end of a turn: what runs in the background ends with the server."""
         names = list(self._codex.tools.names.values())
         if names:
             self._channel.tell("warning", f"Ended with the turn: {', '.join(names)[:500]}", leftovers=names[:10])
-        server.close_input()
-        if not await server.wait_exit(_CLOSING):
-            server.signal(signal.SIGTERM)
-            await server.wait_exit(_CLOSING)
-        if server.exited:
-            await server.done()
+        await server.dismiss()
 
     async def _how_it_went(self, text: str) -> str:
-        if self._server is None or not await self._server.wait_exit(_CLOSING):
+        if self._server is None or not await self._server.wait_exit(DISMISSAL):
             return text
         return f"Codex's app server ended while {self._doing} ({self._server.how})"
 
+    def _how_far(self) -> Message:
+        """What the event of a failure says of the turn."""
+        known: Message = {"turnStatus": "failed", "threadId": self._codex.thread or self._plan.thread}
+        return known | ({"compacted": False} if self._plan.verb == COMPACT else {})
+
     def _failed(self, text: str, **fields: Any) -> int:
-        error = {"message": text}
-        thread = self._codex.thread or self._plan.thread
-        more: Message = {"compacted": False} if self._plan.verb == COMPACT else {}
-        self._channel.tell("failed", text, error=error, turnStatus="failed", threadId=thread, **more, **fields)
-        complain(text)
-        return 1
+        return self._fail(text, **self._how_far(), **fields)
 
     # --- what it hears --------------------------------------------------------------------------------------
 
@@ -113,8 +104,8 @@ class AppServerDriver(Driver):
             return
         before = self._codex.usage.occupied
         had = self._codex.turn
-        for said in self._codex.hear(message, time.monotonic()):
-            self._channel.say(said)
+        for update in self._codex.hear(message, time.monotonic()):
+            self._channel.pass_on(update)
         if self._codex.turn != had and self._codex.turn:
             self._before = before
             self._turn_over.clear()
@@ -129,9 +120,8 @@ class AppServerDriver(Driver):
 
     async def _work(self) -> int:
         plan = self._plan
-        self._server = server = await AppServer.start(
-            plan.codex, list(plan.config), self._hear, self._recorder, self._trouble
-        )
+        argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
+        self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
         self._doing = "waiting for Codex to greet"
         await server.greet()
         self._channel.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
@@ -179,19 +169,13 @@ class AppServerDriver(Driver):
         return await self._turn_end(server)
 
     async def _turn_end(self, server: AppServer) -> CodexTurnEnd:
-        over = asyncio.ensure_future(self._turn_over.wait())
-        gone = asyncio.ensure_future(server.peer.gone.wait())
-        try:
-            await asyncio.wait({over, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            over.cancel()
-            gone.cancel()
+        await server.either(self._turn_over)
         if self._codex.ended is None:
             raise Gone("Codex closed the line in the middle of a turn")
         return self._codex.ended
 
     def _ended(self, turn: CodexTurnEnd) -> int:
-        """The event has been said; here is what people and scripts read."""
+        """Print what people and scripts read; the event has been recorded. The exit code."""
         if self._codex.reply:
             show(self._codex.reply)
         if turn.status == "completed":

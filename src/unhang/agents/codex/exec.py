@@ -10,56 +10,36 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
 
-from unhang.agents.base.child import Child, Line, started
+from unhang.agents.base.child import Child
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.shutdown import Shutdown
 from unhang.agents.codex.plan import CodexPlan
-from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.core.policy.model import Policy
-from unhang.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND
 from unhang.procs.sampler.connections import connections
 
 _LOOK = 1.0
-
-
-class ExecChild(Child):
-    def __init__(
-        self,
-        line: Line,
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-        trouble: Callable[[str, str], None],
-    ) -> None:
-        self._heard = heard
-        super().__init__(line, recorder, trouble)
-
-    def _take(self, message: Message) -> None:
-        self._heard(message)
-
-    def _print(self, text: str) -> None:
-        pass
-
-    def _leave(self, why: str) -> None:
-        pass  # nobody waits for an answer
+_INSTALL = "install it (npm install -g @openai/codex) or give --codex"
 
 
 class ExecDriver(Driver):
+    """The driver of a job over `codex exec`."""
+
     def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
         super().__init__(channel, plan.stall)
         self._plan = plan
-        self._exec = Exec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
+        self._exec = CodexExec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
         self._recorder = Recorder(plan.record)
-        self._child: ExecChild | None = None
+        self._child: Child | None = None
         self._received: dict[str, int] = {}
 
     async def _work(self) -> int:
         # an open pipe for its input makes it wait for ever before it begins
-        line = await started(command(self._plan), deaf=True)
-        self._child = child = ExecChild(line, self._hear, self._recorder, self._trouble)
+        argv = to_argv(self._plan)
+        self._child = child = await Child.start(argv, self._recorder, self._hear, self._trouble, deaf=True)
         looks = asyncio.ensure_future(self._look(child.process.pid))
         try:
             await child.exit()
@@ -68,43 +48,41 @@ class ExecDriver(Driver):
         await child.done()
         return self._ended(child.process.returncode)
 
-    async def _finished(self, work: asyncio.Future[int]) -> int:
+    async def _finish(self, work: asyncio.Future[int]) -> int:
         try:
             return work.result()
-        except FileNotFoundError:
-            return self._failed(f"there is no {self._plan.codex!r}", EXIT_NOT_FOUND)
         except OSError as error:
-            return self._failed(f"cannot start {self._plan.codex!r}: {error.strerror}", EXIT_NOT_EXECUTABLE)
+            return self._fail_to_start(self._plan.codex, error, _INSTALL, **self._how_far())
 
-    async def _stopped(self) -> None:
-        """SIGINT is the one that makes `exec` end its tools and their children too; SIGTERM leaves them."""
+    async def _end_agent(self) -> None:
+        """SIGINT is the signal at which `exec` ends its tools and their children too; SIGTERM leaves them."""
         await self._give_up()
-        self._channel.stopping(self._exec.stall_reason(time.monotonic()), self._exec.thread)
+        self._tell_stopping(self._exec.stall_reason(time.monotonic()), threadId=self._exec.thread or None)
         if self._child is not None:
-            ladder = Shutdown("codex exec", self._child, self._channel, self._plan.grace)
-            await ladder.signal(signal.SIGINT, "SIGINT", 0.6)
-            await ladder.signal(signal.SIGTERM, "SIGTERM")
-            await ladder.done()
+            shutdown = Shutdown("codex exec", self._child, self._channel, self._plan.grace)
+            await shutdown.signal(signal.SIGINT, "SIGINT", 0.6)
+            await shutdown.signal(signal.SIGTERM, "SIGTERM")
+            await shutdown.done()
 
-    def _silent(self, now: float) -> float:
+    def _silence(self, now: float) -> float:
         del now
-        return 0.0  # it is said at the end; the keeper says that it is silent
+        return 0.0  # the keeper says that it is silent; why, is said at the end
 
-    def _stuck(self, now: float) -> None:
+    def _explain(self, now: float) -> None:
         pass
 
     def _close(self) -> None:
         self._recorder.close()
 
     def _hear(self, message: Message) -> None:
-        for said in self._exec.hear(message, time.monotonic()):
-            self._channel.say(said)
+        for update in self._exec.hear(message, time.monotonic()):
+            self._channel.pass_on(update)
 
     async def _look(self, pid: int) -> None:
         while True:
             await asyncio.sleep(_LOOK)
             if self._bytes_came(pid):
-                self._channel.say(self._exec.bytes_came(time.monotonic()))
+                self._channel.pass_on(self._exec.bytes_came(time.monotonic()))
 
     def _bytes_came(self, pid: int) -> bool:
         """On a connection that was there a look ago: a new one that is refused again and again is no progress."""
@@ -127,14 +105,16 @@ class ExecDriver(Driver):
             return code or 1
         return self._failed(self._exec.error or f"codex exec ended without a turn (exit code {code})", code or 1)
 
+    def _how_far(self) -> Message:
+        """What the event of a failure says of the turn."""
+        return {"turnStatus": "failed", "threadId": self._exec.thread or self._plan.thread}
+
     def _failed(self, text: str, code: int) -> int:
-        thread = self._exec.thread or self._plan.thread
-        self._channel.tell("failed", text, error={"message": text}, turnStatus="failed", threadId=thread)
-        complain(text)
-        return code
+        return self._fail(text, code, **self._how_far())
 
 
-def command(plan: CodexPlan) -> list[str]:
+def to_argv(plan: CodexPlan) -> list[str]:
+    """Codex's own command line."""
     words = [plan.codex, "exec", "--json", "--skip-git-repo-check"]
     for name, value in (("--model", plan.model), ("--sandbox", plan.sandbox)):
         if value is not None:

@@ -33,10 +33,12 @@ class CodexPlan(AgentPlan):
 
     @property
     def mode(self) -> str:
+        """The verb."""
         return self.verb
 
     @property
     def title(self) -> str:
+        """The task, or what stands in its place."""
         if self.task:
             return self.task
         return f"compact {self.thread}" if self.verb == COMPACT else f"review {self.target}"

@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
-from unhang.agents.base.child import Child, Line, started
-from unhang.agents.base.jsonrpc import Message, Peer, Recorder
+from unhang.agents.base.child import RpcChild
 from unhang.agents.base.version import version
 from unhang.core.values import text_of
 
 
-class AppServer(Child):
-    def __init__(
-        self,
-        line: Line,
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-        trouble: Callable[[str, str], None],
-    ) -> None:
-        self.peer = Peer(line.writer, recorder, heard)  # Codex leaves the "jsonrpc" field out
+class AppServer(RpcChild):
+    """The app server as a child."""
+
+    opening = {}  # noqa: RUF012 - nothing writes to it; Codex leaves the "jsonrpc" field out
+
+    def __init__(self, *given: Any) -> None:
         self.version = ""
-        super().__init__(line, recorder, trouble)
-
-    @classmethod
-    async def start(
-        cls,
-        program: str,
-        config: list[str],
-        heard: Callable[[Message], None],
-        recorder: Recorder,
-        trouble: Callable[[str, str], None],
-    ) -> AppServer:
-        """Raises OSError if it cannot be started."""
-        words = [word for entry in config for word in ("-c", entry)]
-        return cls(await started([program, "app-server", *words]), heard, recorder, trouble)
-
-    def _take(self, message: Message) -> None:
-        self.peer.take(message)
-
-    def _print(self, text: str) -> None:
-        pass  # nothing that is known of it, and nothing to be done about it
-
-    def _leave(self, why: str) -> None:
-        self.peer.leave(why)
+        super().__init__(*given)
 
     async def greet(self) -> None:
+        """The handshake. Raises RpcError or Gone."""
         client = {"name": "unhang", "title": "unhang", "version": version()}
         hello = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
         answer = await self.peer.request("initialize", hello)

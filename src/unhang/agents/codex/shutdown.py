@@ -12,7 +12,7 @@ import time
 from unhang.agents.base.jsonrpc import Gone, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.shutdown import Shutdown
-from unhang.agents.codex.protocol.thread import Codex
+from unhang.agents.codex.protocol.thread import CodexThread
 from unhang.agents.codex.server_process import AppServer
 from unhang.core.durations import human
 
@@ -20,8 +20,10 @@ _AGAIN = 0.05
 
 
 class CodexShutdown(Shutdown):
+    """The steps for an app server."""
+
     def __init__(
-        self, server: AppServer, codex: Codex, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
+        self, server: AppServer, codex: CodexThread, channel: KeeperChannel, turn_over: asyncio.Event, grace: float
     ) -> None:
         super().__init__("The app server", server, channel, grace)
         self._server = server
@@ -29,11 +31,12 @@ class CodexShutdown(Shutdown):
         self._turn_over = turn_over
 
     async def run(self) -> None:
+        """Take all steps."""
         if not self._server.exited and self._codex.thread:
             if self._codex.turn:
                 await self._interrupt(self._codex.turn)
             await self._clean()
-        await self.close()
+        await self.close_input()
         await self.signal(signal.SIGTERM, "terminate")
         await self.done()
 
@@ -44,11 +47,11 @@ class CodexShutdown(Shutdown):
                 await self._server.peer.request("turn/interrupt", {"threadId": self._codex.thread, "turnId": turn})
                 await self._turn_over.wait()
         except TimeoutError:
-            self.say("interrupt", False, f"turn/interrupt: no answer in {human(time.monotonic() - began)}.")
+            self.tell("interrupt", False, f"turn/interrupt: no answer in {human(time.monotonic() - began)}.")
         except (RpcError, Gone) as error:
-            self.say("interrupt", False, f"turn/interrupt: {error}")
+            self.tell("interrupt", False, f"turn/interrupt: {error}")
         else:
-            self.say("interrupt", True, f"The turn was interrupted in {human(time.monotonic() - began)}.")
+            self.tell("interrupt", True, f"The turn was interrupted in {human(time.monotonic() - began)}.")
 
     async def _clean(self) -> None:
         """An interrupted turn leaves its shell commands running as background terminals."""
@@ -60,11 +63,11 @@ class CodexShutdown(Shutdown):
                     await asyncio.sleep(_AGAIN)
         except TimeoutError:
             text = f"{left} background terminals are still there." if left else "Background terminals: no answer."
-            self.say("clean", False, text)
+            self.tell("clean", False, text)
         except (RpcError, Gone) as error:
-            self.say("clean", False, f"Background terminals: {error}")
+            self.tell("clean", False, f"Background terminals: {error}")
         else:
-            self.say("clean", True, "Background terminals are ended.")
+            self.tell("clean", True, "Background terminals are ended.")
 
     async def _terminals(self) -> int:
         which = {"threadId": self._codex.thread}

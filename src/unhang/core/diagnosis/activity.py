@@ -1,4 +1,4 @@
-"""What moved between two full looks: the same question as `progress`, with more to go by.
+"""What moved between two full looks: the same question as in `progress`, with more to go by.
 
 Here the network counts too (recv() shows in no counter of /proc), and new memory: a process that burns CPU and
 touches new pages builds something, one that only burns CPU may be a loop.
@@ -15,11 +15,13 @@ from unhang.core.diagnosis.samples import FullSample, Process
 NET_RATE = 100.0
 # Ten new pages a second are an allocator's noise; a compiler or a test touches thousands.
 FAULTS_RATE = 30.0
-# Below this much CPU nobody computes; it is event loops turning over.
+# Below this much CPU no process computes; event loops turn over.
 BUSY_SHARE = 0.15
 
 
 class Activity(NamedTuple):
+    """Rates between two looks, and the processes that came and went."""
+
     seconds: float
     cpu: float  # share of one core, all processes together
     by_pid: dict[int, float]
@@ -32,23 +34,27 @@ class Activity(NamedTuple):
 
     @property
     def only_pauses(self) -> bool:
-        """Somebody came or went, and all of them only to sleep."""
+        """Whether processes came or went, and all of them only to sleep."""
         return bool(self.started or self.ended) and PAUSES.issuperset(self.started + self.ended)
 
     @property
     def workers(self) -> tuple[str, ...]:
+        """The names of those that came or went for more than a sleep."""
         return tuple(name for name in self.started + self.ended if name not in PAUSES)
 
     @property
     def moves_bytes(self) -> bool:
+        """Whether more bytes were read and written than housekeeping moves."""
         return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
 
     @property
     def strong(self) -> bool:
+        """Whether the tree moved by any of these measures."""
         return bool(self.workers) or self.cpu >= CPU_SHARE or self.moves_bytes or self.net >= NET_RATE
 
 
 def compare(before: FullSample, after: FullSample) -> Activity:
+    """What happened between two looks."""
     seconds = max(after.at - before.at, 1e-3)
     old, new = before.processes, after.processes
     kept = [pid for pid in new if pid in old and old[pid].start == new[pid].start]
@@ -90,7 +96,7 @@ def _switched(old: Process, new: Process) -> int:
 
 
 def _net(before: FullSample, after: FullSample) -> int:
-    """Bytes received and acknowledged; a socket whose two ends are both in the tree counts like any other."""
+    """Bytes received and acknowledged. A socket whose two ends are both in the tree counts like any other."""
     moved = 0
     for link, seen in after.sockets.items():
         old = before.sockets.get(link)

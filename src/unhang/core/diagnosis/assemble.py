@@ -83,7 +83,7 @@ def _found(finding: Finding) -> dict[str, Any]:
         found["socket"] = _socket(finding.wait.socket)
     if finding.lock is not None:
         lock = finding.lock
-        found["lock"] = {"path": lock.path, "holder": lock.holder, "holderComm": lock.holder_comm}
+        found["lock"] = {"kind": lock.kind, "path": lock.path, "holder": lock.holder, "holderComm": lock.holder_comm}
     if finding.repeats:
         found["repeats"] = True
     return found

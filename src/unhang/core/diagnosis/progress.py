@@ -1,9 +1,9 @@
 """Did this quiet tree move between two looks?
 
-Used by the watchdog under `liveness: progress`: a tree that burns CPU, moves bytes, or starts and ends
-processes is quiet, not hung. So the question is not "did any counter change" (a JVM that is deadlocked ticks
-20 times a second; a shell that polls starts a `sleep` every second) but "did more happen than housekeeping".
-Each floor below names what it is above. Nothing here ever moves the hard limit.
+The watchdog asks this under `liveness: progress`: a tree that burns CPU, moves bytes, or starts and ends processes is
+quiet, not hung. The question is not "did any counter change" (a JVM that is deadlocked ticks 20 times a second; a
+shell that polls starts a `sleep` every second) but "did more happen than housekeeping". Each floor below names what
+it is above. Nothing here ever moves the hard limit.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ IO_RATE_OF_A_SLEEP_LOOP = 256_000.0
 # A page fetched from a mapped file is 4 kB read that no other counter shows. One a second is the pager's noise.
 FAULT_RATE = 2.0
 NOTHING = "no CPU, no bytes, no new or ended process"
-# What a loop starts only to wait.
+# The programs that a loop starts only to wait.
 PAUSES = frozenset({"sleep", "usleep"})
 
 
 class Progress(tuple[bool, str]):
-    """`alive` is whether it moved; `reason` says what moved, or that nothing did, in words."""
+    """Whether a tree moved (`alive`), and what moved, or that nothing did, for people (`reason`)."""
 
     __slots__ = ()
 
@@ -45,11 +45,12 @@ class Progress(tuple[bool, str]):
 
 
 def progressed(before: CheapSample, after: CheapSample) -> Progress:
+    """Whether the tree did more between two looks than housekeeping."""
     seconds = after.at - before.at
     if seconds <= 0:
         return Progress(False, "no time has passed between the two looks")
     old, new = before.processes, after.processes
-    if old is new:  # whoever looked knows that nobody has run
+    if old is new:  # the sampler knows that no process has run
         return Progress(False, NOTHING)
     kept = [pid for pid, seen in new.items() if pid in old and old[pid].start == seen.start]
     born = [seen for pid, seen in new.items() if pid not in old or old[pid].start != seen.start]

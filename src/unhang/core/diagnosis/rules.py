@@ -36,7 +36,7 @@ POLLS = 0.3
 
 
 def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
-    """What the tree does, from two looks at least a second apart."""
+    """The diagnosis of a tree, from two looks at least a second apart."""
     view = View.of(after)
     activity = compare(before, after)
     blocked = blocked_in(view, before)

@@ -1,12 +1,11 @@
 """What a full look at a process tree shows: facts only, no verdicts.
 
-Which system call each thread sits in, on which descriptors and until when; what those descriptors are and who
-holds their other ends; whose lock it waits for; what the terminal is set to and what was last printed.
+It holds which system call each thread sits in, on which descriptors and until when; what those descriptors are and
+which processes hold their other ends; whose lock it waits for; what the terminal is set to and what was last printed.
 
-Nothing here can read anything: `unhang.procs.sampler.full` fills these in, `unhang.core.diagnosis` judges them,
-and a test can write them down by hand. A number that could not be read is None, never a guess; a process that
-may not be read (setuid, another user) is there with `hidden=True`, because "one process cannot be seen" is a
-different statement from "there is no process".
+Nothing here can read anything: the sampler fills these in, the rules judge them, and a test can write them down by
+hand. A number that could not be read is None, never a guess; a process that may not be read (setuid, another user) is
+there with `hidden=True`, because "one process cannot be seen" is a different statement from "there is no process".
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ FOREVER = float("inf")
 
 
 class Thread(NamedTuple):
+    """One thread, and the system call that it sits in."""
+
     tid: int
     comm: str = ""
     state: str = "?"
@@ -39,6 +40,8 @@ class Thread(NamedTuple):
 
 
 class Lock(NamedTuple):
+    """A file lock that a process wants and another one holds."""
+
     kind: str  # "flock", "posix", "ofd"
     path: str
     holder: int | None
@@ -47,26 +50,24 @@ class Lock(NamedTuple):
 
 
 class Process(NamedTuple):
+    """One process with its threads and descriptors."""
+
     pid: int
     ppid: int = 0
     pgid: int = 0
-    sid: int = 0
     tty: int = 0
     tpgid: int = -1
     start: int = 0
     comm: str = ""
     cmd: str = ""
     state: str = "?"
-    uid: int = 0
     cpu: int = 0
     reaped: int = 0
     io: int = 0
-    rss: int = 0  # pages
     faults: int = 0
     threads: tuple[Thread, ...] = ()
     thread_count: int = 1
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
-    fd_count: int = 0
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
@@ -74,6 +75,8 @@ class Process(NamedTuple):
 
 
 class Socket(NamedTuple):
+    """A socket, with what the kernel has counted on it."""
+
     family: str  # "tcp", "udp", "unix", "other"
     local: str = ""
     remote: str = ""
@@ -85,12 +88,16 @@ class Socket(NamedTuple):
 
 
 class Pipe(NamedTuple):
+    """A pipe or a FIFO, and the processes that hold its ends."""
+
     readers: tuple[tuple[int, int], ...] = ()  # (pid, fd), inside the tree only
     writers: tuple[tuple[int, int], ...] = ()
     outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
 
 
 class Terminal(NamedTuple):
+    """The settings of the job's terminal."""
+
     path: str = ""
     echo: bool = True
     canonical: bool = True
@@ -98,11 +105,12 @@ class Terminal(NamedTuple):
 
 
 class FullSample(NamedTuple):
+    """Everything that one full look at a tree has seen."""
+
     at: float
     hz: int
-    root: int
     processes: dict[int, Process]
-    others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but somebody in it waits for them
+    others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
     sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
     terminal: Terminal | None = None

@@ -1,4 +1,4 @@
-"""Who waits for whom. A ring of waits, none of which can end by itself, is a deadlock."""
+"""Which process or thread waits for which. A ring of waits, none of which can end by itself, is a deadlock."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from unhang.core.diagnosis.samples import Process
 
 
 def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
-    """One ring, its members in order, or nothing. The same for every order of the same edges."""
+    """One ring, its members in order; empty where there is none. The order of the edges changes nothing."""
     state: dict[int, int] = {}
     for start in sorted(edges):
         if state.get(start):
             continue
-        # By hand instead of by recursion: a chain may be as deep as the tree.
+        # A loop instead of recursion: a chain may be as deep as the tree.
         path: list[int] = [start]
         state[start] = 1
         ways = [iter(sorted(set(edges[start])))]
@@ -32,7 +32,7 @@ def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def mutex_ring(process: Process) -> list[int]:
-    """Threads of one process that wait for each other's mutex; one alone waits for what it holds itself."""
+    """The threads of one process that wait for each other's mutex. One alone waits for a mutex that it holds itself."""
     tids = {thread.tid for thread in process.threads}
     edges = {
         thread.tid: (thread.owner,)

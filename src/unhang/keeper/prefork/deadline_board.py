@@ -44,7 +44,7 @@ class Promise(Record):
     pipes: list[list[Any]] = []  # noqa: RUF012 - frozen; name and the keeper's descriptor of each stream it reads
 
 
-class Board:
+class DeadlineBoard:
     """Made before the guard forks its keeper; the keeper posts, the guard reads."""
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """The guard: an idle process above the keeper, for what the keeper cannot handle: its own death, and its own hang.
 
 It is a subreaper too. If the keeper is killed, what the keeper owned becomes the guard's: it ends all of it and records
-the loss at once. If the keeper does not run when a limit is due (promise.py), the guard waits a little, freezes the
-keeper so that not both act, ends the job by the same steps, and says that it did. The same on SIGUSR1: a caller asked
-for the end and the keeper did not answer. While all is well it sleeps in one system call.
+the loss at once. If the keeper does not run when a limit is due (deadline_board.py), the guard waits a little, freezes
+the keeper so that not both act, ends the job by the same steps, and says that it did. The same on SIGUSR1: a caller
+asked for the end and the keeper did not answer. While all is well it sleeps in one system call.
 
 It signals first and touches the disk last: a state directory that hangs must not keep a limit from being enforced.
 """
@@ -22,10 +22,11 @@ from unhang.core.watchdog import actions as act
 from unhang.core.watchdog.clocks import NEVER
 from unhang.errors import StateError
 from unhang.keeper.prefork import spare
-from unhang.keeper.prefork.deadline_board import FINISH, START, Board, Promise
-from unhang.keeper.prefork.unread_output import Unread
-from unhang.keeper.stopper import named
+from unhang.keeper.prefork.deadline_board import FINISH, START, DeadlineBoard, Promise
+from unhang.keeper.prefork.unread_output import UnreadOutput
+from unhang.keeper.stopper import Step, exit_of, named
 from unhang.procs import clock, identity
+from unhang.procs.base import signal_members
 from unhang.procs.tree import descendants, make_tree, signal_one
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_end, record_loss
@@ -52,7 +53,7 @@ ASKED = signal.SIGUSR1
 SIGNALS = frozenset({signal.SIGCHLD, ASKED, signal.SIGUSR2})
 
 
-class Kept(Record):
+class GuardedJob(Record):
     """The job, as the keeper told it before it began; and the caller's line, which stays open as long as we live."""
 
     place: JobDir
@@ -69,8 +70,8 @@ class Hang(Record):
     asked: bool
 
 
-def guard(line: socket, tree: Tree, keeper: int, board: Board) -> None:
-    """Returns when the job is over and nothing of it is left. `SIGNALS` are blocked already."""
+def guard(line: socket, tree: Tree, keeper: int, board: DeadlineBoard) -> None:
+    """Guard the job; return when it is over and nothing of it is left. `SIGNALS` are blocked already."""
     job = _wait_for_a_job(line)
     if job is None:
         os.waitpid(keeper, 0)
@@ -86,13 +87,13 @@ def guard(line: socket, tree: Tree, keeper: int, board: Board) -> None:
         _insist(lambda: record_loss(job.place, ended, how=how, stamp=clock.now, patience=_FOR_THE_LOG))
 
 
-def _wait_for_a_job(line: socket) -> Kept | None:
+def _wait_for_a_job(line: socket) -> GuardedJob | None:
     """None: the keeper was let go without one (or died before it had one)."""
     received = spare.receive(line)
     if received is None:
         return None
     said, owner = received
-    return Kept(JobDir(said["home"], said["id"]), Limits(**said["limits"]), said["retry"], owner)
+    return GuardedJob(JobDir(said["home"], said["id"]), Limits(**said["limits"]), said["retry"], owner)
 
 
 def _how_it_died(status: int) -> str:
@@ -111,7 +112,7 @@ def _insist(record: Callable[[], bool]) -> None:
 class _Watch:
     """Waits for the keeper's end, or for the moment at which it should have acted and has not."""
 
-    def __init__(self, keeper: int, board: Board, limits: Limits) -> None:
+    def __init__(self, keeper: int, board: DeadlineBoard, limits: Limits) -> None:
         self._keeper = keeper
         self._board = board
         self._limits = limits
@@ -166,7 +167,7 @@ class _Watch:
     def _speaks(self, promise: Promise) -> bool:
         """Has it printed more since the last time, and its keeper has not read it? Then the silence is the keeper's.
         The same where it cannot print more because nobody reads."""
-        unread = Unread(self._keeper, promise.pipes)
+        unread = UnreadOutput(self._keeper, promise.pipes)
         before = self._printed
         self._printed, full = unread.count()
         unread.close()
@@ -188,7 +189,7 @@ class _Watch:
 class _Enforcement:
     """Ends the job in the place of a keeper that does not act, and writes down what was done."""
 
-    def __init__(self, job: Kept, tree: Tree, keeper: int, hang: Hang) -> None:
+    def __init__(self, job: GuardedJob, tree: Tree, keeper: int, hang: Hang) -> None:
         self._job = job
         self._tree = tree
         self._keeper = keeper
@@ -202,7 +203,7 @@ class _Enforcement:
 
     def run(self) -> None:
         self._signal(signal.SIGSTOP)  # if it goes on now, two of us would end the job
-        unread = Unread(self._keeper, self._hang.promise.pipes)
+        unread = UnreadOutput(self._keeper, self._hang.promise.pipes)
         self._exited = self._has_exited()
         if self._exited:
             self._leftovers = named(descendants(self._keeper))
@@ -275,7 +276,7 @@ class _Enforcement:
 
     def _note_step(self, step: str, name: str, pids: list[int]) -> None:
         reason = act.CANCELLED if self._hang.asked else self._hang.promise.reason
-        text = f"{name} to {len(pids)} process{'es' if len(pids) != 1 else ''}, by the guard"
+        text = f"{Step(step, name, pids, []).text()}, by the guard"
         self._events.append(ev.signal(step, name, pids, reason, text))
 
     def _compose(self, _events: list[ev.Event]) -> list[ev.Event]:
@@ -300,12 +301,12 @@ class _Enforcement:
         elif self._hang.asked and ending != act.LEAK:
             ending = act.CANCELLED
         status = promise.status if promise.status is not None else self._exits.get(promise.leader or 0)
-        code = None if status is None else os.waitstatus_to_exitcode(status)
+        exit_code, ended_by = exit_of(status)
         return outcome.ended(
             outcome.Facts(
                 ending=act.EXITED if ending == act.LEAK else ending,
-                exit_code=code if code is not None and code >= 0 else None,
-                signal=-code if code is not None and code < 0 else None,
+                exit_code=exit_code,
+                signal=ended_by,
                 leaked=ending == act.LEAK,
                 abandoned=False,
                 mode=self._mode,
@@ -325,18 +326,11 @@ class _Enforcement:
 def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
     """Those that were reached. Another user's are passed over, and those that no descriptor is left to reach by:
     once the keeper is gone they are our own children."""
-    reached: list[Process] = []
-    for process in processes:
-        try:
-            if signal_one(process, signals, direct=False):
-                reached.append(process)
-        except OSError:
-            continue
-    return reached
+    return signal_members(processes, lambda process: signal_one(process, signals, direct=False)).reached
 
 
 def end_all(tree: Tree, exits: dict[int, int] | None = None) -> list[int]:
-    """SIGKILL until the kernel says that nothing is left; everybody who was ended. `exits` gets how each went."""
+    """Send SIGKILL until the kernel says that nothing is left; return who was ended. `exits` gets how each went."""
     pids: dict[int, None] = {}
     pause = _FIRST_PAUSE
     while True:
@@ -352,6 +346,7 @@ def end_all(tree: Tree, exits: dict[int, int] | None = None) -> list[int]:
 
 
 def make_guarded_tree() -> Tree:
+    """Return a tree that has adopted what will be orphaned below this process."""
     tree = make_tree()
     tree.adopt()
     return tree

@@ -117,12 +117,12 @@ def _be_guard(line: socket) -> None:
 
     from unhang.keeper import main as keepers
     from unhang.keeper.prefork import guard as guards
-    from unhang.keeper.prefork.deadline_board import Board
+    from unhang.keeper.prefork.deadline_board import DeadlineBoard
 
     tree = guards.make_guarded_tree()
     me = os.getpid()
     theirs, ours = socketpair(AF_UNIX, SOCK_STREAM)
-    board = Board()
+    board = DeadlineBoard()
     # before there is a keeper: the guard waits for these, and a request must not end it
     signal.pthread_sigmask(signal.SIG_BLOCK, guards.SIGNALS)
     gc.freeze()

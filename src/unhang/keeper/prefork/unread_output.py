@@ -25,7 +25,7 @@ _PAGE = 4096
 _MOST = 4 << 20
 
 
-class Unread:
+class UnreadOutput:
     def __init__(self, keeper: int, pipes: Iterable[Iterable[Any]]) -> None:
         """`pipes`: the name of each stream, and the keeper's descriptor of it."""
         self._fds: dict[str, int] = {}

@@ -101,7 +101,7 @@ def mount_of(fd: int) -> str | int:
 
 def cheap(root: int, *, include_root: bool = False) -> CheapSample:  # noqa: ARG001 - the interface's
     """Return a sample without processes."""
-    return CheapSample(time.monotonic(), os.sysconf("SC_CLK_TCK"), {}, False)
+    return CheapSample(time.monotonic(), os.sysconf("SC_CLK_TCK"), {})
 
 
 class Eye:
@@ -118,7 +118,7 @@ class Eye:
 
 
 def full(
-    root: int,
+    root: int,  # noqa: ARG001 - the interface's
     *,
     include_root: bool = False,  # noqa: ARG001 - the interface's
     screen: bytes = b"",
@@ -133,7 +133,6 @@ def full(
     return FullSample(
         at=time.monotonic(),
         hz=os.sysconf("SC_CLK_TCK"),
-        root=root,
         processes={},
         screen=screen.decode("utf-8", "replace"),
         leader=leader,

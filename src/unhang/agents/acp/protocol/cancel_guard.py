@@ -2,14 +2,16 @@
 
 `session/cancel` names a session and no turn: one that is sent late would end the turn after the one that it was
 meant for. So a cancel is asked for by the number of a request, is sent at most once and only while that very request
-is unanswered; and a session that was cancelled takes no further prompt from us, since nobody can know when an agent
-gets around to it.
+is unanswered; and a session that was cancelled takes no further prompt from us, since there is no telling when an
+agent gets around to it.
 """
 
 from __future__ import annotations
 
 
 class CancelGuard:
+    """Knows which prompt runs, and whether a cancel may still be sent."""
+
     def __init__(self) -> None:
         self.running: int | None = None
         self.spent = False  # a cancel has been sent

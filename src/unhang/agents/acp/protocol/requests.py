@@ -25,13 +25,15 @@ _PICKS = {
 
 
 class Option(Record):
+    """One of the answers that a question offers."""
+
     id: str
     kind: str
     name: str
 
 
 class AcpRequest(Record):
-    """`id`: as it came; an answer carries the same."""
+    """A request of the agent. `id`: as it came; an answer carries the same."""
 
     id: Any
     method: str
@@ -45,9 +47,11 @@ class AcpRequest(Record):
         return id_of(self.params, "toolCall", "toolCallId")
 
     def result(self, value: Message) -> Message:
+        """The reply to a request that was served."""
         return jsonrpc_message.result(self.id, value)
 
     def error(self, code: int, text: str) -> Message:
+        """The reply to a request that was refused or failed."""
         return jsonrpc_message.error(self.id, code, text)
 
     def pick(self, decision: str) -> Option | None:
@@ -79,14 +83,14 @@ class AcpRequest(Record):
         return self.result({"outcome": {"outcome": "cancelled"}})
 
     def refusal(self) -> Message:
-        """For what nobody serves here."""
+        """The reply to a method that unhang does not serve."""
         if self.method == "elicitation/create":
             return self.result({"action": "decline"})
         return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
 
 
 def request_of(message: Message) -> AcpRequest | None:
-    """None: this is no request."""
+    """The request that a message holds; None: it holds none."""
     method = message.get("method")
     if not isinstance(method, str) or message.get("id") is None:
         return None

@@ -7,11 +7,9 @@ announcement, an update, a permission that was granted) to the word that it is o
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
 from unhang.agents.base.update import one_line
-from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.limits import DEFAULT_IDLE
-from unhang.core.policy import builtin
-from unhang.core.policy.resolve import resolve
 from unhang.core.values import id_of, text_of, words_of
 
 TYPE_CHECKING = False
@@ -25,12 +23,12 @@ OVER = frozenset({"completed", "failed", "cancelled"})
 _PHASES = {"edit": "editing", "delete": "editing", "move": "editing", "think": "thinking"}
 _DAY = 86400.0
 _RENAMED = 4
-# More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
-_MOST = 500
 _KEPT_OVER = 200  # the ids of calls that are over: a late word about one is no new call
 
 
 class AcpTool:
+    """One call of a tool."""
+
     def __init__(self, identity: str, now: float) -> None:
         self.id = identity
         self.title = ""
@@ -44,15 +42,18 @@ class AcpTool:
 
     @property
     def phase(self) -> str:
+        """The phase of an event about this call."""
         if self.kind == "execute" or self.command:
             return phase_of_command(self.command or self.title)
         return _PHASES.get(self.kind, "running")
 
     @property
     def name(self) -> str:
+        """What people call it: its command, title or kind."""
         return one_line(self.command or self.title or self.kind or "a tool")
 
     def fields(self, now: float) -> dict[str, Any]:
+        """What an event about this call carries."""
         found = {"toolCallId": self.id, "title": one_line(self.title) or None, "toolKind": self.kind or None}
         found |= {"toolStatus": self.status, "command": one_line(self.command) or None}
         return found | {"ageMs": max(0, round((now - self.since) * 1000))}
@@ -65,17 +66,19 @@ class AcpTools:
     def __init__(self, limit: float | None = None, policy: Policy | None = None, least: float | None = None) -> None:
         self._limit = limit
         self._least = least if least is not None and least <= _DAY else 0.0
-        self._policy = policy
+        self._commands = CommandLimits(policy)
         self._over: dict[str, None] = {}
         self._refused: dict[str, AcpTool] = {}
         self.running: dict[str, AcpTool] = {}
 
     @property
     def window(self) -> float | None:
+        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max((tool.limit for tool in self.running.values()), default=None)
 
     @property
     def names(self) -> list[str]:
+        """The calls in flight, for people."""
         return [tool.name for tool in self.running.values()]
 
     def note(self, call: Any, now: float) -> tuple[AcpTool | None, bool, bool]:
@@ -94,7 +97,7 @@ class AcpTools:
         if tool.status == "in_progress" and text_of(call, "status"):
             tool.parallel = False  # it says itself that it works
         self.running[identity] = tool
-        while len(self.running) > _MOST:
+        while len(self.running) > MOST_CALLS:
             self._remember(next(iter(self.running)))
         tool.renamed += tool.name != called
         named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
@@ -111,10 +114,11 @@ class AcpTools:
         tool = self.running.pop(identity, None)
         if tool is not None:
             self._refused[identity] = tool
-            while len(self._refused) > _MOST:
+            while len(self._refused) > MOST_CALLS:
                 del self._refused[next(iter(self._refused))]
 
     def model_spoke(self) -> None:
+        """The model has spoken: it does not wait for the calls in flight alone."""
         for tool in self.running.values():
             tool.parallel = True
 
@@ -147,6 +151,4 @@ class AcpTools:
     def _limit_of(self, tool: AcpTool) -> float:
         if self._limit is not None:
             return self._limit
-        self._policy = self._policy or builtin.policy()
-        idle = resolve(tool.command, self._policy).limits.idle
-        return max(DEFAULT_IDLE if idle is None else idle, self._least)
+        return max(self._commands.idle_of(tool.command), self._least)

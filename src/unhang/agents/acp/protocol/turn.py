@@ -32,7 +32,7 @@ STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "pe
 
 
 class TurnBudgets(Record):
-    """Seconds; None: none of its own, the idle limit stands there."""
+    """The budgets of a session in seconds; None: it has none of its own, and the idle limit holds."""
 
     startup: float | None = None
     first: float | None = None
@@ -41,11 +41,14 @@ class TurnBudgets(Record):
 
 
 class TurnBudget(Record):
+    """A budget that runs: its limit (None: none), and how much of it is gone."""
+
     name: str
     limit: float | None
     elapsed: float
 
     def to_json(self) -> dict[str, Any]:
+        """The budget as events have it."""
         limit = None if self.limit is None else round(self.limit * 1000)
         return {"name": self.name, "limitMs": limit, "elapsedMs": max(0, round(self.elapsed * 1000))}
 
@@ -58,6 +61,8 @@ class AcpTurnEnd(Record):
 
 
 class AcpSession:
+    """The state of one session: told its messages and the time, it says what they mean."""
+
     def __init__(self, budgets: TurnBudgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
         self.budgets = budgets or TurnBudgets()
         self.id = ""
@@ -72,7 +77,7 @@ class AcpSession:
         self.tools = AcpTools(self.budgets.tool, policy, self.budgets.idle)
         self.doing = "starting"
         self._stage = STARTUP
-        self._asking: dict[str, float] = {}  # open questions: tool call → how long somebody may take
+        self._asking: dict[str, float] = {}  # open questions: tool call → how long a person may take
         self._heard = now  # the last sign of life
         self._shown = float("-inf")
         self._window: float | None = None
@@ -84,6 +89,7 @@ class AcpSession:
 
     @property
     def stage(self) -> str:
+        """Which budget runs."""
         if self._asking:
             return PERMISSION
         if self._stage == IDLE and self.tools.running:
@@ -92,6 +98,7 @@ class AcpSession:
 
     @property
     def window(self) -> float | None:
+        """The limit that stands in the place of the idle limit; None: the idle limit holds."""
         match self.stage:
             case "startup":
                 return self.budgets.startup
@@ -139,7 +146,7 @@ class AcpSession:
         return self._rewind([AgentUpdate("thinking", "The turn has started.", "session/prompt", True, fields=fields)])
 
     def asks(self, tool: Any, wait: float, now: float) -> list[AgentUpdate]:
-        """Somebody is asked, and may take so long."""
+        """A person is asked, and may take so long."""
         self._asking[id_of(tool, "toolCallId")] = wait
         self._heard = now
         return self._rewind([AgentUpdate(alive=True)])
@@ -185,11 +192,13 @@ class AcpSession:
             return [
                 AgentUpdate(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))
             ]
-        return [AgentUpdate("unknown", f"Something new: {one_line(method, 80)}.", method, raw=raw_of(message))]
+        return [AgentUpdate("unknown", f"Unknown message type: {one_line(method, 80)}.", method, raw=raw_of(message))]
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not self.in_turn:
-            said = said.replace(alive=False)  # nobody waits for one; start-up has one budget for all of it
+            said = said.replace(
+                alive=False
+            )  # outside of a turn there is no limit to set back; start-up has one budget for all of it
         if not said.phase:
             return said
         fields = {"sessionId": self.id} | said.fields
@@ -239,7 +248,7 @@ class AcpSession:
         self.text = (self.text + text)[-_KEPT_TEXT:]
 
     def fresh(self) -> str:
-        """What was written since somebody asked last."""
+        """What was written since the last call."""
         found, self._fresh = self._fresh, ""
         return found
 
@@ -314,7 +323,7 @@ class AcpSession:
     # --- in words -------------------------------------------------------------------------------------------
 
     def silent(self, now: float) -> float:
-        """Seconds since the last sign of life, while somebody waits for one; else 0."""
+        """Seconds since the last sign of life, in a turn or at the start; else 0."""
         return max(0.0, now - self._heard) if self.in_turn or self._stage == STARTUP else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
@@ -330,7 +339,7 @@ class AcpSession:
                 )
             case "tool":
                 names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
-                text = f"a tool of {self.name} has been silent for {silent}: {names}"
+                text = f"a tool call of {self.name} has produced no output for {silent}: {names}"
                 return StallReason("unknown", text, ["give its tools more time: --tool"])
         if not self.in_turn:
             return StallReason("unknown", f"{self.name} runs no turn", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.context_usage import usage_text
 from unhang.agents.base.update import AgentUpdate, one_line
 from unhang.core.values import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
 
@@ -35,12 +36,9 @@ _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_cont
 
 
 def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
+    """What an update means that changes no state of a turn."""
     if kind not in _PLAIN:
-        return [
-            AgentUpdate(
-                "unknown", f"Something new: {one_line(kind or 'an update without a kind', 80)}.", "session/update"
-            )
-        ]
+        return [AgentUpdate("unknown", f"Unknown update: {one_line(kind or 'none', 80)}.", "session/update")]
     text = _PLAIN[kind]
     if kind == "current_mode_update":
         text = f"The session's mode is {one_line(text_of(update, 'currentModeId'), 60) or 'unknown'}."
@@ -83,6 +81,7 @@ class AcpUsage:
         self.latest: Message = {}
 
     def read(self, update: Message) -> list[AgentUpdate]:
+        """A `usage_update`: the tokens so far."""
         used, size = count_of(update, "used"), count_of(update, "size")
         share = round(used / size, 4) if used is not None and size else None
         new = {"contextTokens": used, "contextWindow": size, "occupancy": share, "cost": _cost(update.get("cost"))}
@@ -90,9 +89,7 @@ class AcpUsage:
         if not new:
             return []
         self.latest |= new
-        text = f"{used if used is not None else '?'} tokens in the context"
-        text += f", {share:.0%} of {size}." if share is not None else "."
-        return [AgentUpdate("metering", text, "usage_update", fields=dict(self.latest))]
+        return [AgentUpdate("metering", usage_text(used, size, share), "usage_update", fields=dict(self.latest))]
 
     def total(self, result: Message) -> None:
         """As the answer to a prompt has it: in `usage`, or in Gemini's own place."""

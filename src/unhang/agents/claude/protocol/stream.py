@@ -44,10 +44,13 @@ class ClaudeTurnEnd(Record):
 
     @property
     def aborted(self) -> bool:
+        """Whether the turn was interrupted."""
         return self.reason.startswith("aborted")
 
 
-class Claude:
+class ClaudeStream:
+    """The state of one headless Claude: told its lines and the time, it says what they mean."""
+
     def __init__(self, *, flight: tools.ClaudeTools | None = None) -> None:
         self.session = ""
         self.model = ""
@@ -75,6 +78,7 @@ class Claude:
     # --- one line -------------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
+        """What a line means."""
         kind = text_of(message, "type", most=80)
         if not kind:
             return []
@@ -108,7 +112,7 @@ class Claude:
                 what = text_of(message, "request", "subtype") or "something"
                 return [AgentUpdate("warning", f"Claude asks its host: {one_line(what)}.", "control_request")]
         found = plain(message, self.phase)
-        return [found or AgentUpdate("unknown", f"Something new: {one_line(kind)}.", kind)]
+        return [found or AgentUpdate("unknown", f"Unknown message type: {one_line(kind)}.", kind)]
 
     def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
@@ -136,7 +140,7 @@ class Claude:
                 self._hooks.pop(id_of(message, "hook_id"), None)
         found = plain(message, self.phase)
         if found is None:
-            return [AgentUpdate("unknown", f"Something new: system/{one_line(subtype)}.", f"system/{subtype}")]
+            return [AgentUpdate("unknown", f"Unknown message type: system/{one_line(subtype)}.", f"system/{subtype}")]
         if subtype == "permission_denied":
             found = found.replace(fields={"denied": text_of(message, "tool_name", most=120)})
         elif found.phase and found.alive:
@@ -191,7 +195,9 @@ class Claude:
         event = message.get("event")
         kind = text_of(event, "type", most=80)
         if kind not in _STREAM:
-            return [AgentUpdate("unknown", f"Something new: stream_event/{one_line(kind)}.", f"stream_event/{kind}")]
+            return [
+                AgentUpdate("unknown", f"Unknown message type: stream_event/{one_line(kind)}.", f"stream_event/{kind}")
+            ]
         ours = not message.get("parent_tool_use_id")
         match kind:
             case "ping":

@@ -5,9 +5,9 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import MOST_CALLS, phase_of_command
 from unhang.agents.base.update import one_line
 from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
-from unhang.agents.codex.protocol.items import phase_of_command
 from unhang.core.durations import human
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.record import Record
@@ -24,12 +24,10 @@ _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _THOUGHTS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "ToolSearch", "EnterPlanMode", "Skill"})
 # the word of its input that says what the call is about
 _SUBJECTS = ("file_path", "notebook_path", "url", "query", "pattern", "path", "description", "skill", "prompt")
-# More calls than this at once are calls whose end was never told: the oldest are forgotten.
-MOST = 500
 
 
 class ClaudeTool(Record):
-    """One that is in flight."""
+    """A call that is in flight."""
 
     name: str
     what: str
@@ -39,6 +37,7 @@ class ClaudeTool(Record):
 
 
 def phase_of(use: Message) -> str:
+    """The phase of an event about a call."""
     name = text_of(use, "name")
     if name == "Bash":
         return phase_of_command(text_of(use, "input", "command"))
@@ -55,6 +54,7 @@ def subject_of(use: Message) -> str:
 
 
 def begun(use: Message) -> str:
+    """The beginning of a call, for people."""
     name, subject = text_of(use, "name", most=120) or "a tool", one_line(subject_of(use))
     if name == "Bash":
         return f"Running: {subject}"
@@ -65,6 +65,7 @@ def begun(use: Message) -> str:
 
 
 def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
+    """The end of a call, for people."""
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:
         return f"Failed: {one_line(what, 120)}{': ' + one_line(text) if text else ''}"
@@ -85,7 +86,7 @@ def result_text(block: Message) -> str:
 
 
 class ClaudeTools:
-    """Which calls are open. `limit`: for every tool; None: what is usual for each."""
+    """The calls that are open. `limit`: for every tool; None: what is usual for each."""
 
     def __init__(
         self, limit: float | None = None, *, bash_default: float = BASH_DEFAULT, bash_most: float = BASH_MOST
@@ -97,15 +98,18 @@ class ClaudeTools:
 
     @property
     def window(self) -> float | None:
+        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
+        """A call has begun."""
         tool = ClaudeTool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
         self._open[id_of(use, "id")] = tool
-        while len(self._open) > MOST:
+        while len(self._open) > MOST_CALLS:
             del self._open[next(iter(self._open))]
 
     def end(self, identity: str) -> ClaudeTool | None:
+        """A call has ended: the call, or None if it was not known."""
         return self._open.pop(identity, None)
 
     def clear(self, *, agents: bool) -> bool:
@@ -124,6 +128,7 @@ class ClaudeTools:
         ]
 
     def words(self, now: float) -> str:
+        """What is open and since when, for people."""
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
         shown = [
             f"{_mcp_name(tool.name)} has been running for {human(max(0.0, now - tool.since))}"
@@ -133,6 +138,7 @@ class ClaudeTools:
         return "; ".join(shown)
 
     def limit_of(self, use: Message) -> float:
+        """How long a call may take, in seconds."""
         if self._limit is not None:
             return self._limit
         name = text_of(use, "name")

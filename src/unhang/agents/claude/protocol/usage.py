@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.context_usage import ContextWarning, usage_text
 from unhang.agents.base.update import AgentUpdate
 from unhang.core.values import count_of
 
@@ -9,15 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.values import Message
 
-LEVELS = (0.80, 0.95)
 _IN_CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 class ClaudeUsage:
+    """The tokens of a session."""
+
     def __init__(self) -> None:
         self.latest: Message = {}  # the newest: contextTokens, and what the result adds to it
         self._asked = 0  # what went into the newest request
-        self._warned = 0.0
+        self._warning = ContextWarning("unhang claude resume SESSION /compact")
 
     def start(self, usage: object) -> None:
         """message_start: what is in the context before the answer."""
@@ -29,26 +31,19 @@ class ClaudeUsage:
         if not self._asked:
             return []
         self.latest = self.latest | {"contextTokens": self._asked + output}
-        return [AgentUpdate("metering", self._words(), method, fields=dict(self.latest) | {"outputTokens": output})]
+        return [AgentUpdate("metering", self._text(), method, fields=dict(self.latest) | {"outputTokens": output})]
 
     def result(self, message: Message, model: str, method: str) -> list[AgentUpdate]:
         """Only here is said how large the context may be."""
         window = count_of(message, "modelUsage", model, "contextWindow")
         total = sum((count_of(message, "usage", name) or 0) for name in (*_IN_CONTEXT, "output_tokens"))
         share = round(self.latest["contextTokens"] / window, 4) if window and "contextTokens" in self.latest else None
-        found = {"contextWindow": window, "occupancy": share, "totalTokens": total or None}
-        self.latest = self.latest | {name: value for name, value in found.items() if value is not None}
+        known = {"contextWindow": window, "occupancy": share, "totalTokens": total or None}
+        self.latest = self.latest | {name: value for name, value in known.items() if value is not None}
         if share is None:
             return []
-        said = [AgentUpdate("metering", self._words(), method, fields=dict(self.latest))]
-        reached = max((level for level in LEVELS if share >= level), default=0.0)
-        already, self._warned = self._warned, reached  # lower again after a compaction: the next one warns anew
-        if reached > already:
-            text = f"The context is {share:.0%} full: `unhang claude resume SESSION /compact` makes room."
-            said.append(AgentUpdate("warning", text, method, fields={"occupancy": share, "level": reached}))
-        return said
+        found = [AgentUpdate("metering", self._text(), method, fields=dict(self.latest))]
+        return [*found, *self._warning.updates(share, method)]
 
-    def _words(self) -> str:
-        share, window = self.latest.get("occupancy"), self.latest.get("contextWindow")
-        text = f"{self.latest.get('contextTokens', '?')} tokens in the context"
-        return f"{text}, {share:.0%} of {window}." if share is not None else f"{text}."
+    def _text(self) -> str:
+        return usage_text(*(self.latest.get(name) for name in ("contextTokens", "contextWindow", "occupancy")))

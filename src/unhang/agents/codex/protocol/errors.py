@@ -46,11 +46,12 @@ def info_of(error: Any) -> str:
 
 
 def status_of(error: Any) -> int | None:
+    """The HTTP status of an error."""
     return integer_of(error, "codexErrorInfo", info_of(error), "httpStatusCode")
 
 
 def info_from_text(text: str) -> str:
-    """`exec` gives no code, only words; the one that somebody can act upon is known by them."""
+    """The code of an error of `exec`, which gives only words. The one code that helps a person is known by them."""
     return OVERFLOW if "ran out of room in the model's context window" in text else ""
 
 
@@ -63,6 +64,7 @@ def error_text(error: Any) -> str:
 
 
 def error_json(error: Any) -> Message | None:
+    """An error as events have it; None: it is none."""
     if not isinstance(error, dict):
         return None
     found: Message = {"message": error_text(error), "info": info_of(error) or None, "httpStatus": status_of(error)}
@@ -70,6 +72,7 @@ def error_json(error: Any) -> Message | None:
 
 
 def suggestions(error: Any, job: str, thread: str) -> list[str]:
+    """What a person can do about an error of the app server."""
     return _advice(info_of(error), job, thread)
 
 

@@ -1,6 +1,6 @@
 """`codex exec --json`: one line an event, without deltas. The same words as for the app server.
 
-It is silent while the model thinks, so silence says nothing here: whoever drives it must look at the socket. Usage is
+It is silent while the model thinks, so silence says nothing here: the driver must look at the socket. Usage is
 cumulative over the thread and is not how full the context is; compactions are invisible.
 """
 
@@ -24,7 +24,9 @@ TYPES = frozenset(
 )  # fmt: skip
 
 
-class Exec:
+class CodexExec:
+    """The state of one `codex exec`: told its lines and the time, it says what they mean."""
+
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
         self.thread = ""
         self.status = ""  # completed or failed, once it is known
@@ -37,6 +39,7 @@ class Exec:
         self._heard = 0.0
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
+        """What a line means."""
         kind = text_of(message, "type", most=80)
         found = self._judge(kind, message, now)
         if found.alive:
@@ -78,7 +81,7 @@ class Exec:
                 return self._error(text_of(message, "message"), now)
         item = message.get("item")
         if kind not in TYPES or not isinstance(item, dict):
-            return AgentUpdate("unknown", f"Something new: {one_line(kind)}.")
+            return AgentUpdate("unknown", f"Unknown message type: {one_line(kind)}.")
         return self._item(kind, item)
 
     def _error(self, text: str, now: float) -> AgentUpdate:
@@ -106,6 +109,7 @@ class Exec:
         return AgentUpdate(phase, text, "", alive, changed, self.tools.window, fields)
 
     def stall_reason(self, now: float) -> StallReason:
+        """What it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         if self._reconnects:
             times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
@@ -113,7 +117,7 @@ class Exec:
             return StallReason("network", text, ["check the network and the address of the model's service"])
         if self.tools.window is not None:
             names = one_line(", ".join(self.tools.names.values()), 120)
-            return StallReason("unknown", f"a tool of Codex's has been silent for {silent}: {names}", [])
+            return StallReason("unknown", f"a Codex tool call has produced no output for {silent}: {names}", [])
         return StallReason("network", f"Codex has had nothing from the model for {silent}", [])
 
 

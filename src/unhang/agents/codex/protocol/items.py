@@ -5,6 +5,7 @@ Both spellings are known: the app server's (`commandExecution`) and `exec --json
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import phase_of_command
 from unhang.agents.base.update import one_line
 from unhang.core.durations import human
 from unhang.core.values import id_of, integer_of, items_of, number_of, text_of, whole_of
@@ -52,10 +53,6 @@ _PHASES = {
     "error": "warning",
 }
 TYPES = frozenset(_PHASES)
-_CHECKS = (
-    "test", "tests", "pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit",
-    "lint", "check", "verify", "eslint", "ruff", "mypy", "pyright", "tsc", "clippy", "shellcheck", "vet", "fmt",
-)  # fmt: skip
 _COMMAND_FAILED = frozenset({"failed", "declined"})
 
 
@@ -78,24 +75,20 @@ def command_of(item: Message) -> str:
 
 
 def phase_of(item: Message) -> str:
+    """The phase of an event about an item."""
     kind = kind_of(item)
     if kind == "commandExecution":
         return phase_of_command(command_of(item))
     return _PHASES.get(kind, "unknown")
 
 
-def phase_of_command(line: str) -> str:
-    """`/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check` does not."""
-    first, *rest = line.split()[:6] or [""]
-    words = [first.rpartition("/")[2], *(part for word in rest if "/" not in word for part in word.split(":"))]
-    return "verifying" if any(word in _CHECKS for word in words) else "running"
-
-
 def from_the_model(item: Message) -> bool:
+    """Whether the model made this item."""
     return kind_of(item) not in _NOT_OF_THE_MODEL
 
 
 def begun(item: Message) -> str:
+    """The beginning of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "userMessage":
@@ -114,6 +107,7 @@ def begun(item: Message) -> str:
 
 
 def ended(item: Message) -> str:
+    """The end of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "agentMessage":
@@ -175,7 +169,7 @@ def _of_others(kind: str, item: Message) -> str:
             return f"Answer of {text_of(item, 'name', most=80) or 'a tool'}."
         case "userMessage":
             return "The task was handed over."
-    return f"Something new: {kind or 'an item without a type'}."
+    return f"Unknown item type: {kind or 'none'}."
 
 
 def tool_length(item: Message) -> float | None:

@@ -5,28 +5,17 @@ A phase of None is "whatever it was doing": housekeeping that is worth a line bu
 
 from __future__ import annotations
 
-from unhang.agents.base.update import AgentUpdate, one_line
+from unhang.agents.base.phrases import labelled, update_of
+from unhang.agents.base.update import one_line
 from unhang.core.values import items_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from unhang.agents.base.phrases import Phrase
+    from unhang.agents.base.update import AgentUpdate
     from unhang.core.values import Message
 
-    Words = str | Callable[[Message], str]
-
-_HOOK = "A hook of Codex's"
-
-
-def _told(label: str, *names: str) -> Callable[[Message], str]:
-    """The label, and the first of these fields that is a text."""
-
-    def words(params: Message) -> str:
-        found = next((text_of(params, name) for name in names if text_of(params, name)), "")
-        return f"{label}: {one_line(found)}" if found else f"{label}."
-
-    return words
+_HOOK = "A Codex hook"
 
 
 def _plan(params: Message) -> str:
@@ -36,14 +25,14 @@ def _plan(params: Message) -> str:
 
 
 # Realtime conversations (speech) have their own section: unhang never starts one, but a thread may be shared.
-PLAIN: dict[str, tuple[str | None, bool, Words]] = {
+PLAIN: dict[str, Phrase] = {
     "thread/readState/changed": (None, False, "Read state changed."),
     "thread/archived": ("idle", False, "The thread was archived."),
     "thread/deleted": ("warning", False, "The thread was deleted."),
     "thread/unarchived": (None, False, "The thread was taken out of the archive."),
     "thread/closed": ("idle", False, "The thread was closed."),
     "thread/reverted": ("warning", False, "The thread was reverted."),
-    "thread/name/updated": (None, False, _told("The thread is called", "threadName")),
+    "thread/name/updated": (None, False, labelled("The thread is called", "threadName")),
     "thread/attachment/updated": (None, False, "An attachment changed."),
     "thread/goal/updated": (None, False, "The goal changed."),
     "thread/goal/cleared": (None, False, "The goal was cleared."),
@@ -65,30 +54,30 @@ PLAIN: dict[str, tuple[str | None, bool, Words]] = {
     "item/autoApprovalReview/started": ("running", True, "A reviewer looks at what Codex wants to do."),
     "item/autoApprovalReview/completed": ("running", True, "A reviewer has decided about what Codex wants to do."),
     "autoApprovalReview/strictReviewRequired": ("warning", False, "Everything must be reviewed from here on."),
-    "process/exited": ("running", True, "A process of the client's has ended."),
+    "process/exited": ("running", True, "A process of the client has ended."),
     "item/fileChange/patchUpdated": ("editing", True, "The patch grows."),
-    "item/mcpToolCall/progress": ("running", True, _told("The tool says", "message")),
+    "item/mcpToolCall/progress": ("running", True, labelled("The tool says", "message")),
     "item/reasoning/summaryPartAdded": ("thinking", True, "Codex is thinking."),
-    "serverRequest/resolved": (None, False, "A request of Codex's was answered."),
-    "mcpServer/oauthLogin/completed": (None, False, _told("An MCP server's login has ended", "error", "name")),
-    "mcpServer/startupStatus/updated": ("starting", False, _told("An MCP server is starting", "error", "name")),
+    "serverRequest/resolved": (None, False, "A request was answered."),
+    "mcpServer/oauthLogin/completed": (None, False, labelled("An MCP server's login has ended", "error", "name")),
+    "mcpServer/startupStatus/updated": ("starting", False, labelled("An MCP server is starting", "error", "name")),
     "mcpServer/event/stream/notification": (None, False, "An MCP server sent an event."),
     "account/updated": (None, False, "The account changed."),
     "account/gatewayOAuth/changed": ("warning", False, "The login at the gateway changed."),
     "account/rateLimits/updated": ("metering", False, "Rate limits were reported."),
-    "account/login/completed": (None, False, _told("The login has ended", "error")),
-    "remoteControl/status/changed": ("starting", False, _told("Remote control", "status")),
+    "account/login/completed": (None, False, labelled("The login has ended", "error")),
+    "remoteControl/status/changed": ("starting", False, labelled("Remote control", "status")),
     "externalAgentConfig/import/progress": (None, False, "Settings of another agent are being imported."),
     "externalAgentConfig/import/completed": (None, False, "Settings of another agent were imported."),
-    "model/rerouted": ("warning", False, _told("The request went to another model", "toModel")),
+    "model/rerouted": ("warning", False, labelled("The request went to another model", "toModel")),
     "model/verification": (None, False, "The model was verified."),
     "model/safetyBuffering/updated": (None, False, "The answer is held back for a safety check."),
-    "modelProvider/authRecoveryStarted": ("warning", False, _told("Logging in again", "message")),
-    "modelProvider/authRecoveryCompleted": (None, False, _told("Logged in again", "message")),
-    "warning": ("warning", False, _told("Codex warns", "message")),
-    "guardianWarning": ("warning", False, _told("Codex warns", "message")),
-    "deprecationNotice": ("warning", False, _told("Deprecated", "summary")),
-    "configWarning": ("warning", False, _told("Codex's configuration", "summary")),
+    "modelProvider/authRecoveryStarted": ("warning", False, labelled("Logging in again", "message")),
+    "modelProvider/authRecoveryCompleted": (None, False, labelled("Logged in again", "message")),
+    "warning": ("warning", False, labelled("Codex warns", "message")),
+    "guardianWarning": ("warning", False, labelled("Codex warns", "message")),
+    "deprecationNotice": ("warning", False, labelled("Deprecated", "summary")),
+    "configWarning": ("warning", False, labelled("Codex's configuration", "summary")),
     "fuzzyFileSearch/sessionUpdated": (None, False, "A file search has news."),
     "fuzzyFileSearch/sessionCompleted": (None, False, "A file search has ended."),
     "thread/realtime/started": (None, False, "A conversation by voice has begun."),
@@ -100,7 +89,7 @@ PLAIN: dict[str, tuple[str | None, bool, Words]] = {
     "thread/realtime/transcript/done": (None, False, "The conversation by channel goes on."),
     "thread/realtime/outputAudio/delta": (None, False, "The conversation by channel goes on."),
     "thread/realtime/sdp": (None, False, "The conversation by channel goes on."),
-    "thread/realtime/error": ("warning", False, _told("The conversation by channel failed", "message")),
+    "thread/realtime/error": ("warning", False, labelled("The conversation by channel failed", "message")),
     "thread/realtime/closed": (None, False, "The conversation by voice has ended."),
     "windows/worldWritableWarning": ("warning", False, "Some folders can be written by everybody."),
     "windowsSandbox/setupCompleted": (None, False, "The sandbox was set up."),
@@ -108,9 +97,6 @@ PLAIN: dict[str, tuple[str | None, bool, Words]] = {
 
 
 def plain(method: str, params: Message, current: str) -> AgentUpdate | None:
-    """None: not one of these."""
+    """What such a message means; None: it is not one of these."""
     known = PLAIN.get(method)
-    if known is None:
-        return None
-    phase, alive, words = known
-    return AgentUpdate(phase or current, words if isinstance(words, str) else words(params), method, alive)
+    return None if known is None else update_of(known, params, method, current)

@@ -1,4 +1,4 @@
-"""What Codex asks of whoever drives it: approvals, mostly. Every kind has a no, and none may stay unanswered."""
+"""What Codex asks of its client: approvals, mostly. Every kind has a no, and none may stay unanswered."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS = (
 
 
 class CodexRequest(Record):
-    """`approval`: somebody could say yes. Otherwise only the refusal makes sense here."""
+    """A request of Codex. `approval`: a person could say yes; every other kind can only be refused here."""
 
     id: int | str
     method: str
@@ -63,7 +63,7 @@ class CodexRequest(Record):
 
 
 def request_of(message: Message) -> CodexRequest | None:
-    """None: this is no request."""
+    """The request that a message holds; None: it holds none."""
     identity, method = message.get("id"), message.get("method")
     if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None

@@ -52,14 +52,16 @@ METHODS = frozenset(PLAIN) | frozenset(_DELTAS) | _OUTPUT | _STATEFUL
 
 
 class CodexTurnEnd(Record):
-    """One that has ended. `status`: completed, failed, interrupted."""
+    """A turn that has ended. `status`: completed, failed, interrupted."""
 
     id: str
     status: str
     error: dict[str, Any] | None = None
 
 
-class Codex:
+class CodexThread:
+    """The state of one thread: told its messages and the time, it says what they mean."""
+
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
         self.thread = ""
         self.turn = ""  # the one that runs
@@ -86,6 +88,7 @@ class Codex:
     # --- one message ----------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
+        """What a notification means."""
         method = text_of(message, "method", most=120)
         if not method:
             return []
@@ -133,7 +136,7 @@ class Codex:
                 changed = self.tools.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
         found = plain(method, params, self.phase)
-        return [found or AgentUpdate("unknown", f"Something new: {one_line(method)}.", method)]
+        return [found or AgentUpdate("unknown", f"Unknown message type: {one_line(method)}.", method)]
 
     def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
@@ -287,7 +290,7 @@ class Codex:
             return StallReason("network", text, ["check the network and the address of the model's service", *again])
         if self.tools.window is not None:
             names = ", ".join(one_line(name, 120) for name in list(self.tools.names.values())[:4])
-            text = f"a tool of Codex's has been silent for {silent}" + (f": {names}" if names else "")
+            text = f"a Codex tool call has produced no output for {silent}" + (f": {names}" if names else "")
             return StallReason("unknown", text, ["give its commands more time: --tool-limit", *again])
         if not self.turn:
             return StallReason("unknown", "Codex runs no turn", [])

@@ -1,16 +1,15 @@
-"""Which tools of Codex's are in flight, and how long they may be silent.
+"""Which tools of Codex are in flight, and how long they may be silent.
 
 While a command runs it is the command that must show life, by its own limit: a build is not the model thinking. But
 Codex lets a command go on in the background after some seconds and asks the model again; from the model's next
-word on, such a command is nobody's sign of life any more, or a chatty server would hide a model that hangs.
+word on, such a command is no sign of life any more, or a chatty server would hide a model that hangs.
 """
 
 from __future__ import annotations
 
+from unhang.agents.base.commands import MOST_CALLS, CommandLimits
 from unhang.agents.codex.protocol import items
 from unhang.core.limits import DEFAULT_IDLE
-from unhang.core.policy import builtin
-from unhang.core.policy.resolve import resolve
 from unhang.core.values import id_of
 
 TYPE_CHECKING = False
@@ -22,21 +21,20 @@ if TYPE_CHECKING:
 _SLACK = 30.0
 # A sleep that says a larger number has no limit of its own; the hard limit ends it.
 _LONGEST_SLEEP = 30 * 86400.0
-# More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
-MOST = 500
 
 
 class CodexTools:
-    """`limit`: for every tool; None: as the policy has it for the command."""
+    """The calls in flight. `limit`: for every tool; None: as the policy has it for the command."""
 
     def __init__(self, limit: float | None, policy: Policy | None = None) -> None:
         self._limit = limit
-        self._policy = policy
+        self._commands = CommandLimits(policy)
         self._running: dict[str, float] = {}  # item → its limit
         self.names: dict[str, str] = {}  # item → the command, also of those in the background
 
     @property
     def window(self) -> float | None:
+        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max(self._running.values(), default=None)
 
     def begin(self, item: Message) -> bool:
@@ -49,11 +47,12 @@ class CodexTools:
         if kind == "commandExecution":
             self.names[name] = items.command_of(item)
         for kept in (self._running, self.names):
-            while len(kept) > MOST:
+            while len(kept) > MOST_CALLS:
                 del kept[next(iter(kept))]
         return True
 
     def end(self, item: Message) -> bool:
+        """True: the window has changed."""
         name = id_of(item, "id")
         self.names.pop(name, None)
         return self._running.pop(name, None) is not None
@@ -66,19 +65,14 @@ class CodexTools:
         return True
 
     def model_spoke(self) -> bool:
-        """What still runs does so in the background."""
+        """What still runs does so in the background. True: the window has changed."""
         changed = bool(self._running)
         self._running.clear()
         return changed
 
     def waited_for(self, item_id: str) -> bool:
+        """Whether the model waits for this call."""
         return item_id in self._running
-
-    def clear(self) -> bool:
-        changed = bool(self._running)
-        self._running.clear()
-        self.names.clear()
-        return changed
 
     def _limit_of(self, item: Message) -> float:
         length = items.tool_length(item)
@@ -88,6 +82,4 @@ class CodexTools:
             return self._limit
         if items.kind_of(item) != "commandExecution":
             return DEFAULT_IDLE
-        self._policy = self._policy or builtin.policy()
-        idle = resolve(items.command_of(item), self._policy).limits.idle
-        return DEFAULT_IDLE if idle is None else idle
+        return self._commands.idle_of(items.command_of(item))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.context_usage import ContextWarning, usage_text
 from unhang.agents.base.update import AgentUpdate
 from unhang.core.values import count_of
 
@@ -9,16 +10,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.values import Message
 
-LEVELS = (0.80, 0.95)
-
 
 class CodexUsage:
+    """The tokens of a thread."""
+
     def __init__(self) -> None:
         self.latest: Message = {}  # the newest: occupied, window, occupancy, total, …
-        self._warned = 0.0
+        self._warning = ContextWarning("unhang codex compact THREAD")
 
     @property
     def occupied(self) -> int | None:
+        """The tokens in the context now."""
         return count_of(self.latest, "contextTokens")
 
     def read(self, params: Message, method: str) -> list[AgentUpdate]:
@@ -29,18 +31,5 @@ class CodexUsage:
         share = round(last / window, 4) if last is not None and window else None
         self.latest = {"contextTokens": last, "contextWindow": window, "occupancy": share, "totalTokens": total}
         parts = {name: count_of(usage, "last", name) for name in ("inputTokens", "cachedInputTokens", "outputTokens")}
-        text = f"{last if last is not None else '?'} tokens in the context"
-        if share is not None:
-            text += f", {share:.0%} of {window}"
-        said = [AgentUpdate("metering", text + ".", method, fields=self.latest | parts)]
-        if share is not None:
-            said += self._warn(share, method)
-        return said
-
-    def _warn(self, share: float, method: str) -> list[AgentUpdate]:
-        reached = max((level for level in LEVELS if share >= level), default=0.0)
-        already, self._warned = self._warned, reached  # lower again after a compaction: the next one warns anew
-        if reached <= already:
-            return []
-        text = f"The context is {share:.0%} full: `unhang codex compact THREAD` makes room."
-        return [AgentUpdate("warning", text, method, fields={"occupancy": share, "level": reached})]
+        found = [AgentUpdate("metering", usage_text(last, window, share), method, fields=self.latest | parts)]
+        return found if share is None else [*found, *self._warning.updates(share, method)]

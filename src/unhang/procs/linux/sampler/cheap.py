@@ -1,6 +1,6 @@
 """The cheap look: did this tree burn CPU, move bytes, start or end anybody since last time?
 
-Three small files for each process (stat, io, status) and one for its children: about 20 us each. It is on
+Two small files for each process (stat, io) and one for its children: about 20 us each. It is on
 the keeper's start-up path, so it imports nothing that the interpreter has not loaded anyway.
 """
 
@@ -54,16 +54,15 @@ def _ran(pid: int) -> str:
 def _look(root: int, include_root: bool = False, *, remember: bool = False) -> tuple[CheapSample, dict[int, bytes]]:
     """And how long each has run, where that is worth remembering; before its counters, so that none is missed."""
     now = time.monotonic()
-    found, capped = walk(root, include_root=include_root)
+    found, _ = walk(root, include_root=include_root)
     remember = remember and len(found) <= MOST_REMEMBERED and all(int(f[17]) == 1 for _, f in found.values())
     ran = {pid: read(_ran(pid), 64) for pid in found} if remember else {}
     processes: dict[int, CheapProcess] = {}
     for pid, (comm, fields) in found.items():
         if not is_dead(fields):
-            io, status = read(f"/proc/{pid}/io", 512), read(f"/proc/{pid}/status")
-            processes[pid] = counters_of(comm, fields, moved(io), status)
+            processes[pid] = counters_of(comm, fields, moved(read(f"/proc/{pid}/io", 512)))
     usable = all(ran.values()) and not any(is_dead(fields) for _, fields in found.values())
-    return CheapSample(now, os.sysconf("SC_CLK_TCK"), processes, capped), ran if usable else {}
+    return CheapSample(now, os.sysconf("SC_CLK_TCK"), processes), ran if usable else {}
 
 
 def is_dead(fields: list[bytes]) -> bool:
@@ -72,7 +71,7 @@ def is_dead(fields: list[bytes]) -> bool:
     return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
-def counters_of(comm: str, fields: list[bytes], io: int, status: bytes) -> CheapProcess:
+def counters_of(comm: str, fields: list[bytes], io: int) -> CheapProcess:
     return CheapProcess(
         int(fields[19]),
         int(fields[1]),
@@ -80,7 +79,6 @@ def counters_of(comm: str, fields: list[bytes], io: int, status: bytes) -> Cheap
         int(fields[11]) + int(fields[12]),
         int(fields[13]) + int(fields[14]),
         io,
-        voluntary(status),
         int(fields[9]),
     )
 
@@ -94,11 +92,3 @@ def moved(text: bytes) -> int:
     if len(words) < 12:
         return 0
     return max(int(words[1]) + int(words[3]), int(words[9]) + int(words[11]))
-
-
-def voluntary(status: bytes) -> int:
-    """Voluntary context switches from a status file."""
-    at = status.rfind(b"\nvoluntary_ctxt_switches:")
-    if at < 0:
-        return 0
-    return int(status[at + 25 :].split(None, 1)[0])

@@ -14,7 +14,6 @@ import time
 from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all, split
-from unhang.procs.linux.sampler.cheap import voluntary
 from unhang.procs.linux.sampler.syscalls import TABLES, Call, decode
 
 # A thread costs 25 us. What lies beyond is counted, and named in the notes of the sample.
@@ -171,7 +170,9 @@ def _whole(found: list[Thread]) -> tuple[Thread, ...]:
 
 
 def _voluntary(where: str, status: bytes | None) -> int:
-    return voluntary(read(where + "status") if status is None else status)
+    status = read(where + "status") if status is None else status
+    at = status.rfind(b"\nvoluntary_ctxt_switches:")
+    return 0 if at < 0 else int(status[at + 25 :].split(None, 1)[0])
 
 
 def _scheduled(text: bytes) -> tuple[int | None, float | None]:

@@ -13,31 +13,20 @@ import pytest
 from hypothesis import given
 
 from tests.support.acp_agents.odd import FEW, ODD, mutated, recorded
-from unhang.agents.acp import report as acp_turn_report
+from unhang.agents.acp import report as acp_report
 from unhang.agents.acp.protocol.requests import POLICIES
 from unhang.agents.acp.protocol.requests import request_of as acp_request
 from unhang.agents.acp.protocol.turn import AcpSession, TurnBudgets
-from unhang.agents.base.update import AgentUpdate, StallReason, raw_of
-from unhang.agents.claude import job as clauding
+from unhang.agents.base.update import AgentUpdate, StallReason
+from unhang.agents.claude import job as claude_job
 from unhang.agents.claude import report as claude_report
-from unhang.agents.claude.protocol.stream import Claude
-from unhang.agents.codex import job as codexing
+from unhang.agents.claude.protocol.stream import ClaudeStream
+from unhang.agents.codex import job as codex_job
 from unhang.agents.codex import report as codex_report
-from unhang.agents.codex.protocol.exec_events import Exec
+from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.agents.codex.protocol.requests import request_of as codex_request
-from unhang.agents.codex.protocol.thread import Codex
+from unhang.agents.codex.protocol.thread import CodexThread
 from unhang.core import events as ev
-from unhang.core.values import (
-    bounded,
-    count_of,
-    id_of,
-    integer_of,
-    items_of,
-    number_of,
-    parse_message,
-    text_of,
-    words_of,
-)
 from unhang.errors import UsageError
 from unhang.keeper.agent_channel import event_of, said_of
 
@@ -89,8 +78,8 @@ def heard(
 
 @given(messages=spoken(CODEX))
 @FEW
-def test_codex(messages: list[tuple[Message, float]]) -> None:
-    codex = Codex()
+def test_an_odd_message_costs_codex_at_most_itself(messages: list[tuple[Message, float]]) -> None:
+    codex = CodexThread()
     codex.adopt("thread", 0.0)
     events, now = heard(codex.hear, messages)
     plain(codex.stall_reason(now))
@@ -99,8 +88,8 @@ def test_codex(messages: list[tuple[Message, float]]) -> None:
 
 @given(messages=spoken(EXEC))
 @FEW
-def test_codex_exec(messages: list[tuple[Message, float]]) -> None:
-    adapter = Exec()
+def test_an_odd_message_costs_codex_exec_at_most_itself(messages: list[tuple[Message, float]]) -> None:
+    adapter = CodexExec()
     events, now = heard(adapter.hear, messages)
     plain(adapter.stall_reason(now))
     assert json.dumps(codex_report.report(events))
@@ -108,8 +97,8 @@ def test_codex_exec(messages: list[tuple[Message, float]]) -> None:
 
 @given(messages=spoken(CLAUDE))
 @FEW
-def test_claude(messages: list[tuple[Message, float]]) -> None:
-    claude = Claude()
+def test_an_odd_message_costs_claude_at_most_itself(messages: list[tuple[Message, float]]) -> None:
+    claude = ClaudeStream()
     claude.begin(0.0)
     events, now = heard(claude.hear, messages)
     plain(claude.stall_reason(now))
@@ -119,7 +108,9 @@ def test_claude(messages: list[tuple[Message, float]]) -> None:
 
 @given(messages=spoken(ACP), version=st.sampled_from([1, 2]))
 @FEW
-def test_acp(messages: list[tuple[Message, float]], version: int) -> None:
+def test_an_odd_message_costs_an_acp_session_at_most_itself(
+    messages: list[tuple[Message, float]], version: int
+) -> None:
     session = AcpSession(TurnBudgets(startup=5.0, tool=None, idle=60.0))
     session.version = version
     session.adopt("s", 0.0)
@@ -133,7 +124,7 @@ def test_acp(messages: list[tuple[Message, float]], version: int) -> None:
     plain(session.stall_reason(now))
     assert session.fresh() is not None
     assert json.dumps(session.budget(now).to_json())
-    assert json.dumps(acp_turn_report.report(events))
+    assert json.dumps(acp_report.report(events))
 
 
 @given(message=mutated(CODEX) | mutated(ACP))
@@ -149,7 +140,7 @@ def test_every_request_has_an_answer_that_can_be_sent(message: Message) -> None:
         assert len(codex.text) < 1000
 
 
-@pytest.mark.parametrize("report", [acp_turn_report.report, claude_report.report, codex_report.report])
+@pytest.mark.parametrize("report", [acp_report.report, claude_report.report, codex_report.report])
 def test_a_report_is_made_of_odd_events(report: Callable[[list[Message]], Message]) -> None:
     names = ("phase", "budget", "usage", "toolCallId", "decision", "step", "error", "result", "sessionId", "threadId")
     for value in ODD:
@@ -163,7 +154,7 @@ def test_a_report_is_made_of_odd_events(report: Callable[[list[Message]], Messag
 
 
 def test_calls_that_are_never_ended_are_forgotten() -> None:
-    codex, claude, session = Codex(), Claude(), AcpSession()
+    codex, claude, session = CodexThread(), ClaudeStream(), AcpSession()
     codex.adopt("t", 0.0)
     session.adopt("s", 0.0)
     session.prompt(0.0)
@@ -189,56 +180,12 @@ def test_calls_that_are_never_ended_are_forgotten() -> None:
     plain(session.stall_reason(2.0))
 
 
-# --- the reading layer ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
-def test_a_field_has_its_type_or_is_none(value: Any) -> None:
-    message = {"a": value}
-    assert isinstance(text_of(message, "a", most=10), str)
-    assert len(text_of(message, "a", most=10)) <= 10
-    assert len(id_of(message, "a")) <= 300
-    assert isinstance(words_of(message, "a"), str)
-    assert len(items_of(message, "a", most=5)) <= 5
-    number, integer, count = number_of(message, "a"), integer_of(message, "a"), count_of(message, "a")
-    assert number is None or math.isfinite(number)
-    assert integer is None or type(integer) is int
-    assert count is None or count >= 0
-    assert text_of(value, "a", "b") == "" or isinstance(value, dict)
-
-
-@given(value=st.recursive(st.sampled_from(ODD), lambda inner: st.lists(inner, max_size=4), max_leaves=6))
-@FEW
-def test_what_is_recorded_is_small_and_json(value: Any) -> None:
-    text = json.dumps(bounded(value, text=100, nodes=50, depth=4), allow_nan=False)
-    assert len(text) < 50 * (6 * 100 + 310)
-    assert len(raw_of(value)) <= 1500
-
-
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        (b'{"a": 1}\n', {"a": 1}),
-        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
-        (b'{"a": "\xff\xfe"}', {"a": "\ufffd\ufffd"}),
-        (b'{"a": ' + b"9" * 5000 + b"}", None),
-        (b"[" * 200_000, None),
-        (b"[" + b"{}," * 1_500_000 + b"1]", None),
-        (b"", None),
-        (b"\0\0{\0}", None),
-    ],
-    ids=["plain", "mark", "latin", "digits", "deep", "many", "empty", "utf16"],
-)
-def test_a_line_is_read_or_passed_over(line: bytes, value: Any) -> None:
-    assert parse_message(line) == value
-
-
 # --- what becomes a word of a command line ------------------------------------------------------------------------
 
 
 def test_what_is_suggested_runs_nothing_that_an_agent_wrote() -> None:
     name = "x; touch ran"
-    codex, claude = Codex(), Claude()
+    codex, claude = CodexThread(), ClaudeStream()
     codex.adopt(name, 0.0)
     claude.hear({"type": "system", "subtype": "init", "session_id": name}, 0.0)
     error = {"message": "x", "codexErrorInfo": "serverOverloaded"}
@@ -257,10 +204,10 @@ def test_what_is_suggested_runs_nothing_that_an_agent_wrote() -> None:
 @pytest.mark.parametrize("name", ["--dangerously-skip-permissions", "", "a\nb", 5, None, ["x"]])
 def test_a_name_that_would_be_an_option_is_not_resumed(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     job: Any = SimpleNamespace(id="j")
-    monkeypatch.setattr(clauding, "attach", lambda *_: job)
-    monkeypatch.setattr(clauding, "report_of", lambda _: {"sessionId": name})
-    monkeypatch.setattr(codexing, "report_of", lambda _: {"threadId": name})
+    monkeypatch.setattr(claude_job, "attach", lambda *_: job)
+    monkeypatch.setattr(claude_job, "report_of", lambda _: {"sessionId": name})
+    monkeypatch.setattr(codex_job, "report_of", lambda _: {"threadId": name})
     with pytest.raises(UsageError):
-        clauding.session_of("j")
+        claude_job.session_of("j")
     with pytest.raises(UsageError):
-        codexing.thread_of(job)
+        codex_job.thread_of(job)

@@ -1,0 +1,125 @@
+"""Questions of an agent, answered by a policy that the caller chose: no, yes, or ask a person (and then no).
+
+None stays unanswered: a person has so much time, and silence is a no. Every question and its answer is an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from typing import Any, Generic, Protocol, TypeVar
+
+from unhang.agents.base.answers import AnswerReader
+from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.core.durations import human
+
+DENY, ASK = "deny", "ask"
+_YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
+_NO = frozenset({"n", "no", "deny", "reject", ""})
+# Our own limit must not come before the end of the wait that we have announced.
+_SLACK = 30.0
+_MOST_OPEN = 100  # questions for one person
+
+
+class Question(Protocol):
+    """What every agent's question has."""
+
+    @property
+    def method(self) -> str:
+        """The method of its protocol."""
+
+    @property
+    def text(self) -> str:
+        """The question in words."""
+
+
+Q = TypeVar("Q", bound=Question)
+
+
+class Approvals(ABC, Generic[Q]):
+    """`policy`: DENY, ASK, or the agent's own word for yes, which is also what a person's yes becomes."""
+
+    def __init__(self, channel: KeeperChannel, policy: str, yes: str, wait: float) -> None:
+        self._channel = channel
+        self._policy = policy
+        self._yes = yes
+        self._wait = wait
+        self._open: dict[asyncio.Task[None], Q] = {}
+        self._answers = AnswerReader() if policy == ASK else None
+        self._turnstile = asyncio.Lock()  # one question at a time: an answer names none
+
+    @abstractmethod
+    def _reply(self, question: Q, decision: str) -> str:
+        """Send the answer; what it was, in one word: accepted, allowed, denied, cancelled."""
+
+    @abstractmethod
+    def _waits(self, question: Q, seconds: float) -> None:
+        """A person is asked, and has so much time."""
+
+    def _waited(self) -> None:
+        """The question has been answered."""
+
+    def _offered(self, question: Q) -> str:
+        """What else than yes and no may be answered, in words."""
+        del question
+        return ""
+
+    def _decision(self, question: Q, word: str) -> str:
+        """What a person's answer that is neither yes nor no means."""
+        del question, word
+        return DENY
+
+    def _fields(self, question: Q) -> dict[str, Any]:
+        """What the events of a question carry besides it."""
+        del question
+        return {}
+
+    def take(self, question: Q) -> None:
+        """Answer a question, now or when a person has answered it."""
+        if self._answers is None:
+            self.settle(question, self._policy, "policy")
+        elif len(self._open) >= _MOST_OPEN:
+            self.settle(question, DENY, f"{_MOST_OPEN} questions are open already")
+        else:
+            task = asyncio.ensure_future(self._ask(question, self._answers))
+            self._open[task] = question
+            task.add_done_callback(lambda done: self._open.pop(done, None))
+
+    def settle(self, question: Q, decision: str, by: str) -> None:
+        """Answer a question, and record who decided."""
+        self.tell(question, self._reply(question, decision), by)
+
+    def tell(self, question: Q, how: str, by: str) -> None:
+        """Record how a question was answered."""
+        phase = "running" if how in ("accepted", "allowed") else "warning"
+        known = {"method": question.method, "request": question.text, "decision": how, "by": by}
+        self._channel.answered(phase, f"{question.text}: {how} ({by})", **known, **self._fields(question))
+
+    async def _ask(self, question: Q, answers: AnswerReader) -> None:
+        async with self._turnstile:
+            job = os.environ.get("UNHANG_JOB", "") or "JOB"
+            offered = self._offered(question)
+            words = f"yes|no, or one of: {offered}" if offered else "yes|no"
+            text = f"{question.text}. Answer it: unhang send {job} {words} (denied in {human(self._wait)})"
+            known = {"method": question.method, "request": question.text} | self._fields(question)
+            self._waits(question, self._wait + _SLACK)
+            self._channel.tell("needs_approval", text, alive=True, **known)
+            try:
+                word = await answers.next_answer(self._wait)
+            except TimeoutError:
+                self.settle(question, DENY, f"no answer in {human(self._wait)}")
+            else:
+                lowered = word.lower()
+                no = lowered in _NO
+                decision = self._yes if lowered in _YES else DENY if no else self._decision(question, word)
+                self.settle(question, decision, "answer")
+            finally:
+                self._waited()
+
+    def close(self) -> None:
+        """Take no answers any more."""
+        for task in self._open:
+            task.cancel()
+        if self._answers is not None:
+            self._answers.close()
