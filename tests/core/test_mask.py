@@ -84,16 +84,16 @@ def test_a_secret_is_masked(line: str, shown: str) -> None:
 @pytest.mark.parametrize("line", SHOWN)
 def test_what_is_no_secret_is_shown(line: str) -> None:
     assert mask.line(line) == line
-    assert mask.words(line.split()) == line.split()
+    assert mask.arguments(line.split()) == line.split()
 
 
 def test_words_are_masked_each_by_itself() -> None:
     argv = ["curl", "-H", "Authorization: Bearer a b", "--password", "a 'b", "--data", "token=a b&c", "--key", "x y"]
-    assert mask.words(argv) == [
+    assert mask.arguments(argv) == [
         *("curl", "-H", "Authorization: Bearer *** b", "--password", "***", "--data", "token=***", "--key", "x y")
     ]
-    assert mask.words(["sh", "-c", "PASSWORD=x y"]) == ["sh", "-c", "PASSWORD=*** y"]
-    assert mask.words(["make", "-j8"]) == ["make", "-j8"]
+    assert mask.arguments(["sh", "-c", "PASSWORD=x y"]) == ["sh", "-c", "PASSWORD=*** y"]
+    assert mask.arguments(["make", "-j8"]) == ["make", "-j8"]
 
 
 def test_the_values_of_secret_variables_are_masked_wherever_they_stand() -> None:
@@ -112,7 +112,7 @@ def test_the_values_of_secret_variables_are_masked_wherever_they_stand() -> None
         mask.line("deploy xhunter2hunter2x --at anotherone banana-banana", secrets)
         == "deploy x***x --at *** banana-banana"
     )
-    assert mask.words(["deploy", "hunter2hunter2"], secrets) == ["deploy", "***"]
+    assert mask.arguments(["deploy", "hunter2hunter2"], secrets) == ["deploy", "***"]
 
 
 _PIECES = st.lists(
@@ -145,7 +145,7 @@ _PIECES = st.lists(
 def test_masking_twice_changes_nothing_and_no_text_is_too_odd(text: str) -> None:
     once = mask.line(text)
     assert mask.line(once) == once
-    assert isinstance(mask.words(text.split(" ")), list)
+    assert isinstance(mask.arguments(text.split(" ")), list)
 
 
 @settings(max_examples=300, deadline=None)

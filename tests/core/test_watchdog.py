@@ -16,7 +16,7 @@ from unhang.core.watchdog.machine import CLOSING, ENDED, RUNNING, STOPPING, Ille
 
 OUT, EXIT, REST, CLOSED = fact.Output(), fact.LeaderExited(), fact.TreeGone(), fact.PipesClosed()
 BLOCKED, READS = fact.Held(True), fact.Held(False)
-STOP, FORCE = fact.StopAsked("test"), fact.StopAsked("test", force=True)
+STOP, FORCE = fact.StopRequested(), fact.StopRequested(force=True)
 HUNG = fact.HungVerdict()
 
 # Round numbers, so that a timeline can be checked in the head.

@@ -111,7 +111,7 @@ class Timeline(RuleBasedStateMachine):
     @precondition(lambda self: self.running())
     @rule(force=st.booleans())
     def somebody_cancels(self, force: bool) -> None:
-        self.tell(fact.StopAsked("test", force))
+        self.tell(fact.StopRequested(force))
         self.stop_asked = True
         self.forced = self.forced or force
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.jobs import Jobs
 from tests.support.outside.usage import used
-from unhang.core import bounded
+from unhang.core import settings_text
 from unhang.core.policy.file.load import LARGEST_OF_A_PROJECT, load
 from unhang.core.policy.regex.match import Program
 from unhang.core.policy.regex.parse import RegexError
@@ -113,7 +113,7 @@ def test_a_pattern_that_grows_without_end_is_refused(pattern: str) -> None:
     ],
 )
 def test_what_stands_in_strings_and_comments_is_no_structure(text: str) -> None:
-    assert "a" in bounded.toml(text)
+    assert "a" in settings_text.toml(text)
 
 
 def test_a_large_policy_is_still_one(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 _DEEPEST = 100
 
 
-def plain(text: str, *, commas: bool = False) -> str:
-    """The same text with comments and trailing commas blanked out: every position stays where it was.
+def without_comments(text: str, *, commas: bool = False) -> str:
+    """Return the text with comments and trailing commas blanked out; every position stays where it was.
 
     `commas`: the trailing ones stay. Raises ValueError for a text that is nested too deep.
     """
@@ -60,7 +60,7 @@ def plain(text: str, *, commas: bool = False) -> str:
 
 def parse(text: str) -> Any:
     """Raises ValueError (with line and column)."""
-    return json.loads(plain(text.removeprefix("\ufeff")))
+    return json.loads(without_comments(text.removeprefix("\ufeff")))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -79,7 +79,7 @@ def insert(text: str, keys: tuple[str, ...], name: str, entry: Any) -> str:
         for key in reversed(keys):
             value = {key: value}
         return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    bare = plain(text)
+    bare = without_comments(text)
     at = bare.index("{")
     value = entry
     found = 0
@@ -96,7 +96,7 @@ def insert(text: str, keys: tuple[str, ...], name: str, entry: Any) -> str:
 
 def insert_first(text: str, path: tuple[str | int, ...], entry: Any) -> str:
     """The text with `entry` as the first one of the array at `path`, which must be there."""
-    bare = plain(text)
+    bare = without_comments(text)
     at = _value_at(bare, path)
     indent = _indent(text)
     inner = indent * (len(path) + 1)
@@ -110,14 +110,14 @@ def insert_first(text: str, path: tuple[str | int, ...], entry: Any) -> str:
 
 def remove(text: str, path: tuple[str | int, ...]) -> str:
     """The text without the entry at `path`, and without the comma that it needed."""
-    bare = plain(text)
+    bare = without_comments(text)
     entries = _entries(bare, _value_at(bare, path[:-1]))
     number = next(i for i, (name, _, _, _) in enumerate(entries) if name == path[-1])
     _, start, _, end = entries[number]
     left = len(text[:start].rstrip())
     if not bare[left - 1].isspace():  # else a comment stands there, which may need the end of its line
         start = left
-    with_commas = plain(text, commas=True)
+    with_commas = without_comments(text, commas=True)
     after = len(with_commas) - len(with_commas[end:].lstrip())
     if with_commas[after : after + 1] == ",":
         return text[:start] + text[end:after] + text[after + 1 :]

@@ -1,4 +1,4 @@
-"""Bytes of one direction → whole lines, in pieces that add up to exactly what came in.
+"""Cut the bytes of one direction into whole lines; together they are exactly what came in.
 
 A line is held until it is whole, because only then can it be read, and its reader could not use the half of one anyway.
 A line beyond every measure is not held: its parts are handed on as they come, unread.
@@ -6,7 +6,7 @@ A line beyond every measure is not held: its parts are handed on as they come, u
 
 from __future__ import annotations
 
-# A picture in a prompt has a few MB; what is longer than this is nobody's request that we would have to answer.
+# A picture in a prompt has a few MB. A longer line holds no request that unhang would have to answer.
 MOST_HELD = 16 << 20
 
 

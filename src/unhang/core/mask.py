@@ -74,7 +74,7 @@ def line(text: str, secrets: Iterable[str] = (), *, depth: int = 0) -> str:
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text
-    if len(text) > _LONGEST:  # a program text as an argument; nobody reads it in a list
+    if len(text) > _LONGEST:  # the text of a program, given as an argument: no list shows it whole
         return line(text[:_LONGEST], depth=depth) + "…"
     parts = [found.group() for found in _compiled("words").finditer(text)]
     places = [i for i, part in enumerate(parts) if not part.isspace()]
@@ -83,7 +83,7 @@ def line(text: str, secrets: Iterable[str] = (), *, depth: int = 0) -> str:
     return _in_text("".join(parts))
 
 
-def words(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
+def arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
     """The words of a command, each as it is or masked."""
     known = list(secrets)
     given = [_without(word, known) for word in argv]

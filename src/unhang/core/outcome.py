@@ -3,7 +3,7 @@
 completed   the leader exited with 0
 failed      it exited with another code, died of a signal, or could not be started
 timed_out   the idle or the hard limit ended it
-cancelled   somebody asked for its end (or the caller died)
+cancelled   a caller asked for its end, or the caller exited
 lost        its keeper was killed; what was left of the tree has been ended
 """
 

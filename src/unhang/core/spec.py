@@ -27,7 +27,7 @@ class JobSpec(Record):
     size: tuple[int, int] | None = None  # rows, columns of the terminal
     keep: bool = False  # what the leader leaves running is still the job
     foreground: bool = True
-    labels: dict[str, str] = {}  # noqa: RUF012 - a Record is frozen; nobody writes to it
+    labels: dict[str, str] = {}  # noqa: RUF012 - a Record is frozen; no code writes to it
     budget: int = 8 << 20  # bytes on disk a stream
     kind: str = COMMAND  # AGENT: its leader is a driver that speaks an agent's protocol
     category: str | None = None
@@ -71,7 +71,7 @@ def _tag(value: Any) -> int | None:
     return values.whole(value, 1, (1 << 63) - 1)
 
 
-# what the rest of the code relies on in job.json, whoever wrote it
+# the types that the rest of the code relies on in job.json, whichever version wrote it
 _JOB: dict[str, values.Reading] = {
     "id": values.text,
     "createdAt": values.text,
@@ -203,7 +203,7 @@ def masked(shell: str | None, argv: Sequence[str], secrets: Sequence[str] = ()) 
         return mask.line(shell, secrets)
     # what has more words than this is a list of files
     more = " …" if len(argv) > _MOST_WORDS else ""
-    words = mask.words(argv[:_MOST_WORDS], secrets)
+    words = mask.arguments(argv[:_MOST_WORDS], secrets)
     return " ".join(word if mask.MASK in word and _is_plain(word) else quote(word) for word in words) + more
 
 

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from unhang.core import bounded, jsonc
+from unhang.core import jsonc, settings_text
 from unhang.errors import UsageError
 from unhang.installers import flow
 from unhang.installers.settings_text import parse_object, proved
@@ -145,7 +145,7 @@ def add(client: Client, text: str, command: list[str]) -> str:
     gap = "" if not text else ("\n" if text.endswith("\n") else "\n\n")
     done = text + gap + snippet(client, command)
     try:
-        if jsonc.same(bounded.toml(done), wanted):
+        if jsonc.same(settings_text.toml(done), wanted):
             return done
     except ValueError:
         pass
@@ -171,7 +171,7 @@ def _parse(client: Client, text: str) -> dict[str, Any]:
     if client.form != "toml":
         return parse_object(text)
     try:
-        return bounded.toml(text)
+        return settings_text.toml(text)
     except ValueError as error:
         raise UsageError(f"cannot be read as TOML: {error}") from None
 

@@ -389,7 +389,7 @@ class Loop:
         if self.dog.phase == ENDED:
             return
         self.cancelled_by = self.cancelled_by or by
-        self.dog.tell(fact.StopAsked(by, force), clock.monotonic())
+        self.dog.tell(fact.StopRequested(force), clock.monotonic())
 
     def extend(self, idle: float, hard: float) -> None:
         """Move the limits by so many seconds. ValueError: the job is ending, or has no such limit."""

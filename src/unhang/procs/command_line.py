@@ -25,7 +25,7 @@ def arguments_of(pid: int, longest: int) -> str:
 
     words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in identity.argv(pid, _READ)]
     secrets = mask.secrets_of(identity.environment(pid, 1 << 16)) if _may_hold_a_secret(words) else ()
-    text = _printable(" ".join(mask.words(words, secrets)))
+    text = _printable(" ".join(mask.arguments(words, secrets)))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

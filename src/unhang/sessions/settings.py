@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 
-from unhang.core import bounded
+from unhang.core import settings_text
 from unhang.core.record import Record
 from unhang.errors import UsageError
 from unhang.sessions.state.limits import SessionLimits, duration
@@ -49,7 +49,7 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettin
     if len(text) > _LARGEST:
         raise UsageError(f"{path}: more than {_LARGEST >> 10} KiB")
     try:
-        value = bounded.toml(text) if path.endswith(".toml") else _json(text)
+        value = settings_text.toml(text) if path.endswith(".toml") else _json(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {str(error)[:300]}") from None
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettin
 
 
 def _json(text: str) -> Any:
-    bounded.measure(text, toml=False)
+    settings_text.measure(text, toml=False)
     return json.loads(text)
 
 

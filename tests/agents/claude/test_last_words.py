@@ -21,12 +21,12 @@ for number in range(400):
 START = """
 import sys
 from unhang.core.limit_request import LimitRequest
-from unhang.faces.cli import agent_start
+from unhang.faces.cli import agent_job
 from unhang.jobs.request import AgentTask, prepare
 words = [sys.executable, "-S", "-c", sys.argv[1]]
 task = AgentTask("claude", "none", "run", "talk", {})
 prepared = prepare(words, agent=task, foreground=False, asked=LimitRequest(liveness="agent"))
-sys.exit(agent_start.in_the_background(prepared, as_json=False, shown=lambda job, result: result))
+sys.exit(agent_job.start_in_background(prepared, as_json=False, add_report=lambda job, result: result))
 """
 
 

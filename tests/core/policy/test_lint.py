@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unhang.core.policy.file.lint import lint
 from unhang.core.policy.file.load import load
-from unhang.core.policy.regex.examples import samples
+from unhang.core.policy.regex.examples import examples_of
 from unhang.core.policy.regex.parse import RegexError, parse
 
 
@@ -63,9 +63,9 @@ def test_the_seeds_file_has_its_one_trap() -> None:
 
 @given(st.text(alphabet="ab|()*+?.[]{}^$\\ 12,", max_size=20))
 @settings(max_examples=200, deadline=None)
-def test_any_pattern_has_a_bounded_number_of_samples(pattern: str) -> None:
+def test_any_pattern_has_a_bounded_number_of_examples_of(pattern: str) -> None:
     try:
         tree = parse(pattern)
     except RegexError:
         return
-    assert len(samples(tree)) <= 12
+    assert len(examples_of(tree)) <= 12

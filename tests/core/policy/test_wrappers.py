@@ -76,11 +76,11 @@ from unhang.core.policy.shell.wrapper_commands import _SIMPLE
 )
 def test_what_is_left_is_the_command(line: str, inner: str, through: list[str]) -> None:
     part = pieces_of(line)[-1]
-    assert (part.shown, part.through) == (inner, through)
+    assert (part.text, part.through) == (inner, through)
     # the same as words, where no shell is asked
     if "'" not in line:
         part = pieces_of(line.split())[-1]
-        assert part.shown == inner
+        assert part.text == inner
 
 
 WORDS = st.one_of(
@@ -114,7 +114,7 @@ def test_lines_within_lines_end_somewhere() -> None:
 
 def test_find_works_itself() -> None:
     parts = pieces_of("find / -name x -exec ls -l {} +")
-    assert [part.shown[:4] for part in parts] == ["ls -", "find"]
+    assert [part.text[:4] for part in parts] == ["ls -", "find"]
 
 
 def test_a_here_document_for_a_shell_is_a_script() -> None:

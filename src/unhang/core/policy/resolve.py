@@ -149,7 +149,7 @@ def _judged(parts: list[Part], policy: Policy) -> tuple[tuple[Piece, ...], set[s
             if policy.categories[category].never_ending:
                 category = policy.default
             endless = False
-        pieces.append(Piece(part.shown, category, pattern, endless, part.background, tuple(part.through), note))
+        pieces.append(Piece(part.text, category, pattern, endless, part.background, tuple(part.through), note))
     return tuple(pieces), tags
 
 

@@ -8,7 +8,7 @@ The watchdog owns the transitions; this file only does the arithmetic, so that e
 * a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample; a
   tree that is *still* needs no earlier one for its stall notice, and if it stirs at that very moment, the notice waits
   for a second look instead;
-* `announced` is the idle deadline that was last made known. Signs of life that nobody can see (CPU, bytes moved)
+* `announced` is the idle deadline that was last made known. Signs of life that no event shows (CPU, bytes moved)
   move the real deadline at once, but the announced one only when it would have been warned about: one event then,
   instead of one a look.
 """
@@ -32,7 +32,7 @@ BASELINE = 2.0
 AHEAD_OF_HARD = 0.1
 SHORTEST_LOOK = 0.5
 LONGEST_LOOK = 300.0
-# Whoever has been quiet for this long may as well be looked at with the others of the machine.
+# A job that has been quiet for this long can wait until the other jobs of the machine are looked at, too.
 PATIENT = 30.0
 
 
@@ -319,7 +319,7 @@ class Clocks:
             at = self.spoke + offset
             if self.looked < at:  # compared as it will be, not as a difference: sums of floats do not come apart again
                 return at
-        # the idle clock must not be wrong by more than a quarter of its limit, or by half where nobody has run for long
+        # the idle clock may be wrong by a quarter of its limit at most, or by half where no process has run for long
         factor = 2 if self._still else 1
         after = factor * (self.looked - self.spoke)
         longest = LONGEST_LOOK if self.limits.idle is None else factor * self.limits.idle / 4

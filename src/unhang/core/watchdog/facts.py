@@ -32,7 +32,7 @@ class Window(Record):
 class Looked(Record):
     """The answer to a `Look`: did the quiet tree move since the last one?
 
-    `still`: nobody in it has run at all for a while, so the next look can explain it without an earlier sample.
+    `still`: no process of the tree has run for a while, so the next look can explain it without an earlier sample.
     """
 
     alive: bool
@@ -52,10 +52,9 @@ class PipesClosed(Record):
     """End of file on every stream of the job."""
 
 
-class StopAsked(Record):
-    """Somebody wants the job to end: a caller, a signal, a caller's death. `force` skips the polite part."""
+class StopRequested(Record):
+    """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once."""
 
-    why: str
     force: bool = False
 
 
@@ -67,7 +66,7 @@ class Extend(Record):
 
 
 class Paused(Record):
-    """The keeper itself did not run for this long: nobody's silence."""
+    """The keeper itself did not run for this long; that time is not the job's silence."""
 
     seconds: float
 
@@ -91,7 +90,7 @@ Fact = (
     | LeaderExited
     | TreeGone
     | PipesClosed
-    | StopAsked
+    | StopRequested
     | Extend
     | Paused
     | Held

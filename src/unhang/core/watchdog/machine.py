@@ -20,7 +20,7 @@ closing   The leader has exited. What it printed last is still read; what it lef
 stopping  SIGTERM was sent; `grace` runs. Output is kept but counts for nothing.
 killing   SIGKILL was sent; `kill_wait` runs, then the end is announced with its survivors.
 
-Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is nobody's silence: the
+Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is not the job's silence: the
 stall and idle clocks stand still. The hard clock is a promise about wall-clock time and never does.
 """
 
@@ -56,7 +56,7 @@ class Watchdog:
         self.reason: str | None = None  # why the tree is being ended; fixed once set
         self._now = now
         self._leader_gone = self._tree_gone = self._pipes_closed = self._leaked = False
-        self._stop: fact.StopAsked | None = None
+        self._stop: fact.StopRequested | None = None
         self._looking = False
         self._unsaid: list[Action] = []  # notices that follow from a fact; the next wake says them
         self._closing_since = self._last_byte = now
@@ -99,7 +99,7 @@ class Watchdog:
                 self._tree_gone = True
             case fact.PipesClosed():
                 self._pipes_closed = True
-            case fact.StopAsked(_, force):
+            case fact.StopRequested(force):
                 if self._stop is None or force:
                     self._stop = what
             case fact.Extend(idle, hard):
@@ -129,7 +129,7 @@ class Watchdog:
                 case fact.Window(idle) if idle is not None and not idle > 0:
                     problem = "a window has a length"
                 case fact.Looked() if not self._looking:
-                    problem = "nobody asked for a look"
+                    problem = "no look was asked for"
                 case fact.LeaderExited() if self._leader_gone:
                     problem = "the leader can exit only once"
                 case fact.TreeGone() if not self._leader_gone:
@@ -218,7 +218,7 @@ class Watchdog:
 
     def _judge_running(self, now: float, actions: list[Action]) -> bool:
         if self._looking:
-            # woken without the answer: whoever cannot look must still be able to end
+            # woken without an answer: a keeper that cannot look must still be able to end the job
             self._looking = False
             self.clocks.looked_at(False, "", now)
         elif now >= self.clocks.look_due():
@@ -247,7 +247,7 @@ class Watchdog:
         if now < self._leak_due():
             return False
         self._leaked = True
-        if self._tree_gone:  # somebody outside the tree holds the pipe: nothing of ours to end
+        if self._tree_gone:  # a process outside the tree holds the pipe: nothing of the job is left to end
             return self._settle(actions)
         self.reason = act.LEAK
         return self._terminate(now, actions)

@@ -1,4 +1,4 @@
-"""What the watchdog's notices say to people and to event readers. All texts about time are made here."""
+"""The events of the watchdog's notices, with their messages for people."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _because(diagnosis: dict[str, Any] | None) -> str:
 
 
 def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:
-    """`since`: the time of the last sign of life, for people."""
+    """Return the event of a notice. `since` is the time of the last sign of life, for people."""
     match notice:
         case act.Stuck(silent):
-            text = f"No output and no progress for {human(silent)}.{_because(diagnosis)} Nothing is done about it yet."
+            text = f"No output and no progress for {human(silent)}.{_because(diagnosis)} No action taken yet."
             return ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
         case act.Quiet(silent, reason):
             text = f"No output for {human(silent)}, but it is working: {reason or 'the tree moves'}."

@@ -1,4 +1,4 @@
-"""What `unhang run` does while the job runs: signals go to the ladder, notices to stderr, keys to a terminal."""
+"""What `unhang run` does while the job runs: signals ask for its end, notices go to stderr, keys go to the job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OFFER_AGAIN = 0.05
 
 
 class Signals:
-    """Caught from before the job is started, so that none is lost in between; read when there is somebody to tell."""
+    """Caught from before the job is started, so that none is lost in between; read when there is a job to tell."""
 
     def __init__(self, *, resizes: bool) -> None:
         self.fd, write_end = os.pipe()

@@ -1,6 +1,7 @@
 """The command line: finds the command, builds the parser of that one only, turns errors into one line.
 
-One command a file, each with `SUMMARY`, `configure(parser)` and `main(args) → exit code`.
+One command a file, each with `SUMMARY`, `configure(parser)` and `main(args) → exit code`. `run` and `start` are given
+the launcher of their job, too, which is made before their modules are loaded.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _run(name: str, words: list[str], command: list[str] | None, launcher: ForkingLauncher | None) -> int:
-    from unhang.faces.cli.parser import load, parser_of
+    from unhang.faces.cli.parser import load, load_launching, parser_of
 
     module = load(COMMANDS[name])
     parser = parser_of(name, module, EPILOG)
@@ -123,8 +124,7 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
         return int(stop.code or 0)
     if command is not None:
         args.command = [*getattr(args, "command", []), *command]
-    args.launcher = launcher
-    return module.main(args)
+    return module.main(args) if launcher is None else load_launching(COMMANDS[name]).main(args, launcher)
 
 
 def overview() -> str:

@@ -19,7 +19,9 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits", f"Each is {DURATIONS}. 0 or 'off' switches a limit off.")
     group.add_argument("--idle", metavar="D", help="end it after this long without a sign of life")
     group.add_argument("--hard", metavar="D", help="end it after this long, whatever it does")
-    group.add_argument("--stall", metavar="D", help="say so after this long without a sign of life; ends nothing")
+    group.add_argument(
+        "--stall", metavar="D", help="report a stall after this long without a sign of life; ends nothing"
+    )
     group.add_argument("--warn", metavar="D", help="how long before a limit its warning comes; 0: no warning")
     group.add_argument("--grace", metavar="D", help="how long after SIGTERM before SIGKILL")
     group.add_argument(
@@ -43,7 +45,9 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="the directory to run in")
     parser.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="add to the environment")
     parser.add_argument("--pty", action="store_true", help="give it a terminal of its own")
-    parser.add_argument("--keep", action="store_true", help="what it leaves running is still the job: do not end it")
+    parser.add_argument(
+        "--keep", action="store_true", help="processes that it leaves running still belong to the job: do not end them"
+    )
     parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
 

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn, Protocol, cast
 
+    from unhang.jobs.launcher import Launcher
+
     class Command(Protocol):
         """What a module of a command offers."""
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
         def configure(self, parser: argparse.ArgumentParser) -> None: ...
         def main(self, args: argparse.Namespace) -> int: ...
+
+    class LaunchingCommand(Protocol):
+        """What a module of a command offers that starts a job by the launcher it is given."""
+
+        def main(self, args: argparse.Namespace, launcher: Launcher) -> int: ...
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,8 +40,15 @@ class Parser(argparse.ArgumentParser):
 
 
 def load(module: str) -> Command:
+    """The module of a command."""
     found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
     return cast("Command", found) if TYPE_CHECKING else found
+
+
+def load_launching(module: str) -> LaunchingCommand:
+    """The module of a command that is given a launcher."""
+    found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
+    return cast("LaunchingCommand", found) if TYPE_CHECKING else found
 
 
 def parser_of(name: str, command: Command, epilog: str) -> Parser:

@@ -1,15 +1,15 @@
 """`unhang policy check`: what is allowed in a policy file and yet almost certainly not meant.
 
 The file has been loaded, so it is valid. Whether one pattern makes another unreachable is decided by
-trying: from each pattern a few commands are made that it matches, and when all of them go to somebody else,
-nobody will ever reach it.
+trying: a few commands are made that a pattern matches, and if all of them go to other patterns, no command
+reaches it.
 """
 
 from __future__ import annotations
 
 from unhang.core.durations import human
 from unhang.core.policy.model import Category, Policy
-from unhang.core.policy.regex.examples import samples
+from unhang.core.policy.regex.examples import examples_of
 from unhang.core.policy.regex.parse import Node, RegexError, parse
 from unhang.core.record import Record
 
@@ -99,7 +99,7 @@ def _pattern(policy: Policy, category: str, text: str, meter: list[int]) -> list
         messages.append(f"{text!r}: a repetition inside a repetition; harmless here, slow or endless in other tools")
     if _branch_of_lookahead(text):
         messages.append(f"{text!r}: the alternatives of a look-ahead: .* binds to the first one only")
-    examples = samples(tree)
+    examples = examples_of(tree)
     claimed = [_winner(policy, example, meter) for example in examples]
     mine = [winner for winner in claimed if winner == (category, text)]
     if examples and not any(claimed):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unhang.core import bounded
+from unhang.core import settings_text
 from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE
 from unhang.core.policy import builtin
 from unhang.core.policy.file import keys, position
@@ -73,21 +73,21 @@ def _short(message: str) -> str:
 def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
     if toml:
         try:
-            return bounded.toml(text)
+            return settings_text.toml(text)
         except ValueError as error:
             what, line, column = _toml_place(str(error), text)
             raise PolicyError(f"{name}:{line}:{column}: {_short(what)}") from None
     import json
 
     try:
-        bounded.measure(text, toml=False)
+        settings_text.measure(text, toml=False)
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise PolicyError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
     except _TwiceError as twice:
         line, column = _second(text, str(twice))
         raise PolicyError(f"{name}:{line}:{column}: {_short(str(twice))} stands twice in one object") from None
-    except bounded.TooMuch as error:
+    except settings_text.TooMuch as error:
         line, column = position.line_column(text, error.at)
         raise PolicyError(f"{name}:{line}:{column}: {error}") from None
     except ValueError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from unhang.core.bounded import line_column
+from unhang.core.settings_text import line_column
 
 __all__ = ["in_json", "in_toml", "line_column"]
 

@@ -1,7 +1,7 @@
 """A few texts that a pattern matches, made from its tree; for `lint.py`, and for tests.
 
-Not every text and not every pattern: look-around is ignored, so a sample may not match after all. The
-caller tries.
+Not every text and not every pattern: look-around is ignored, so an example may not match after all. The
+caller tries it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _LONGEST = 200
 _LETTERS = "xaz019_-. /:"
 
 
-def samples(tree: Node) -> list[str]:
-    """At most a dozen; none for a pattern of only characters that nobody types."""
+def examples_of(tree: Node) -> list[str]:
+    """Return at most a dozen texts that the tree matches, without those that are blank."""
     return [text for text in _texts(tree) if text.strip()][:_MOST]
 
 

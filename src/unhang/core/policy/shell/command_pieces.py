@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Lines within lines (bash -c "bash -c …") and wrappers around wrappers: past this nobody means it.
+# Lines within lines (bash -c "bash -c …") and wrappers around wrappers: a deeper one is not meant.
 _DEEPEST = 8
 # A generated script of a hundred thousand commands is judged by its first five hundred.
 MOST_PIECES = 500
@@ -43,8 +43,8 @@ class Part:
         return self.layers[0][0]
 
     @property
-    def shown(self) -> str:
-        """What is left after the wrappers; but `npm run dev` is a command in itself, and stays whole."""
+    def text(self) -> str:
+        """The command that is left after the wrappers; `npm run dev` is a command in itself and stays whole."""
         left = self.layers[0][0]
         for words, instead in self.layers[1:]:
             if instead:

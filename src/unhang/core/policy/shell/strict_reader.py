@@ -51,7 +51,7 @@ class Word:
 
 
 class Words:
-    """A place in a text. What is inside a substitution is the business of whoever extends this."""
+    """A position in a text, and the words from there on. A subclass reads what is inside a substitution."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -7,14 +7,14 @@ import os
 
 from unhang.errors import UnhangError
 
-# A keeper that does not read (stopped, or the job floods it) must not hang the job that says that it is alive.
+# A keeper that does not read (stopped, or flooded by the job) must not hang the job that sends the heartbeat.
 PATIENCE = 5.0
 SUMMARY = "from inside a job: say that it is alive, and how far it is"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="a line for people: 'step 3 of 9'")
-    parser.add_argument("--extend", metavar="D", help="ask for this much silence from now on")
+    parser.add_argument("--extend", metavar="D", help="ask for a silence of up to D from now on")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`unhang cancel`: the end of a job, by the ladder."""
+"""`unhang cancel`: ends jobs (SIGTERM, the grace, SIGKILL)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unhang.faces.cli.stderr import Talk
 from unhang.jobs.handle import attach
 from unhang.jobs.home import state_home
 
-SUMMARY = "end jobs: ask politely, then insist; says what was left"
+SUMMARY = "end jobs: SIGTERM, then SIGKILL after the grace; report what was left"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 
+from unhang.errors import UsageError
 from unhang.faces.cli import options, output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.agents.claude.plan import ClaudePlan
 
 SUMMARY = "give Claude Code a task and watch it; put unhang's hooks into its settings"
 VERBS = ("run", "resume", "status", "install", "uninstall")
@@ -14,12 +20,12 @@ _PASSED_ON = "Words after -- are passed on to claude as they are."
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="claude_verb", required=True, metavar="|".join(VERBS))
     run = _verb(verbs, "run", f"Give Claude Code a task in the background and print the job id. {_PASSED_ON}")
-    run.add_argument("task", metavar="TASK", help="what Claude shall do; - reads it from stdin")
+    run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument("--resume", metavar="SESSION", help="go on with this session: its id, or a job that worked on it")
     _add_turn(run)
     resume = _verb(verbs, "resume", f"Go on with a session. {_PASSED_ON}")
     resume.add_argument("resume", metavar="SESSION", help="the session's id, or a job that worked on it")
-    resume.add_argument("task", metavar="TASK", help="what Claude shall do now; - reads it from stdin")
+    resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
     _add_turn(resume)
     status = _verb(verbs, "status", "Which Claude Code is there, what works with it, and whether the hooks are in.")
     _add_program(status)
@@ -61,7 +67,7 @@ def _add_turn(parser: argparse.ArgumentParser) -> None:
         metavar="TOOLS",
         action="append",
         default=[],
-        help="tools that need no permission, as in 'Bash(git *),Edit'; nobody can be asked, so others may be denied",
+        help="tools that need no permission, as in 'Bash(git *),Edit'; no person can be asked, so others may be denied",
     )
     parser.add_argument(
         "--mcp-config", metavar="FILE", action="append", default=[], help="MCP servers: a JSON file, or JSON"
@@ -83,11 +89,53 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would change, change nothing")
 
 
+# They are set by the driver: Claude would answer in another way, or without a way to interrupt it
+_OURS = frozenset({"-p", "--print", "--output-format", "--input-format", "--resume", "-r", "--continue", "-c", "--bg"})
+
+
 def main(args: argparse.Namespace) -> int:
-    if args.claude_verb in ("run", "resume", "status"):
-        from unhang.faces.cli.commands import claude_do
+    from unhang.agents.claude import job
+    from unhang.faces.cli.agent_job import options_of, run_agent_job
+    from unhang.faces.cli.options import asked_of
 
-        return claude_do.main(args)
-    from unhang.faces.cli.commands import claude_install
+    if args.claude_verb == "status":
+        from unhang.faces.cli.commands import claude_status
 
-    return claude_install.main(args)
+        return claude_status.main(args)
+    if args.claude_verb in ("install", "uninstall"):
+        from unhang.faces.cli.commands import claude_install
+
+        return claude_install.main(args)
+    prepared = job.prepare(_plan(args), asked_of(args), options_of(args, args.cd))
+    return run_agent_job(args, prepared, job.with_agent_report)
+
+
+def _plan(args: argparse.Namespace) -> ClaudePlan:
+    from unhang.agents.base.task_input import read_task
+    from unhang.agents.claude import job
+    from unhang.agents.claude.plan import ClaudePlan
+    from unhang.core.limit_request import read_positive
+
+    more = tuple(getattr(args, "command", None) or ())
+    refused = [name for word in more if (name := word.partition("=")[0]) in _OURS]
+    if refused:
+        raise UsageError(f"{refused[0]} cannot be passed on to claude: unhang sets it itself")
+    return ClaudePlan(
+        task=read_task(args.task),
+        claude=job.PROGRAM.find(args.claude),
+        session=job.session_of(args.resume) if args.resume else None,
+        model=args.model,
+        effort=args.effort,
+        permission_mode=args.permission_mode,
+        allowed_tools=tuple(args.allowed_tools),
+        mcp_config=tuple(_absolute(entry) for entry in args.mcp_config),
+        tool_limit=read_positive("--tool-limit", args.tool_limit),
+        linger=read_positive("--linger", args.linger) or 10.0,
+        record=None if args.record is None else os.path.abspath(args.record),
+        more=more,
+    )
+
+
+def _absolute(config: str) -> str:
+    """A file as seen from here; JSON stays as it is."""
+    return config if config.lstrip().startswith("{") else os.path.abspath(os.path.expanduser(config))

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from unhang.agents.codex.plan import APPROVALS, DENY, SANDBOXES
+from unhang.errors import UsageError
 from unhang.faces.cli import options, output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.agents.codex.plan import CodexPlan
 
 SUMMARY = "give Codex a task, watch it, compact and recover its threads"
 VERBS = ("run", "resume", "review", "cloud", "compact", "recover")
@@ -14,13 +22,13 @@ VERBS = ("run", "resume", "review", "cloud", "compact", "recover")
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="codex_verb", required=True, metavar="|".join(VERBS))
     run = _verb(verbs, "run", "Give Codex a task in the background and print the job id.")
-    run.add_argument("task", metavar="TASK", help="what Codex shall do; - reads it from stdin")
+    run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument("--thread", metavar="ID", help="go on with this thread")
     run.add_argument("--resume", metavar="JOB", help="go on with the thread of this job")
     _add_turn(run)
     resume = _verb(verbs, "resume", "Go on with a thread.")
     resume.add_argument("thread", metavar="THREAD", help="the thread's id (unhang codex run --json shows it)")
-    resume.add_argument("task", metavar="TASK", help="what Codex shall do now; - reads it from stdin")
+    resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
     _add_turn(resume)
     review = _verb(verbs, "review", "Let Codex review changes.")
     review.add_argument("task", nargs="?", default="", metavar="TEXT", help="instructions instead of a choice below")
@@ -38,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_limits(compact)
     recover = _verb(verbs, "recover", "Cancel a job, compact its thread and go on with another prompt.")
     output.add_job(recover)
-    recover.add_argument("--prompt", dest="task", required=True, metavar="TEXT", help="what Codex shall do instead")
+    recover.add_argument("--prompt", dest="task", required=True, metavar="TEXT", help="the next task")
     _add_turn(recover, app_server_only=True)
 
 
@@ -52,7 +60,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codex", metavar="FILE", help="the program; default: $UNHANG_CODEX, or codex on the PATH")
     parser.add_argument("--cd", metavar="DIR", help="the directory that Codex works in")
     parser.add_argument(
-        "--config", "-c", metavar="KEY=VALUE", action="append", default=[], help="a setting of Codex's, as for its -c"
+        "--config", "-c", metavar="KEY=VALUE", action="append", default=[], help="a Codex setting, as for codex -c"
     )
     parser.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")
 
@@ -79,7 +87,7 @@ def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False)
         help="when Codex asks; default: as it is configured",
     )
     parser.add_argument(
-        "--tool-limit", metavar="D", help="how long a command of Codex's may be silent; default: by policy"
+        "--tool-limit", metavar="D", help="how long a command that Codex runs may be silent; default: by policy"
     )
     if not app_server_only:
         parser.add_argument(
@@ -94,6 +102,129 @@ def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False)
 
 
 def main(args: argparse.Namespace) -> int:
-    from unhang.faces.cli.commands import codex_do
+    verb = {
+        "run": _run,
+        "resume": _run,
+        "review": _run,
+        "cloud": _cloud,
+        "compact": _compact,
+        "recover": _recover,
+    }[args.codex_verb]
+    return verb(args)
 
-    return codex_do.main(args)
+
+def _plan(args: argparse.Namespace, verb: str, **more: Any) -> CodexPlan:
+    from unhang.agents.base.task_input import read_task
+    from unhang.agents.codex import job as codex_job
+    from unhang.agents.codex import plan as codex_plan
+    from unhang.agents.codex.plan import CodexPlan
+    from unhang.core.limit_request import read_positive
+
+    task = read_task(args.task)
+    via = codex_plan.EXEC if getattr(args, "via", "") == "exec" else verb
+    if via == codex_plan.EXEC and args.approvals == codex_plan.ASK:
+        raise UsageError("--via exec cannot ask for approvals: codex exec never asks")
+    return CodexPlan(
+        verb=via,
+        task=task,
+        codex=codex_job.PROGRAM.find(args.codex),
+        model=args.model,
+        effort=args.effort,
+        sandbox=args.sandbox,
+        ask_for_approval=args.ask_for_approval,
+        approvals=args.approvals,
+        approval_wait=read_positive("--approval-wait", args.approval_wait) or 300.0,
+        tool_limit=read_positive("--tool-limit", args.tool_limit),
+        record=None if args.record is None else os.path.abspath(args.record),
+        config=tuple(args.config),
+        **more,
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    from unhang.agents.codex import job as codex_job
+    from unhang.agents.codex import plan as codex_plan
+    from unhang.jobs.handle import attach
+    from unhang.jobs.home import state_home
+
+    if args.codex_verb == "review":
+        target = "uncommitted"
+        if args.base or args.commit:
+            target = f"base:{args.base}" if args.base else f"commit:{args.commit}"
+            if args.task:
+                raise UsageError("give either instructions or one of --base, --commit, not both")
+        elif args.task and not args.uncommitted:
+            target = "custom"
+        return _start(args, _plan(args, codex_plan.REVIEW, target=target))
+    thread = args.thread
+    if getattr(args, "resume", None):
+        if thread:
+            raise UsageError("give either --thread or --resume, not both")
+        thread = codex_job.thread_of(attach(state_home(), args.resume))
+    return _start(args, _plan(args, codex_plan.RUN, thread=thread))
+
+
+def _recover(args: argparse.Namespace) -> int:
+    """The writer's lock on a thread is free when its process has gone: cancel first, and wait for it."""
+    from unhang.agents.codex import job as codex_job
+    from unhang.agents.codex import plan as codex_plan
+
+    job = output.job_of(args)
+    thread = codex_job.thread_of(job)
+    if not job.ended():
+        job.cancel(by="unhang codex recover")
+        thread = codex_job.thread_of(job)
+    args.cd = args.cd or job.spec.get("cwd")
+    args.label = [*args.label, f"recovers={job.id}"]
+    return _start(args, _plan(args, codex_plan.RUN, thread=thread, compact_first=True))
+
+
+def _start(args: argparse.Namespace, plan: CodexPlan) -> int:
+    from unhang.agents.codex import job as codex_job
+    from unhang.faces.cli.agent_job import options_of, run_agent_job
+    from unhang.faces.cli.options import asked_of
+
+    prepared = codex_job.prepare(plan, asked_of(args), options_of(args, args.cd))
+    return run_agent_job(args, prepared, codex_job.with_agent_report)
+
+
+def _compact(args: argparse.Namespace) -> int:
+    """Always waits: a compaction that was only accepted is not done."""
+    from unhang.agents.base.job import JobOptions
+    from unhang.agents.codex import job as codex_job
+    from unhang.agents.codex import plan as codex_plan
+    from unhang.agents.codex.plan import CodexPlan
+    from unhang.faces.cli.agent_job import AgentMonitor, launch
+    from unhang.faces.cli.options import asked_of
+
+    plan = CodexPlan(
+        verb=codex_plan.COMPACT,
+        codex=codex_job.PROGRAM.find(args.codex),
+        thread=args.thread,
+        record=None if args.record is None else os.path.abspath(args.record),
+        config=tuple(args.config),
+    )
+    options = JobOptions(cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry)
+    prepared = codex_job.prepare(plan, asked_of(args), options)
+    monitor = AgentMonitor(quiet=False, add_report=codex_job.with_agent_report)
+    return monitor.wait_for_end(launch(prepared, relay=not args.json), as_json=args.json)
+
+
+def _cloud(args: argparse.Namespace) -> int:
+    """It has its own limits, and its own screen: everything is passed on as it is."""
+    from unhang.agents.base.job import CLOUD, policy_for
+    from unhang.agents.codex import job as codex_job
+    from unhang.core.limit_request import LimitRequest
+    from unhang.core.spec import INHERIT
+    from unhang.faces.cli.agent_job import AgentMonitor
+    from unhang.jobs.home import state_home
+    from unhang.jobs.launcher import ForkingLauncher, Streams
+    from unhang.jobs.request import prepare
+
+    words = [codex_job.PROGRAM.find(), "cloud", *args.words]
+    rules = policy_for(CLOUD, os.getcwd(), bounded=False)
+    asked = LimitRequest(category=CLOUD, liveness="output")
+    prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
+    monitor = AgentMonitor(quiet=True, add_report=codex_job.with_agent_report)
+    connection = ForkingLauncher().launch(state_home(), prepared, Streams(0, 1, 2))
+    return monitor.wait_for_end(connection, as_json=False)

@@ -21,14 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(parser)
     parser.add_argument("--after-seq", type=int, metavar="N", help="only events after this number; wins over --since")
     parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
-    parser.add_argument("--follow", "-f", action="store_true", help="go on until the last event")
+    parser.add_argument("--limit", type=int, metavar="N", help="print at most N events")
+    parser.add_argument("--follow", "-f", action="store_true", help="wait for further events until the last one")
     output.add_json(parser, "print one JSON object a line, as recorded")
 
 
 def main(args: argparse.Namespace) -> int:
     if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
-        raise UsageError("--after-seq and --limit take numbers from 0 on")
+        raise UsageError("--after-seq and --limit must be 0 or greater")
     job = output.job_of(args)
     since = log_time(args.since) if args.since is not None and args.after_seq is None else None
     if not args.follow:

@@ -13,13 +13,13 @@ SUMMARY = "give a job more time: adds to its idle or hard limit"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(parser)
-    parser.add_argument("--idle", metavar="D", help="so much more silence")
-    parser.add_argument("--hard", metavar="D", help="so much more time in all")
+    parser.add_argument("--idle", metavar="D", help="extend the idle limit by D")
+    parser.add_argument("--hard", metavar="D", help="extend the hard limit by D")
 
 
 def main(args: argparse.Namespace) -> int:
     if args.idle is None and args.hard is None:
-        raise UsageError("say by how much: --idle D, --hard D or both")
+        raise UsageError("give --idle D, --hard D or both")
     given = {name: read_duration(f"--{name}", getattr(args, name), off=False) for name in ("idle", "hard")}
     output.job_of(args).extend(**given)
     return 0

@@ -18,14 +18,14 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--age", metavar="D", help=f"keep none older (default {durations.human(DEFAULT_AGE)})")
-    parser.add_argument("--count", type=int, metavar="N", help=f"keep at most so many (default {DEFAULT_COUNT})")
+    parser.add_argument("--age", metavar="D", help=f"remove older ones (default {durations.human(DEFAULT_AGE)})")
+    parser.add_argument("--count", type=int, metavar="N", help=f"keep at most N (default {DEFAULT_COUNT})")
     parser.add_argument(
         "--history",
         metavar="D",
         help=f"forget runs in the history that are older (default {durations.human(DEFAULT_HISTORY)}; 0: all of them)",
     )
-    parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most so much (default {DEFAULT_BYTES >> 30}G)")
+    parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most this much (default {DEFAULT_BYTES >> 30}G)")
     output.add_json(parser, "print the ids as a JSON object")
 
 
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> int:
             keep = keep.replace(**{name: read_duration(f"--{name}", getattr(args, name), off=False)})
     if args.count is not None:
         if args.count < 0:
-            raise UsageError("--count takes a number from 0 on")
+            raise UsageError("--count must be 0 or greater")
         keep = keep.replace(count=args.count)
     if args.bytes is not None:
         keep = keep.replace(bytes=_size(args.bytes))

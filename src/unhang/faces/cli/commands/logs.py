@@ -21,7 +21,7 @@ _STREAMS = ("stdout", "stderr")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(parser)
-    parser.add_argument("--follow", "-f", action="store_true", help="go on until it ends")
+    parser.add_argument("--follow", "-f", action="store_true", help="wait for further output until the job ends")
     parser.add_argument("--stream", choices=_STREAMS, help="one stream only (both: stdout first, then stderr)")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines")
     parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if (args.tail or 0) < 0:
-        raise UsageError("--tail takes a number from 0 on")
+        raise UsageError("--tail must be 0 or greater")
     job = output.job_of(args)
     streams = (args.stream,) if args.stream else _STREAMS
     cursor = OutputCursor(job, streams)

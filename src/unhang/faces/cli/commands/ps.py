@@ -1,4 +1,4 @@
-"""`unhang ps`: which jobs there are."""
+"""`unhang ps`: lists jobs."""
 
 from __future__ import annotations
 

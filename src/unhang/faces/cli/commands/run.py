@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core import events as ev
     from unhang.jobs.connection import Connection
+    from unhang.jobs.launcher import Launcher
 
 SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
 
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_job(parser)
 
 
-def main(args: argparse.Namespace) -> int:
+def main(args: argparse.Namespace, launcher: Launcher) -> int:
     terminal = Terminal() if args.pty else None
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     size = terminal.size() if terminal is not None else None
@@ -44,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
     relays = (None, None) if args.json else (1, 2)
     streams = Streams(descriptor, *relays)
     home = state_home()
-    connection = args.launcher.launch(home, prepared, streams)
+    connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
     say = stderr.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"

@@ -1,4 +1,4 @@
-"""`unhang send`: an answer for a job that waits for one."""
+"""`unhang send`: input for a job that waits for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUMMARY = "send text to a job's input (started with --stdin pipe or --pty)"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(parser)
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="a line; - reads our own input as it is")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="a line; - passes stdin on as it is")
     parser.add_argument("--eof", action="store_true", help="end of file after it")
     parser.add_argument("--no-newline", "-n", action="store_true", help="exactly this text, without a newline after it")
 

@@ -12,6 +12,10 @@ from unhang.jobs.home import state_home
 from unhang.jobs.launcher import Streams
 from unhang.jobs.start import check_started
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.jobs.launcher import Launcher
+
 SUMMARY = "start a command in the background and print its job id"
 
 
@@ -24,13 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_job(parser)
 
 
-def main(args: argparse.Namespace) -> int:
+def main(args: argparse.Namespace, launcher: Launcher) -> int:
     if args.stdin == "inherit":
-        args.stdin = "null"  # a background job must not take keys from whoever types next
+        args.stdin = "null"  # a background job must not take keys from the person who types next
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = state_home()
-    connection = args.launcher.launch(home, prepared, Streams(descriptor))
+    connection = launcher.launch(home, prepared, Streams(descriptor))
     connection.wait_until_started()
     cleanup.in_a_child(home)
     check_started(connection)

@@ -1,4 +1,4 @@
-"""`unhang status`: where a job stands."""
+"""`unhang status`: the state of a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SUMMARY = "where a job stands: phase, limits, last words, what it waits for"
+SUMMARY = "the state of a job: phase, limits, last line of output, what it waits for"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`unhang wait`: until jobs have ended."""
+"""`unhang wait`: waits until jobs have ended."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
 
 def options(args: argparse.Namespace) -> list[str]:
     """The options of `unhang watch` that were given here, checked."""
-    from unhang.faces.cli.commands.watch_do import settings_of
+    from unhang.faces.cli.commands.watch import settings_of
 
     settings_of(args)
     words: list[str] = []

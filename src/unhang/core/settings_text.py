@@ -1,4 +1,4 @@
-"""Settings texts of strangers, parsed in bounded time and memory.
+"""Measure and parse settings files of unknown origin in bounded time and memory.
 
 A file may come with a project that was only downloaded. The parsers of the standard library are quadratic in the parts
 of a dotted key (20 KB of `a.a.a…` take 400 MB), recurse with the nesting, and refuse or compute with integers of any

@@ -1,0 +1,103 @@
+"""What the commands that give an agent a task share: their options, starting the job, and waiting for it (`--wait`)."""
+
+from __future__ import annotations
+
+import argparse
+
+from unhang.agents.base.job import JobOptions
+from unhang.core import outcome
+from unhang.errors import EXIT_FAILED
+from unhang.faces.cli.job_monitor import Signals, Watching
+from unhang.faces.cli.output import print_json
+from unhang.faces.cli.stderr import Talk
+from unhang.jobs import cleanup
+from unhang.jobs.handle import Job
+from unhang.jobs.home import state_home
+from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.request import split_pairs
+from unhang.jobs.start import check_started
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.jobs.connection import Connection
+    from unhang.jobs.request import Prepared
+
+    # Adds what is known of the agent to a result or a status.
+    AddReport = Callable[[Job, dict[str, Any]], dict[str, Any]]
+
+
+def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
+    """The options of a job that every agent has."""
+    return JobOptions(
+        cwd=cwd,
+        policy=args.policy,
+        foreground=args.wait,
+        retry=args.retry,
+        labels=split_pairs("--label", args.label),
+    )
+
+
+def launch(prepared: Prepared, *, relay: bool) -> Connection:
+    """Start the job; `relay`: what it prints is passed on to stdout and stderr."""
+    streams = Streams(None, 1, 2) if relay else Streams(None)
+    return ForkingLauncher().launch(state_home(), prepared, streams)
+
+
+def run_agent_job(args: argparse.Namespace, prepared: Prepared, add_report: AddReport) -> int:
+    """Run the job to its end with `--wait`, else start it in the background; the exit code of the command."""
+    if not args.wait:
+        return start_in_background(prepared, as_json=args.json, add_report=add_report)
+    monitor = AgentMonitor(quiet=args.quiet, add_report=add_report)
+    return monitor.wait_for_end(launch(prepared, relay=not args.json), as_json=args.json)
+
+
+def start_in_background(prepared: Prepared, *, as_json: bool, add_report: AddReport) -> int:
+    """Start the job, and print its id (or its status) as soon as it runs."""
+    connection = launch(prepared, relay=False)
+    connection.wait_until_started()
+    cleanup.in_a_child(connection.place.home)
+    check_started(connection)
+    job = Job(connection.place)
+    if as_json:
+        print_json(add_report(job, job.status()))
+    else:
+        print(job.id)
+    return 0
+
+
+class AgentTalk(Talk):
+    """What the agent does: its commands, edits and troubles, each said once."""
+
+    def event(self, event: dict[str, Any]) -> None:
+        if event.get("method") != "thread/status/changed":  # repeats what another event has said
+            super().event(event)
+
+
+class AgentMonitor:
+    """Follows an agent's job in the foreground: what the agent does goes to stderr, its reply to stdout.
+
+    Make it before the job is started, so that no signal is lost in between.
+    """
+
+    def __init__(self, *, quiet: bool, add_report: AddReport) -> None:
+        self._add_report = add_report
+        self._talk = AgentTalk(quiet=quiet)
+        self._signals = Signals(resizes=False)
+
+    def wait_for_end(self, connection: Connection, *, as_json: bool) -> int:
+        """Follow the job to its end; its exit code, with JSON as without."""
+        last = Watching(connection, self._talk, self._signals, None).until_the_end()
+        cleanup.in_a_child(connection.place.home)
+        connection.wait_for_guard()
+        if last is None:
+            last = connection.outcome()
+        job = Job(connection.place)
+        if as_json:
+            print_json(self._add_report(job, job.result().to_json()))
+        if last is None:
+            return EXIT_FAILED
+        self._talk.ending(job.id, last | {"suggestions": job.result().suggestions})
+        return outcome.exit_code(last)
