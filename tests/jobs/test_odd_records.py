@@ -25,13 +25,13 @@ from tests.support import odd
 from tests.support.engine import Engine
 from unhang.core import values
 from unhang.faces.cli.main import run
-from unhang.faces.mcp import result
-from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.notifications import progress_line
 from unhang.faces.mcp.output_schemas import JobResult, ListedJob
+from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.settings import Settings
+from unhang.faces.mcp.text import text_of_event, text_of_result
 from unhang.jobs import listing, reconcile
 from unhang.jobs.handle import Job
+from unhang.jobs.progress import progress_line
 from unhang.store.index import Index, Row
 from unhang.store.layout import JobDir
 
@@ -141,12 +141,12 @@ def _everything_goes_on(home: Path) -> None:
 def _a_model_is_answered(home: Path) -> None:
     """As the MCP tools answer: an object of their schema, and a text."""
     job = Job(JobDir(str(home), ODD))
-    shown = result.result_of(job, Settings())
+    shown = result_of(job, Settings())
     JobResult.model_validate(values.for_json(shown))
-    for line in texts.of_result(shown).split("\n"):
+    for line in text_of_result(shown).split("\n"):
         assert line.isprintable()
     for event in job.events():
-        assert texts.of_event(event).isprintable()
+        assert text_of_event(event).isprintable()
     for row in listing.list_jobs(str(home)):
         ListedJob.model_validate(
             {"jobId": row.id, "createdAt": row.created, "endedAt": row.ended, "exitCode": row.exit_code}

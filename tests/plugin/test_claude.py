@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.support import programs
 from tests.support.claude.harness import BASH, PATIENT, Bench
-from tests.support.codex import programs as codex_programs
 from tests.support.codex.harness import configured
 from tests.support.fakes.openai_responses import FakeOpenAI
-from tests.support.mcp import programs
 from tests.support.places import ROOT
 from tests.support.plugin.places import COMMANDS, PLUGIN, with_unhang, without_unhang
 from tests.support.turn import Turn
@@ -89,7 +88,7 @@ def test_a_command_expands_and_its_calls_need_no_further_permission(bench: Bench
 def test_rescue_hands_a_task_to_the_real_codex_and_does_not_wait_for_it(bench: Bench) -> None:
     """Claude itself is in no job here, as in a person's terminal: the task goes on when the session has ended."""
     bench.env["PATH"] = with_unhang(bench.folder / "bin")
-    bench.env["UNHANG_CODEX"] = codex_programs.native()
+    bench.env["UNHANG_CODEX"] = programs.path_of(programs.CODEX)
     with FakeOpenAI() as model:
         bench.env |= configured(bench.folder / "codex-home", model.port)
         told = "unhang codex run 'say it' --sandbox read-only --label by=rescue"

@@ -13,7 +13,7 @@ from unhang.jobs.reconcile import ELSEWHERE
 from unhang.jobs.results import result_of, view_of
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
-from unhang.store.reader import EventReader
+from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,6 +98,10 @@ class Job:
             since = log_time(since)
             later = [event for event in reader.read_new() if str(event.get("ts", "")) > since]
             return later if limit is None else later[:limit]
+
+    def last_seq(self) -> int:
+        """The number of its last event; 0 if there is none. It costs one read, whatever the length of the log."""
+        return int((last_event(self.place.events) or {}).get("seq", 0))
 
     def follow(self, after_seq: int = 0, timeout: Duration = None) -> EventStream:
         """Events as they come, until the last one or until the time is over: for `for` and for `async for`."""

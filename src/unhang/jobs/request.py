@@ -9,8 +9,8 @@ from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
 from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
+from unhang.jobs.policy import find_policy
 from unhang.procs.spawn import SHELL
-from unhang.store import policy_file
 from unhang.store.home import locate
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def prepare(
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
     if policy is None or isinstance(policy, str):
-        policy = policy_file.find(policy, folder, os.environ)
+        policy = find_policy(policy, folder)
     what = line if line is not None else argv
     shown = _shown(line, argv, given)
     record = None if agent is None else agent.to_record(given)

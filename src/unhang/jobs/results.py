@@ -50,16 +50,25 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
     return Printed(plain_text.decode(data), plain_text.decode(tail), cut)
 
 
-def result_of(place: JobDir, view: View | None = None) -> Result:
-    """The result of a job; of a running one what is known so far."""
+def view_with_limits(place: JobDir, view: View | None = None) -> View:
+    """The view of a job, with the limits that were asked for where no event has named them yet."""
     view = view or view_of(place)
     if not view.limits:
         view.limits = (records.job(place) or {}).get("sources") or {}
-    elapsed = None
+    return view
+
+
+def elapsed_of(view: View) -> float | None:
+    """How many seconds a running job has run; None if it has ended or has not been started."""
     started = values.moment(view.started_at)
-    if not view.ended and started is not None:
-        elapsed = max(0.0, clock.wall() - started)
-    return build(place.id, view, printed(place, "stdout", view), printed(place, "stderr", view), elapsed)
+    return None if view.ended or started is None else max(0.0, clock.wall() - started)
+
+
+def result_of(place: JobDir, view: View | None = None) -> Result:
+    """The result of a job; of a running one what is known so far."""
+    view = view_with_limits(place, view)
+    stdout, stderr = (printed(place, stream, view) for stream in ("stdout", "stderr"))
+    return build(place.id, view, stdout, stderr, elapsed_of(view))
 
 
 class Excerpt(Record):
@@ -86,7 +95,7 @@ def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excer
     first = output_reader.read(parts, 0, most // 3).data
     last = output_reader.read(parts, end - (most - most // 3), most).data
     gap = (len(first), end - len(last))
-    note = f"\n[… {gap[1] - gap[0]} bytes left out; read on at offset {gap[0]} with `output` …]\n"
+    note = f"\n[… {gap[1] - gap[0]} bytes left out; read on at offset {gap[0]} …]\n"
     last = plain_text.whole_start(last)
     text = plain_text.decode(first) + note + plain_text.decode(last)
     return Excerpt(text, plain_text.decode(plain_text.whole_start(last[-tail:])), end, gap)

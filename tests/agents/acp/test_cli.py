@@ -26,7 +26,7 @@ COMMAND = ("--command", shlex.join([sys.executable, str(STANDIN)]))
         (("x", "x", "--command", "no-such-program --acp"), 127, "command not found: no-such-program"),
         (("x", " ", *COMMAND), 2, "the task is empty"),
         (("x", "x", "--then", "", *COMMAND), 2, "the task is empty"),
-        (("x", "x", "--startup", "off", *COMMAND), 2, "--startup: must be a duration"),
+        (("x", "x", "--startup", "off", *COMMAND), 2, "--startup: must be"),
         (("x", "x", "--tool", "soon", *COMMAND), 2, "--tool: not a duration: 'soon'"),
         (("x", "x", "--mcp", "nonsense", *COMMAND), 2, "--mcp: 'nonsense' is not NAME=COMMAND or NAME=URL"),
         (("x", "x", "--record", "/no/such/place", *COMMAND), 2, "--record: cannot write '/no/such/place'"),

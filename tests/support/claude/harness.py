@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from tests.agents.claude import recordings
+from tests.support import programs
 from tests.support.engine import Done
 from tests.support.fakes.anthropic_messages import FakeAnthropic
 from tests.support.jobs import Jobs
-from tests.support.mcp import programs
 from tests.support.places import SUPPORT
 from tests.support.turn import Turn
 from unhang.jobs.handle import Job

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.support import programs
 from tests.support.engine import MARK, Engine, wait_until
 from tests.support.fakes.anthropic_messages import FakeAnthropic
-from tests.support.mcp import programs
 from tests.support.places import SUPPORT
 from unhang.installers import claude_code
 from unhang.procs import identity
@@ -42,11 +39,7 @@ SLOW = SUPPORT / "claude_sessions" / "slow_mcp.py"
 
 def need_programs() -> None:
     programs.need(programs.CLAUDE)
-    if shutil.which("tmux") is None:
-        reason = "tmux is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    programs.need_command("tmux")
 
 
 def hook_command() -> str:

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.support import programs
 from tests.support.engine import Engine
-from tests.support.mcp import programs
 from tests.support.mcp.harness import Servers
 
 CLIENT = Path(__file__).resolve().parent / "client.mjs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.support import programs
 from tests.support.engine import wait_until
 from unhang.store.session_log import SessionLog
 from unhang.testing.liveness import Process
@@ -26,11 +24,7 @@ QUICK = ("--limit", "*=1", "--api", "1h", "--cooldown", "0.5", "--verify", "2", 
 
 
 def need_tmux() -> None:
-    if shutil.which("tmux") is None:
-        reason = "tmux is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    programs.need_command("tmux")
 
 
 class Place:

@@ -1,13 +1,100 @@
-"""Lengths of time as a model gives them, checked before anything is reckoned with them."""
+"""The arguments of the tools: their types with what a model is told about them, and what becomes of them.
+
+Texts are plain `str` with "" for "not given": of anything else the SDK would read a text that is JSON (say, stdin) as
+the value it stands for.
+"""
 
 from __future__ import annotations
 
-from unhang.core.limit_request import read_duration
+import os
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from unhang.core.limit_request import LimitRequest, read_duration, read_limits
+from unhang.errors import UsageError
 from unhang.faces.mcp.settings import Settings
 
+# The kernel's own bound on one word (MAX_ARG_STRLEN); checked here it is a sentence and not a failed job.
+LONGEST_WORD = (128 << 10) - 1
 
-def patience_of(settings: Settings, wait_sec: float | None) -> float:
-    """How long a call may last: what was asked for, but no longer than its client waits."""
+JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
+WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
+Command = Annotated[str, Field(description="A shell line, as for sh -c. Give this or argv.")]
+Argv = Annotated[list[str] | None, Field(description="The words of a command, run without a shell.")]
+Cwd = Annotated[str, Field(description="Directory to run in; the server's own unless given.")]
+Env = Annotated[dict[str, str] | None, Field(description="Variables added to the environment.")]
+TimeoutSec = Annotated[
+    float | None,
+    Field(description="Longest run time in seconds; silence may last a quarter of it (at most 60 s).", gt=0),
+]
+IdleMs = Annotated[int | None, Field(description="End it after this long without a sign of life, in ms.", ge=0)]
+HardMs = Annotated[int | None, Field(description="End it after this long whatever it does, in ms.", ge=0)]
+Category = Annotated[str, Field(description="A policy category to take the limits from (see explain_policy).")]
+Stdin = Annotated[str, Field(description="Text for its stdin, then end of file. Without it: end of file.")]
+Interactive = Annotated[bool, Field(description="Keep its stdin open so that `send` can answer prompts.")]
+Pty = Annotated[bool, Field(description="Give it a terminal of its own.")]
+
+
+class CommandCall(NamedTuple):
+    """The arguments of `run` and `start`, checked."""
+
+    command: str | list[str]
+    cwd: str
+    env: dict[str, str] | None
+    limits: LimitRequest
+    stdin: bytes | None
+    interactive: bool
+    pty: bool
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the caller gave a limit that ends the job."""
+        return any(limit is not None for limit in (self.limits.timeout_sec, self.limits.hard, self.limits.idle))
+
+
+def command_call(
+    command: str,
+    argv: list[str] | None,
+    cwd: str,
+    env: dict[str, str] | None,
+    timeout_sec: float | None,
+    idleTimeoutMs: int | None,  # noqa: N803 - the names that delegating servers have always used
+    hardTimeoutMs: int | None,  # noqa: N803
+    category: str,
+    stdin: str,
+    interactive: bool,
+    pty: bool,
+) -> CommandCall:
+    """The arguments of `run` and `start` as they were given → checked. UsageError names the one that is wrong."""
+    limits = read_limits(
+        {
+            "idleTimeoutMs": idleTimeoutMs,
+            "hardTimeoutMs": hardTimeoutMs,
+            "category": category,
+            "timeout_sec": timeout_sec,
+        }
+    )
+    data = stdin.encode("utf-8", "surrogatepass") if stdin else None
+    return CommandCall(command_of(command, argv), cwd, env, limits, data, interactive, pty)
+
+
+def command_of(command: str, argv: list[str] | None) -> str | list[str]:
+    """The one of the two that was given."""
+    if bool(command) == (argv is not None):
+        raise UsageError("give either command (a shell line) or argv (a list of words)")
+    if any(len(word) > LONGEST_WORD for word in argv or [command]):
+        raise UsageError("one word of a command may have 128 KiB: put it into a file, or give it as stdin")
+    return command if argv is None else argv
+
+
+def folder_of(cwd: str) -> str:
+    """The directory that a call names; the server's own if it names none."""
+    return os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+
+
+def seconds_to_wait(settings: Settings, wait_sec: float | None) -> float:
+    """How long a call may take: what was asked for, but no longer than its client waits."""
     if wait_sec is None:
         return min(settings.wait, settings.longest_wait)
     return min(read_duration("wait_sec", wait_sec) or 0.0, settings.longest_wait)

@@ -1,9 +1,8 @@
-"""What all calls of one server share: its settings, the caps, and the lease on jobs that somebody waits for."""
+"""What all calls of one server share: its settings, its threads, its bounds, and the pool of its jobs."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
@@ -15,15 +14,14 @@ from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.model import Policy
 from unhang.errors import UsageError
 from unhang.faces.mcp.access.check import check_access
+from unhang.faces.mcp.arguments import folder_of
 from unhang.faces.mcp.settings import BOUNDS, Settings
-from unhang.jobs import reconcile, start
-from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job, attach
-from unhang.jobs.lease import Lease
+from unhang.jobs.home import state_home
+from unhang.jobs.policy import find_policy
+from unhang.jobs.pool import JobPool
+from unhang.jobs.progress import ReportTimes
 from unhang.jobs.request import Prepared, prepare
-from unhang.store import home as homes
-from unhang.store import policy_file
-from unhang.store.layout import JobDir
 
 _Answer = TypeVar("_Answer")
 # Short work on files and sockets; fifty calls at once must not wait for each other's.
@@ -31,27 +29,33 @@ _THREADS = 64
 
 
 class Backend:
+    """One server's hold on jobs."""
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.home = homes.locate(os.environ)
-        self.lease = Lease()
+        self.home = state_home()
+        self.pool = JobPool(settings.max_jobs)
+        self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
         self._threads: anyio.CapacityLimiter | None = None
-        self._started: dict[str, JobDir] = {}
         self._calls = 0
 
-    async def in_thread(self, work: Callable[..., _Answer], *args: Any, **options: Any) -> _Answer:
-        """Not abandoned when the call is cancelled: what was begun is known to be finished."""
+    async def in_thread(self, work: Callable[..., _Answer], /, *args: Any, **options: Any) -> _Answer:
+        """Run work that is not abandoned when the call is cancelled: what was begun is known to be finished."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_THREADS)
         return await anyio.to_thread.run_sync(partial(work, *args, **options), limiter=self._threads)
 
-    def job(self, name: str) -> Job:
-        return attach(self.home, name)
+    async def in_loose_thread(self, work: Callable[..., _Answer], /, *args: Any) -> _Answer:
+        """Run work that is abandoned when the call is cancelled: it only reads."""
+        return await anyio.to_thread.run_sync(partial(work, *args), abandon_on_cancel=True)
 
-    # --- caps -----------------------------------------------------------------------------------------------
+    def job(self, name: str) -> Job:
+        """The job with this id, unique prefix or "@last"."""
+        return attach(self.home, name)
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
+        """Count a call that may take long. UsageError if there are as many already as the server takes."""
         if self._calls >= self.settings.max_calls:
             raise UsageError(f"{self._calls} calls are in flight, which is the most this server takes: wait for some")
         self._calls += 1
@@ -60,21 +64,9 @@ class Backend:
         finally:
             self._calls -= 1
 
-    def _make_room(self) -> None:
-        if len(self._started) < self.settings.max_jobs:
-            return
-        self._started = {name: place for name, place in self._started.items() if not reconcile.settle(place)}
-        if len(self._started) >= self.settings.max_jobs:
-            raise UsageError(
-                f"{len(self._started)} jobs of this server are running, which is the most it may have at once: "
-                "wait for some (`list`, `wait`) or end them (`cancel`)"
-            )
-
-    # --- starting -------------------------------------------------------------------------------------------
-
     def policy(self, cwd: str) -> Policy:
-        """The one that holds in this directory. Where it bounds nothing, nobody may ask for < 1 s or for ever."""
-        found = policy_file.find(self.settings.policy, cwd, os.environ)
+        """The policy that holds in this directory. Where it sets no bounds, a caller may ask for 1 s to 24 h."""
+        found = find_policy(self.settings.policy, cwd)
         return found if found.bounds is not None else found.replace(bounds=BOUNDS)
 
     def prepare(
@@ -88,7 +80,8 @@ class Backend:
         asked: LimitRequest,
         labels: dict[str, str],
     ) -> Prepared:
-        folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+        """A command → a job that can be started. Refuses what the lists of this server forbid."""
+        folder = folder_of(cwd)
         check_access(self.settings, command, folder, env)
         return prepare(
             command,
@@ -104,27 +97,6 @@ class Backend:
             asked=asked,
         )
 
-    def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Connection:
-        """Returns when it has been started; `hold`: it ends with this server. The owner's line stays open."""
-        self._make_room()
-        if hold:
-            self.lease.ready()
-        connection = start.launch(prepared, data)
-        if hold:
-            self.lease.hold(connection.place)
-        self._started[connection.place.id] = connection.place
-        try:
-            connection.wait_until_started()
-        except BaseException:
-            self.lease.release(connection.place)
-            self._started.pop(connection.place.id, None)
-            connection.close()
-            raise
-        return connection
-
-    def ended(self, place: JobDir) -> None:
-        self._started.pop(place.id, None)
-
     def close(self) -> None:
-        """Foreground jobs end now; background ones go on."""
-        self.lease.close()
+        """End the jobs that a call waits for; background jobs go on."""
+        self.pool.close()

@@ -19,7 +19,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # From the connection to the token; a client sends it with its first bytes.
-PATIENCE = 10.0
+HEADER_PATIENCE = 10.0
 _STRANGERS = 64
 _OF_ONE_ADDRESS = 48
 _KEY = "unhang.connection"

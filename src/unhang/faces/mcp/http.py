@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import os
-import secrets
 import socket
 import sys
 from functools import partial
@@ -25,12 +23,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unhang.core import plain_text
-from unhang.errors import StateError, UsageError
-from unhang.faces.mcp import connection_limits
+from unhang.errors import UsageError
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.connection_limits import HEADER_PATIENCE, ConnectionLimits, LimitedConnection, admit
 from unhang.faces.mcp.disconnect import NoteDisconnects
-from unhang.store import files
-from unhang.store import home as homes
+from unhang.jobs.token_file import read_or_make, token_path
 
 PATH = "/mcp"
 TOKEN_FILE = "mcp-token"
@@ -57,7 +54,7 @@ class RequestCheck:
         headers = Headers(scope=scope)
         refusal = self._refusal(headers)
         if refusal is None:
-            connection_limits.admit(scope)
+            admit(scope)
             await self._app(scope, receive, send)
         else:
             await refusal(scope, receive, send)
@@ -101,39 +98,6 @@ def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
     return NoteDisconnects(inner)
 
 
-def token_of(path: str | None) -> tuple[str, str]:
-    """(the token, its file); made with the first start, readable by this user only."""
-    if path is None:
-        home = homes.locate(os.environ)
-        homes.ensure(home)
-        path = os.path.join(home, TOKEN_FILE)
-    try:
-        fd = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    except FileExistsError:
-        return _read_token(path), path
-    except OSError as error:
-        raise StateError(f"cannot write the token file {path}: {error.strerror}") from None
-    token = secrets.token_urlsafe(32)
-    with open(fd, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-    return token, path
-
-
-def _read_token(path: str) -> str:
-    try:
-        fd = files.open_plain(path, os.O_RDONLY)
-    except OSError as error:
-        raise StateError(f"cannot read the token file {path}: {error.strerror}") from None
-    with open(fd, encoding="ascii", errors="replace") as file:
-        found = os.fstat(file.fileno())
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise StateError(f"refused: others may read the token file {path}; run: chmod 600 {path}")
-        token = file.read(1024).strip()
-    if len(token) < 20:
-        raise StateError(f"the token in {path} is too short; remove the file and a new one is made")
-    return token
-
-
 def listen(address: str) -> tuple[socket.socket, str, int]:
     host, colon, port = address.rpartition(":")
     if not colon:
@@ -154,18 +118,17 @@ def listen(address: str) -> tuple[socket.socket, str, int]:
 
 
 def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: str | None) -> int:
-    token, path = token_of(token_file)
+    path = token_file or token_path(TOKEN_FILE)
+    token = read_or_make(path)
     sock, host, port = listen(address)
     hosts = hosts_of(host, port)
     app = RequestCheck(app_of(server, hosts), token, hosts)
-    entrance = connection_limits.ConnectionLimits()
+    limits = ConnectionLimits()
     config = uvicorn.Config(
         app,
-        http=cast(
-            "type[asyncio.Protocol]", partial(connection_limits.LimitedConnection, entrance, connection_limits.PATIENCE)
-        ),
+        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
         ws="none",
-        backlog=entrance.most_strangers,  # also how many are accepted in one go
+        backlog=limits.most_strangers,  # also how many are accepted in one go
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=1,

@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, Any, get_args
 from mcp_types import LoggingLevel
 
 from unhang.core import events as ev
-from unhang.core import mask, plain_text, values
-from unhang.core.durations import human
+from unhang.core import mask
 from unhang.core.notices import audience
-from unhang.core.view import View
-from unhang.errors import UnhangError
-from unhang.jobs import control_client
 from unhang.jobs.handle import Job
-from unhang.procs import clock
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
 LOGGER = "unhang-watchdog"
 LEVELS: tuple[str, ...] = get_args(LoggingLevel)  # from debug up
-_LONGEST = 190
 _LEVEL_KEY = "unhang.level"
 
 
@@ -49,11 +43,11 @@ class Notifications:
         self._value = 0.0
         self._began = time.monotonic()
 
-    async def progress(self, message: str, total: float | None = None) -> None:
+    async def progress(self, line: str, total: float | None = None) -> None:
         """The value is the time this call has taken: it rises whatever the job does."""
         value = max(self._value + 0.001, round(time.monotonic() - self._began, 3))
         self._value = value
-        await self._ctx.report_progress(value, total if total is not None and total >= value else None, message)
+        await self._ctx.report_progress(value, total if total is not None and total >= value else None, line)
 
     async def tell(self, job: Job, event: ev.Event) -> None:
         level = audience(event).client
@@ -82,55 +76,3 @@ def log_data(job_id: str, event: ev.Event) -> dict[str, Any]:
     if event.get("diagnosis"):
         data["why"] = event["diagnosis"].get("reason")
     return data
-
-
-def progress_line(job: Job, view: View) -> str:
-    """Elapsed, the last line, what it waits for, how long until it is stopped. Asks the keeper; not for the loop."""
-    started = values.moment(view.started_at)
-    elapsed = max(0.0, clock.wall() - started) if started is not None else 0.0
-    said = [human(elapsed)]
-    if view.needs_input is not None:
-        prompt = view.needs_input.get("prompt")
-        said.append(f"waits for input: {plain_text.quoted(prompt, 60) if prompt else '(no prompt)'}")
-    elif view.diagnosis is not None and view.silent:
-        said.append(str(view.diagnosis.get("reason") or ""))
-    elif view.heartbeat:
-        said.append(f"says {plain_text.quoted(view.heartbeat, 60)}")
-    left = time_left(job, view, elapsed)
-    if left is not None:
-        said.append(f"stopped in {human(left[0])} {left[1]}")
-    line = plain_text.last_line(_recent(job), 80)
-    if line:
-        said.insert(1, plain_text.quoted(line, 80))
-    return plain_text.one_line(mask.line(" · ".join(part for part in said if part)), _LONGEST)
-
-
-def _recent(job: Job) -> bytes:
-    """The stream that was written to last."""
-    import os
-
-    newest, at = "stdout", -1.0
-    for name in ("stdout", "stderr"):
-        for suffix in ("", ".tail"):
-            try:
-                found = os.stat(job.place.stream(name) + suffix)
-            except OSError:
-                continue
-            if found.st_size and found.st_mtime > at:
-                newest, at = name, found.st_mtime
-    return job.tail(newest, 1024).encode("utf-8", "replace")
-
-
-def time_left(job: Job, view: View, elapsed: float) -> tuple[float, str] | None:
-    """Until the nearer of its two limits, and what could move it."""
-    found: list[tuple[float, str]] = []
-    hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
-    if hard is not None:
-        found.append((max(0.0, hard / 1000 - elapsed), "at its hard limit"))
-    if idle is not None:
-        try:
-            silence = control_client.ask(job.place, do="ping")["idleMs"]
-            found.append((max(0.0, (idle - silence) / 1000), "unless output comes"))
-        except (UnhangError, OSError, KeyError):
-            pass
-    return min(found, default=None)

@@ -28,7 +28,6 @@ from unhang.faces.mcp import result
 from unhang.faces.mcp.backend import Backend
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
-from unhang.store.reader import last_event
 
 SCHEME = "unhang://jobs/"
 PARTS = ("", "/stdout", "/stderr", "/events")
@@ -90,14 +89,14 @@ class Updates:
     def _look(self, known: dict[str, int]) -> dict[str, int]:
         """The last event of each running job, and of those that ran a moment ago."""
         rows = listing.list_jobs(self._backend.home, running_only=True)
-        places = {row.id: self._backend.job(row.id).place for row in rows}
+        jobs = {row.id: self._backend.job(row.id) for row in rows}
         for name in known:
-            if name not in places:
+            if name not in jobs:
                 try:
-                    places[name] = self._backend.job(name).place
+                    jobs[name] = self._backend.job(name)
                 except UnhangError:
                     continue  # let go of meanwhile
-        return {name: int((last_event(place.events) or {}).get("seq", 0)) for name, place in places.items()}
+        return {name: job.last_seq() for name, job in jobs.items()}
 
     async def _changed(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri=uri))

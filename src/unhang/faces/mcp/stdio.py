@@ -1,8 +1,4 @@
-"""The stdio way in. The server ends with its client, however that goes: end of file, or the death of its parent.
-
-A wrapper (npx, sh -c, uvx …) may hold the other end of our stdin open after the client has died, so end of file alone
-is not enough: the parent is watched by a handle, and where the parent is such a wrapper, its parent too.
-"""
+"""The stdio way in. The server ends with its client, at end of file or at the death of the client's process."""
 
 from __future__ import annotations
 
@@ -23,19 +19,14 @@ from pydantic import ValidationError
 
 from unhang.errors import EXIT_INTERRUPTED
 from unhang.faces.mcp.backend import Backend
-from unhang.procs import identity
-from unhang.procs.process_handle import open_process
+from unhang.jobs.client_process import open_client
 
-# Programs that only start another one and wait for it.
-WRAPPERS = frozenset(
-    {"sh", "bash", "dash", "zsh", "npx", "npm", "npm exec", "uv", "uvx", "pipx", "env", "timeout", "nohup", "stdbuf"}
-)
-_MOST = 8
-# After the end of our input the calls in flight are cancelled; whoever is not done by then is not waited for.
+# After the end of our input the calls in flight are cancelled; one that takes longer is not waited for.
 _PATIENCE = 1.0
 
 
 def serve(server: MCPServer[Any], backend: Backend) -> int:
+    """Serve the client on stdin and stdout until it is gone."""
     anyio.run(_serve, server, backend)
     backend.close()
     return 0
@@ -43,7 +34,7 @@ def serve(server: MCPServer[Any], backend: Backend) -> int:
 
 async def _serve(server: MCPServer[Any], backend: Backend) -> None:
     loop = asyncio.get_running_loop()
-    watched = _forebears()
+    watched = open_client()
     if watched is None:
         _leave(backend)
     for fd in watched or []:
@@ -52,7 +43,7 @@ async def _serve(server: MCPServer[Any], backend: Backend) -> None:
     try:
         async with stdio_server() as (heard, said):
             low = server._lowlevel_server
-            await low.run(Answered(heard, said), said, low.create_initialization_options())
+            await low.run(CheckedInput(heard, said), said, low.create_initialization_options())
     finally:
         for fd in watched or []:
             loop.remove_reader(fd)
@@ -63,13 +54,13 @@ async def _serve(server: MCPServer[Any], backend: Backend) -> None:
 
 
 def _leave(backend: Backend, code: int = 0) -> None:
-    """At once: a thread may be blocked in a read of our stdin that never returns. The lease ends what is left."""
+    """Exit at once: a thread may be blocked in a read of stdin that never returns. The lease ends what is left."""
     backend.close()
     os._exit(code)
 
 
-class Answered:
-    """Our input, where a line that is no message is answered; the SDK would pass over it in silence."""
+class CheckedInput:
+    """The messages of the client. A line that is no message is answered with an error; the SDK would ignore it."""
 
     def __init__(self, heard: ReadStream[SessionMessage | Exception], said: WriteStream[SessionMessage]) -> None:
         self._heard = heard
@@ -82,7 +73,7 @@ class Answered:
                 return found
             await self._said.send(SessionMessage(_refusal(found)))
 
-    def __aiter__(self) -> Answered:
+    def __aiter__(self) -> CheckedInput:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -94,7 +85,7 @@ class Answered:
     async def aclose(self) -> None:
         await self._heard.aclose()
 
-    async def __aenter__(self) -> Answered:
+    async def __aenter__(self) -> CheckedInput:
         await self._heard.__aenter__()
         return self
 
@@ -105,27 +96,7 @@ class Answered:
 
 
 def _refusal(found: Exception) -> JSONRPCError:
-    """Whose request it was cannot be known: the id is null, as JSON-RPC has it."""
+    """The answer to a line that is no message; its id cannot be known, and is null as in JSON-RPC."""
     broken = isinstance(found, ValidationError) and any(e["type"] == "json_invalid" for e in found.errors())
     code, message = (PARSE_ERROR, "Parse error") if broken else (INVALID_REQUEST, "Invalid request")
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
-
-
-def _forebears() -> list[int] | None:
-    """Descriptors that become readable when one of those who matter dies; None: one is dead already."""
-    found: list[int] = []
-    pid = os.getppid()
-    for _ in range(_MOST):
-        if pid <= 1:
-            break
-        try:
-            found.append(open_process(pid))
-        except ProcessLookupError:
-            return None
-        except OSError:
-            break  # no handle can be had, or it is not ours to see
-        process = identity.find(pid)
-        if process is None or process.name not in WRAPPERS:
-            break
-        pid = process.ppid
-    return found

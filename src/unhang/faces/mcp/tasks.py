@@ -20,16 +20,15 @@ from mcp.server.mcpserver.server import require_client_extension
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, RequestParams
 
-from unhang.core import plain_text
-from unhang.core.spec import PIPE
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp import result as shape
-from unhang.faces.mcp import text
-from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.result import result_of
+from unhang.faces.mcp.text import sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
 from unhang.jobs import control_client
+from unhang.jobs.attend import AttendedJob
+from unhang.jobs.attention import question_of
 from unhang.jobs.handle import Job
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
@@ -89,13 +88,13 @@ class Tasks(Extension):
         try:
             with self._backend.call():
                 attended = await starter.begin(Context(request_context=ctx), dict(params.arguments or {}))
-                attended.hand_over_later()
+                attended.release()
                 ended = await attended.wait(starter.shortcut)
         except UnhangError as error:
             return error_result(str(error))
         if ended:
             attended.finish()
-            return job_tool_result(await self._backend.in_thread(shape.result_of, attended.job, self._backend.settings))
+            return job_tool_result(await self._backend.in_thread(result_of, attended.job, self._backend.settings))
         attended.hand_over()
         return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
 
@@ -115,25 +114,21 @@ class Tasks(Extension):
         if view.status == "cancelled":
             return _envelope(job, view, "cancelled")
         if (outcome.get("error") or {}).get("code") == "ELOST":
-            error = {"code": INTERNAL_ERROR, "message": text.sentence(str(outcome.get("message", "lost")))}
+            error = {"code": INTERNAL_ERROR, "message": sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
-        result = job_tool_result(shape.result_of(job, self._backend.settings))
+        result = job_tool_result(result_of(job, self._backend.settings))
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return _envelope(job, view, "completed") | {"result": dumped}
 
     def pending(self, job: Job, view: View) -> dict[str, Any]:
         """What it waits for somebody to type, by a key that names this one question."""
-        waits = view.needs_input
-        if waits is None or not (job.spec.get("pty") or job.spec.get("stdin") == PIPE):
-            return {}
-        key = f"input-{waits.get('since') or view.seq}"
-        if (job.id, key) in self._answered:
+        question = question_of(job, view)
+        if question is None or not question.answerable or (job.id, question.key) in self._answered:
             return {}
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        prompt = waits.get("prompt")
-        message = f"the job asks: {plain_text.quoted(prompt, 200)}" if prompt else "the job waits for input"
+        message = f"the job asks: {question.quoted(200)}" if question.prompt else "the job waits for input"
         params = {"mode": "form", "message": message, "requestedSchema": schema}
-        return {key: {"method": "elicitation/create", "params": params}}
+        return {question.key: {"method": "elicitation/create", "params": params}}
 
     async def _update(self, ctx: ServerRequestContext[Any, Any], params: UpdateParams) -> dict[str, Any]:
         job = self._job(ctx, params)
@@ -186,7 +181,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
     return {
         "taskId": job.id,
         "status": status,
-        "statusMessage": text.sentence(str(last.get("message", ""))),
+        "statusMessage": sentence(str(last.get("message", ""))),
         "createdAt": created,
         "lastUpdatedAt": str(last.get("ts") or created),
         "ttlMs": _TTL_MS,

@@ -18,7 +18,7 @@ _END = 1500
 _SENTENCE = 300
 
 
-def of_result(shown: dict[str, Any]) -> str:
+def text_of_result(shown: dict[str, Any]) -> str:
     status = shown["status"]
     if status == "success":
         return _finished(shown)
@@ -80,7 +80,7 @@ def sentence(text: str) -> str:
     return plain_text.one_line(mask.line(text), _SENTENCE)
 
 
-def of_event(event: dict[str, Any]) -> str:
+def text_of_event(event: dict[str, Any]) -> str:
     """One line of an event list. What an event says may be the job's or an agent's own words."""
     phase = plain_text.one_line(event["phase"], 40)
     kind = plain_text.one_line(event["type"], 40)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from unhang.core import plain_text, values
 from unhang.core.policy.file.load import PolicyError
 from unhang.errors import UnhangError
-from unhang.faces.mcp import text as texts
+from unhang.faces.mcp.text import text_of_result
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -20,7 +20,7 @@ _Arguments = ParamSpec("_Arguments")
 def job_tool_result(shown: dict[str, Any]) -> CallToolResult:
     """`isError` for everything that is neither success nor still running."""
     failed = shown["status"] not in ("success", "running")
-    return tool_result(shown, texts.of_result(shown), is_error=failed)
+    return tool_result(shown, text_of_result(shown), is_error=failed)
 
 
 def tool_result(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:

@@ -30,11 +30,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.faces.mcp.conformance.tasks import FixtureTasks, offer
 from unhang.core.limit_request import LimitRequest
 from unhang.faces.mcp import http
-from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.job_call import attend
 from unhang.faces.mcp.server import build
 from unhang.faces.mcp.settings import Settings
+from unhang.jobs.attend import AttendedJob
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -46,7 +46,7 @@ async def begin(backend: Backend, ctx: Context, line: str) -> AttendedJob:
     prepared = await backend.in_thread(
         backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=LimitRequest(), labels={}
     )
-    return AttendedJob(backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx))
+    return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
 
 async def printed(backend: Backend, ctx: Context, line: str) -> str:

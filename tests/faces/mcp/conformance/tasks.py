@@ -11,10 +11,10 @@ from mcp_types import CallToolRequestParams
 from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp.attend import AttendedJob
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.job_call import attend
 from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed
+from unhang.jobs.attend import AttendedJob
 from unhang.jobs.handle import Job
 
 QUESTIONS = ("name-1", "name-2")
@@ -68,9 +68,7 @@ def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None
         prepared = await backend.in_thread(
             backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
-        return AttendedJob(
-            backend, await backend.in_thread(backend.launch, prepared, None, hold=True), Notifications(ctx)
-        )
+        return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
     async def slow(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -15,13 +14,11 @@ from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
-from unhang.faces.mcp.arguments import patience_of
-from unhang.faces.mcp.attend import AttendedJob
+from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.notifications import Notifications
+from unhang.faces.mcp.job_call import answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
-from unhang.faces.mcp.tools import run
 from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
 
@@ -57,7 +54,6 @@ HardMs = Annotated[
 Approvals = Annotated[
     Literal["deny", "accept"], Field(description="The answer when Codex asks for more than its mode allows.")
 ]
-WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
 
 
 def register(server: MCPServer[Any], backend: Backend) -> None:
@@ -144,18 +140,18 @@ def _asked(idle: int | None, hard: int | None) -> LimitRequest:
 async def _turn(
     backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, wait_sec: float | None
 ) -> CallToolResult:
-    seconds = patience_of(backend.settings, wait_sec)
+    seconds = seconds_to_wait(backend.settings, wait_sec)
     with backend.call():
-        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, run._labels(ctx))
-        attended = AttendedJob(backend, connection, Notifications(ctx))
-        shown = await run._attend(attended, ctx, seconds, background=False)
+        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx))
+        attended = attend(backend, ctx, connection)
+        shown = await answer(backend, ctx, attended, seconds, background=False)
         return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
 
 
 def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
     if plan.verb == RUN and not plan.task.strip():
         raise UsageError("the task is empty")
-    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(
         plan,
@@ -168,7 +164,7 @@ def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, la
             labels={"via": "mcp"} | labels,
         ),
     )
-    return backend.launch(prepared, None, hold=True)
+    return backend.pool.launch(prepared, None, hold=True)
 
 
 def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:

@@ -11,21 +11,19 @@ from pydantic import Field
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.errors import UsageError
-from unhang.faces.mcp import result as shape
-from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.explain import Explanation
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
+from unhang.faces.mcp.result import result_of
+from unhang.faces.mcp.text import quoted, text_of_result
 from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
-from unhang.faces.mcp.wait import until
 from unhang.jobs import control_client
+from unhang.jobs.async_wait import wait_until
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import Job
-
-JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
-WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
+from unhang.jobs.late_diagnosis import LateDiagnosis
+from unhang.jobs.progress import SilentListener
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -54,17 +52,25 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         if not names:
             raise UsageError("no job named")
         jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
-        seconds = patience_of(backend.settings, wait_sec)
+        seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
             enough = len(jobs) if all else 1
-            why = Explanation(jobs[0], seconds) if len(jobs) == 1 else None
-            ended = await until(backend, jobs, lambda found: len(found) >= enough, seconds, Notifications(ctx), why)
-        shown = [await backend.in_thread(shape.result_of, job, backend.settings) for job in jobs]
+            why = LateDiagnosis(jobs[0], seconds, backend.in_loose_thread) if len(jobs) == 1 else None
+            ended = await wait_until(
+                jobs,
+                lambda found: len(found) >= enough,
+                seconds,
+                in_thread=backend.in_thread,
+                listener=Notifications(ctx),
+                times=backend.report_times,
+                diagnosis=why,
+            )
+        shown = [await backend.in_thread(result_of, job, backend.settings) for job in jobs]
         if why is not None and shown[0]["status"] == "running":
             shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
         for result in shown:
             if result["status"] != "running":
-                backend.ended(backend.job(result["jobId"]).place)
+                backend.pool.forget(backend.job(result["jobId"]))
         return _waited(shown, ended, enough)
 
     @with_readable_errors
@@ -99,16 +105,23 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         job = backend.job(job_id)
         await backend.in_thread(_cancel, job, force)
         # the ladder is finite (grace, then SIGKILL); whoever is still there after it is named in the result
-        await until(backend, [job], bool, backend.settings.wait, _Silent())
-        backend.ended(job.place)
-        shown = await backend.in_thread(shape.result_of, job, backend.settings)
-        return tool_result(shown, texts.of_result(shown))
+        await wait_until(
+            [job],
+            bool,
+            backend.settings.wait,
+            in_thread=backend.in_thread,
+            listener=SilentListener(),
+            times=backend.report_times,
+        )
+        backend.pool.forget(job)
+        shown = await backend.in_thread(result_of, job, backend.settings)
+        return tool_result(shown, text_of_result(shown))
 
     @with_readable_errors
     async def diagnose(job_id: JobId) -> Annotated[CallToolResult, DiagnoseResult]:
         job = backend.job(job_id)
         found = (await backend.in_thread(diagnose_job, job.id)).to_json()
-        lines = [f"{found['state']} ({found['cause']}): {texts.quoted(found['reason'])}"]
+        lines = [f"{found['state']} ({found['cause']}): {quoted(found['reason'])}"]
         for line in found["processes"][:8]:
             command = plain_text.quoted(line["cmd"] or line["comm"], 100)
             lines.append(f"- {line['pid']} {command}: {plain_text.quoted(line['waits'], 150)}")
@@ -121,19 +134,6 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     server.add_tool(diagnose, title="Diagnose a job", description=DIAGNOSE, annotations=READS)
 
 
-class _Silent(Notifications):
-    """For a wait that is over in seconds."""
-
-    def __init__(self) -> None:
-        pass
-
-    async def progress(self, message: str, total: float | None = None) -> None:
-        pass
-
-    async def tell(self, job: Job, event: dict[str, Any]) -> None:
-        pass
-
-
 def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallToolResult:
     """Of one job its own result, failure included; of several the tool has done what it was asked to."""
     status: Literal["ended", "running"] = "ended" if len(ended) >= enough else "running"
@@ -141,7 +141,7 @@ def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallTo
     if len(shown) == 1:
         alone = job_tool_result(shown[0])
         return alone.model_copy(update={"structured_content": {**structured, "jobs": [alone.structured_content]}})
-    return tool_result(structured, "\n\n".join(texts.of_result(result) for result in shown))
+    return tool_result(structured, "\n\n".join(text_of_result(result) for result in shown))
 
 
 def _done(job: Job, message: str) -> CallToolResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated, Any, Literal
 
@@ -13,15 +12,14 @@ from pydantic import Field
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.limit_request import LimitRequest, read_limits
-from unhang.faces.mcp import text as texts
-from unhang.faces.mcp.arguments import patience_of
+from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
+from unhang.faces.mcp.text import fenced, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
-from unhang.faces.mcp.tools.jobs import READS, JobId
-from unhang.faces.mcp.tools.run import command_of
-from unhang.faces.mcp.wait import Changes
+from unhang.faces.mcp.tools.jobs import READS
 from unhang.jobs import listing
+from unhang.jobs.async_wait import Changes
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 
@@ -49,7 +47,9 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         del ctx
         job = backend.job(job_id)
         with backend.call():
-            found = await _events(backend, job, afterSeq, since or None, limit, patience_of(backend.settings, wait_sec))
+            found = await _events(
+                backend, job, afterSeq, since or None, limit, seconds_to_wait(backend.settings, wait_sec)
+            )
         shown = found[:limit]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
@@ -60,7 +60,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             "lastSeq": last,
             "more": len(found) > limit,
         }
-        text = "\n".join(texts.of_event(event) for event in shown) or "nothing new"
+        text = "\n".join(text_of_event(event) for event in shown) or "nothing new"
         return tool_result(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
 
     @with_readable_errors
@@ -74,7 +74,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         job = backend.job(job_id)
         structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
         printed = plain_text.harmless(structured["text"])
-        text = texts.fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
+        text = fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
         if structured["nextOffset"] < structured["totalBytes"]:
             text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
         return tool_result(structured, text)
@@ -149,7 +149,7 @@ async def _events(
 
 def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) -> dict[str, Any]:
     view = job.view()
-    total = int(view.bytes.get(stream, 0)) if view.ended else _total(job, stream)
+    total = int(view.bytes.get(stream, 0)) if view.ended else job.printed(stream)
     found = job.output(
         stream, max(0, total - tail) if tail is not None else offset, tail if tail is not None else limit
     )
@@ -167,15 +167,8 @@ def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) ->
     }
 
 
-def _total(job: Job, stream: str) -> int:
-    from unhang.store.output import pieces
-
-    found = pieces(job.place.stream(stream))
-    return found[-1].position + found[-1].length if found else 0
-
-
 def _explained(backend: Backend, command: str | list[str], cwd: str, asked: LimitRequest) -> dict[str, Any]:
-    folder = os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
+    folder = folder_of(cwd)
     prepared = prepare(
         command, shell=isinstance(command, str), cwd=folder, stdin="null", policy=backend.policy(folder), asked=asked
     )

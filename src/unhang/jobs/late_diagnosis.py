@@ -1,47 +1,53 @@
-"""Why is it still running? Looked at shortly before a call's time is over, so that the answer can say so."""
+"""Why is this job still running? Found out shortly before a wait is over, so that its answer can say so."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
-
-import anyio.to_thread
+from typing import TYPE_CHECKING, Any
 
 from unhang.errors import UnhangError
 from unhang.jobs.diagnose import diagnose_job
-from unhang.jobs.handle import Job
 
-# Two looks this far apart; a call with little time gets by with less.
+if TYPE_CHECKING:
+    from unhang.jobs.handle import Job
+    from unhang.jobs.progress import InThread
+
+# The time between the two looks; a wait with little time gets by with less.
 _WINDOW, _SHORT = 2.0, 0.5
 _SLACK = 0.4
 
 
-class Explanation:
-    """`poll` it now and then; it begins when it is due. Nobody waits for it if the job ends meanwhile."""
+class LateDiagnosis:
+    """A diagnosis that begins when it is due and is given up if the job ends meanwhile. `poll` it now and then."""
 
-    def __init__(self, job: Job, seconds: float) -> None:
+    def __init__(self, job: Job, seconds: float, in_thread: InThread) -> None:
+        """`seconds`: how long the wait will take. `in_thread`: work that it runs may be abandoned half-way."""
         self.found: dict[str, Any] | None = None
         self._job = job
+        self._in_thread = in_thread
         self._window = _WINDOW if seconds >= 2 * _WINDOW else _SHORT
         self._task: asyncio.Task[None] | None = None
         self._due = time.monotonic() + max(0.0, seconds - self._window - _SLACK)
         self._wanted = seconds > _SHORT
 
     def wake_at(self, otherwise: float) -> float:
+        """When to call `poll`; `otherwise` if it has begun already."""
         return self._due if self._wanted and self._task is None else otherwise
 
     def poll(self, now: float) -> None:
+        """Begin if it is due."""
         if self._wanted and self._task is None and now >= self._due:
             self._task = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
         try:
-            found = await anyio.to_thread.run_sync(diagnose_job, self._job.id, self._window, abandon_on_cancel=True)
+            found = await self._in_thread(diagnose_job, self._job.id, self._window)
         except (UnhangError, OSError, KeyError):
-            return  # it has ended meanwhile
+            return  # the job has ended meanwhile
         self.found = found.to_json()
 
     def close(self) -> None:
+        """Give it up if it is not finished."""
         if self._task is not None:
             self._task.cancel()

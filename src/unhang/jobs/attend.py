@@ -1,0 +1,161 @@
+"""One caller that waits for the job it has started: it listens, reports, and hands the job over or sees it end.
+
+The job is a background one from the start. While its caller waits it is held by the pool, so it ends with this process
+however that dies. When the caller's time is over it is handed over, and lives on by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from unhang.core.notices import audience
+from unhang.core.view import View
+from unhang.errors import UnhangError
+from unhang.jobs import control_client, reconcile
+from unhang.jobs.handle import Job
+from unhang.jobs.late_diagnosis import LateDiagnosis
+from unhang.jobs.progress import progress_line
+
+if TYPE_CHECKING:
+    from unhang.jobs.connection import Connection
+    from unhang.jobs.pool import JobPool
+    from unhang.jobs.progress import InThread, Listener, ReportTimes
+
+# How often to see whether the caller is still there.
+_CHECK = 1.0
+# A job that never ends has printed its first lines when it has been quiet for so long.
+_QUIET = 0.2
+# How often its output is looked at until then.
+_LOOK = 0.05
+
+
+class CallerGone(Exception):
+    """The caller has left: there is no one to give the answer to."""
+
+
+class AttendedJob:
+    """A job that its caller waits for. It ends in one of `hand_over`, `finish` and `end`."""
+
+    def __init__(
+        self,
+        pool: JobPool,
+        connection: Connection,
+        *,
+        listener: Listener,
+        times: ReportTimes,
+        in_thread: InThread,
+        in_loose_thread: InThread,
+    ) -> None:
+        """`in_thread` finishes what it has begun; what `in_loose_thread` runs is abandoned when it is cancelled."""
+        self.job = Job(connection.place)
+        self.view = View()
+        self.diagnosis: dict[str, Any] | None = None  # why it still runs, after a `wait` that it outlasted
+        self._pool = pool
+        self._connection = connection
+        self._listener = listener
+        self._times = times
+        self._in_thread = in_thread
+        self._in_loose_thread = in_loose_thread
+        self._over = connection.ended
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
+        """Wait for its end. False: the time is over and the job goes on. CallerGone: `gone` was set."""
+        deadline = time.monotonic() + seconds
+        report = time.monotonic() + self._times.first
+        why = LateDiagnosis(self.job, seconds, self._in_loose_thread)
+        try:
+            while not self._over:
+                await self._tell_news()
+                now = time.monotonic()
+                if gone is not None and gone.is_set():
+                    raise CallerGone
+                if now >= deadline:
+                    break
+                if now >= report:
+                    report = now + self._times.every
+                    await self._report()
+                why.poll(now)
+                await self._listen(min(deadline, report, why.wake_at(deadline), now + _CHECK) - now)
+        finally:
+            why.close()
+        self.diagnosis = why.found
+        return await self._has_ended()
+
+    async def first_output(self, seconds: float) -> bool:
+        """Wait until a job that never ends has printed something and paused. True: it has ended after all."""
+        deadline = time.monotonic() + seconds
+        quiet_at: float | None = None
+        size = -1
+        while not self._over and (now := time.monotonic()) < deadline:
+            printed = self._printed_bytes()
+            if printed != size:
+                size, quiet_at = printed, (now + _QUIET if printed else None)
+            if quiet_at is not None and now >= quiet_at:
+                break
+            await self._listen(min(_LOOK, deadline - now))
+        return await self._has_ended()
+
+    async def _has_ended(self) -> bool:
+        await self._tell_news()
+        return self._over and await self._in_thread(reconcile.settle, self.job.place)
+
+    def _printed_bytes(self) -> int:
+        total = 0
+        for name in ("stdout", "stderr"):
+            try:
+                total += os.stat(self.job.place.stream(name)).st_size
+            except OSError:
+                continue
+        return total
+
+    async def _listen(self, seconds: float) -> None:
+        """Until the keeper reports something, at most for so many seconds."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+        elif not await self._connection.hear_async(seconds) or self._connection.ended:
+            self._over = True
+
+    async def _tell_news(self) -> None:
+        for event in self._connection.new_events():
+            self.view.apply(event)
+            await self._listener.tell(self.job, event)
+            if audience(event).client:
+                await self._report()
+
+    async def _report(self) -> None:
+        line = await self._in_thread(progress_line, self.job, self.view)
+        hard = self.view.limits.get("hardMs", {}).get("value")
+        await self._listener.progress(line, None if hard is None else hard / 1000)
+
+    # --- the end of the call --------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Let the job outlive this process, and go on listening to it."""
+        self._pool.release(self.job)
+
+    def hand_over(self) -> None:
+        """Let the job live by itself; it is not listened to any more."""
+        self._pool.release(self.job)
+        self._connection.close()
+
+    def finish(self) -> None:
+        """The job has ended."""
+        self._pool.forget(self.job)
+        self._connection.close()
+
+    async def end(self, by: str) -> None:
+        """End the job with its call. The keeper does it step by step; nothing is waited for but its answer."""
+        await self._in_thread(_cancel, self.job, by)
+        self.finish()
+
+
+def _cancel(job: Job, by: str) -> None:
+    try:
+        control_client.ask(job.place, do="cancel", by=by)
+    except (UnhangError, OSError):
+        pass  # it has ended by itself

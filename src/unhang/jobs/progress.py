@@ -1,0 +1,130 @@
+"""What a person is told while a caller waits for a job: one line of progress now and then, and the events that matter.
+
+Every wait that takes long reports through a `Listener`. A face implements it in its own terms: a notification of a
+protocol, a line on a terminal, a message to a browser.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Protocol
+
+from unhang.core import mask, plain_text
+from unhang.core.durations import human
+from unhang.core.record import Record
+from unhang.errors import UnhangError
+from unhang.jobs import control_client
+from unhang.jobs.attention import question_of
+from unhang.jobs.results import elapsed_of, view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeVar
+
+    from unhang.core.events import Event
+    from unhang.core.view import View
+    from unhang.jobs.handle import Job
+
+    _Answer = TypeVar("_Answer")
+
+LONGEST_LINE = 190
+
+
+class Listener(Protocol):
+    """Is told what happens to a job while a caller waits for it."""
+
+    async def progress(self, line: str, total: float | None = None) -> None:
+        """Report where the job stands; `total` is its hard limit in seconds."""
+
+    async def tell(self, job: Job, event: Event) -> None:
+        """Report an event at the moment it happens. `core.notices` says which events people are shown."""
+
+
+class SilentListener:
+    """A listener that reports nothing, for waits that are over in seconds."""
+
+    async def progress(self, line: str, total: float | None = None) -> None:
+        """Report nothing."""
+
+    async def tell(self, job: Job, event: Event) -> None:
+        """Report nothing."""
+
+
+class InThread(Protocol):
+    """Runs blocking work in a thread of the face's own pool."""
+
+    def __call__(self, work: Callable[..., _Answer], /, *args: Any) -> Awaitable[_Answer]:
+        """Return what `work(*args)` returns."""
+
+
+class ReportTimes(Record):
+    """When a wait reports progress: `first` seconds after it began, then `every` so many seconds."""
+
+    first: float
+    every: float
+
+
+class TimeLeft(Record):
+    """How long until a job is ended by a limit, and what could still move that limit."""
+
+    seconds: float
+    unless: str
+
+
+def progress_line(job: Job, view: View) -> str:
+    """Elapsed time, the last line, what the job waits for, how long until it is stopped.
+
+    It asks the job's keeper, so an event loop must not call it.
+    """
+    elapsed = elapsed_of(view) or 0.0
+    parts = [human(elapsed)]
+    last = plain_text.last_line(_end_of_output(job), 80)
+    if last:
+        parts.append(plain_text.quoted(last, 80))
+    question = question_of(job, view)
+    if question is not None:
+        parts.append(f"waits for input: {question.quoted(60)}")
+    elif view.diagnosis is not None and view.silent:
+        parts.append(str(view.diagnosis.get("reason") or ""))
+    elif view.heartbeat:
+        parts.append(f"says {plain_text.quoted(view.heartbeat, 60)}")
+    left = time_left(job, view, elapsed)
+    if left is not None:
+        parts.append(f"stopped in {human(left.seconds)} {left.unless}")
+    return plain_text.one_line(mask.line(" · ".join(part for part in parts if part)), LONGEST_LINE)
+
+
+def progress_of_several(running: list[Job], count: int) -> str:
+    """One line about several jobs of which these still run: how many, and where the first of them stands."""
+    first = running[0]
+    line = progress_line(first, view_of(first.place))
+    return line if count == 1 else f"{len(running)} of {count} jobs run; {first.id}: {line}"[:LONGEST_LINE]
+
+
+def time_left(job: Job, view: View, elapsed: float) -> TimeLeft | None:
+    """The time until the nearer of a job's two limits; None where it has none, or its keeper does not answer."""
+    found: list[TimeLeft] = []
+    hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
+    if hard is not None:
+        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit"))
+    if idle is not None:
+        try:
+            silence = control_client.ask(job.place, do="ping")["idleMs"]
+            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes"))
+        except (UnhangError, OSError, KeyError):
+            pass
+    return min(found, key=lambda left: left.seconds, default=None)
+
+
+def _end_of_output(job: Job) -> bytes:
+    """The end of the stream that was written to last."""
+    newest, at = "stdout", -1.0
+    for name in ("stdout", "stderr"):
+        for suffix in ("", ".tail"):
+            try:
+                found = os.stat(job.place.stream(name) + suffix)
+            except OSError:
+                continue
+            if found.st_size and found.st_mtime > at:
+                newest, at = name, found.st_mtime
+    return job.tail(newest, 1024).encode("utf-8", "replace")

@@ -1,0 +1,100 @@
+"""The result of a job, cut to what a model or a page can show.
+
+The sections are those of `unhang result --json`. Of each stream it has the beginning and the end, with the offset to
+read on; of the events those that explain the end; of a diagnosis the first processes.
+"""
+
+from __future__ import annotations
+
+from unhang.core import plain_text
+from unhang.core.durations import human
+from unhang.core.notices import audience
+from unhang.core.record import Record
+from unhang.core.result import Printed, build
+from unhang.jobs.attention import question_of
+from unhang.jobs.results import elapsed_of, excerpt, view_with_limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.result import Result
+    from unhang.core.view import View
+    from unhang.jobs.attention import Question
+    from unhang.jobs.handle import Job
+    from unhang.jobs.results import Excerpt
+
+STREAMS = ("stdout", "stderr")
+_LAST_EVENTS = 5
+_PARTIAL_TAIL = 2000
+_PROCESSES = 8
+
+
+class ShortResult(Record):
+    """What is known of a job: its result, the view it was made of, and what of each stream is in it."""
+
+    result: Result
+    view: View
+    excerpts: dict[str, Excerpt]
+    question: Question | None
+
+    @property
+    def message(self) -> str:
+        """One line: how the job ended, or where it stands."""
+        result, view = self.result, self.view
+        if result.status != "running":
+            return str(result.outcome.get("message") or (result.error or {}).get("message") or result.status)
+        took = human(result.duration or 0.0)
+        if self.question is not None:
+            return f"running for {took}; it waits for input: {self.question.quoted(80)}"
+        if view.diagnosis is not None and view.in_doubt:
+            return f"running for {took}; {plain_text.quoted(view.diagnosis.get('reason') or 'no sign of life')}"
+        return f"running for {took}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as a program reads it. `recovery` has the words of the command line."""
+        shown = self.result.to_json()
+        return shown | {
+            "partial": _partial(shown["partial"]),
+            "diagnosis": _diagnosis(shown["diagnosis"]),
+            "message": self.message,
+            "phase": self.view.phase,
+            "seq": self.view.seq,
+            "needsInput": self.view.needs_input,
+            "heartbeat": self.view.heartbeat,
+            "output": {name: _position(found) for name, found in self.excerpts.items()},
+        }
+
+
+def short_result_of(job: Job, output_bytes: int) -> ShortResult:
+    """What is known of a job now, with at most about so many bytes of each stream."""
+    view = view_with_limits(job.place)
+    found = {name: excerpt(job, view, name, most=output_bytes, tail=_PARTIAL_TAIL) for name in STREAMS}
+    stdout, stderr = (_printed(found[name]) for name in STREAMS)
+    result = build(job.id, view, stdout, stderr, elapsed_of(view))
+    return ShortResult(result, view, found, question_of(job, view))
+
+
+def _printed(found: Excerpt) -> Printed:
+    return Printed(found.text, found.tail, found.left_out is not None)
+
+
+def _position(found: Excerpt) -> dict[str, Any]:
+    position: dict[str, Any] = {"bytes": found.total}
+    if found.left_out is not None:
+        position |= {"leftOutFrom": found.left_out[0], "leftOutTo": found.left_out[1]}
+    return position
+
+
+def _partial(partial: dict[str, Any] | None) -> dict[str, Any] | None:
+    if partial is None:
+        return None
+    told = [event for event in partial["lastEvents"] if audience(event).model]
+    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids")} for event in told[-_LAST_EVENTS:]]
+    return partial | {"lastEvents": short}
+
+
+def _diagnosis(diagnosis: dict[str, Any] | None) -> dict[str, Any] | None:
+    if diagnosis is None:
+        return None
+    return diagnosis | {"processes": list(diagnosis.get("processes") or [])[:_PROCESSES]}
