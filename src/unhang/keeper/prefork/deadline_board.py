@@ -34,7 +34,6 @@ class Promise(Record):
 
     due: float
     reason: str  # START, the limit's tier, the reason of an ending that is under way, FINISH
-    ending: bool = False  # the keeper has begun to end the job: how the leader exits from now on is the keeper's doing
     started: float = 0.0
     life: float = 0.0  # the last sign of life
     idle: float | None = None
@@ -42,6 +41,7 @@ class Promise(Record):
     leader: int | None = None
     status: int | None = None  # the leader's, once it has been waited for
     by: str = ""  # who cancelled it
+    ending: bool = False  # the keeper has begun to end the job: how the leader exits from now on is the keeper's doing
     pipes: list[list[Any]] = []  # noqa: RUF012 - frozen; name and the keeper's descriptor of each stream it reads
 
 
