@@ -31,7 +31,10 @@ _AT_ONCE = 50
 
 
 class Lease:
-    """One process for any number of jobs; started with the first, ends with us. Safe to call from any thread."""
+    """Cancels jobs when this process ends, by one helper process for all of them.
+
+    The helper is started with the first job. Safe to call from any thread.
+    """
 
     def __init__(self) -> None:
         import threading
@@ -52,18 +55,19 @@ class Lease:
                 raise UnhangError(f"cannot start the process that ends jobs with this one: {error.strerror}") from None
 
     def hold(self, place: JobDir) -> None:
+        """Put a running job on the lease: it is cancelled when this process ends."""
         with self._lock:
             self._held[place.id] = place
             self._tell("+", place)
 
     def release(self, place: JobDir) -> None:
-        """It may live on by itself (or has ended)."""
+        """Take a job from the lease: it has ended, or may outlive this process."""
         with self._lock:
             if self._held.pop(place.id, None) is not None:
                 self._tell("-", place)
 
     def close(self) -> None:
-        """What is still held is ended, exactly as if we had died."""
+        """End the process of the lease, which cancels the jobs that are still held."""
         with self._lock:
             self._closed.set()
             self._hang_up()
@@ -157,6 +161,7 @@ def _start(held: Iterable[JobDir]) -> tuple[int, int]:
 
 
 def main(known: int, line: int) -> None:
+    """Run as the helper process: read jobs from both descriptors, and cancel those still held when `line` closes."""
     held: dict[str, JobDir] = {}
     for fd in (known, line):
         for said in _lines(fd):

@@ -10,7 +10,7 @@ from tests.support.acp_agents.harness import Bench
 from unhang.core.limit_request import LimitRequest
 from unhang.core.spec import NULL
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 from unhang.jobs.request import AgentTask, prepare
 from unhang.jobs.start import input_descriptor
 from unhang.keeper.agent_channel import DESCRIPTOR
@@ -36,7 +36,7 @@ def test_the_last_words_of_a_driver_are_recorded(bench: Bench) -> None:
             policy="built-in",
         )
         launcher = ForkingLauncher()
-        connection = launcher.launch(str(bench.home), prepared, Streams(input_descriptor(prepared, None)))
+        connection = launcher.launch(str(bench.home), prepared, CallerStreams(input_descriptor(prepared, None)))
         job = Job(connection.place)
         job.wait(30)
         connection.close()
