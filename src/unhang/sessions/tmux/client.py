@@ -157,7 +157,7 @@ def _is_number(text: str) -> bool:
 
 
 def parse_pane(answer: str) -> PaneState:
-    """What `look` asked for."""
+    """Parse the answer to the command of `look`; raise TmuxError if it is none."""
     first, _, rest = answer.partition("\n")
     values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
     sat: list[tuple[int, str]] = []
