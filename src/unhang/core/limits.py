@@ -56,6 +56,7 @@ class Sourced(Record):
     asked: float | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """The limit as results show it: `value` and `asked` in milliseconds, `asked` only where a bound changed it."""
         shown: dict[str, Any] = {"value": None if self.value is None else round(self.value * 1000)}
         shown["source"] = self.source
         if self.asked is not None:

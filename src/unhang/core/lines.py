@@ -11,6 +11,8 @@ MOST_HELD = 16 << 20
 
 
 class Lines:
+    """Collects the chunks of one direction and gives back whole lines."""
+
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._most = most_held
         self._held = bytearray()

@@ -56,6 +56,7 @@ _NUMBERS = {name: number for number, name in SIGNAL_NAMES.items()}
 
 
 def signal_name(number: int) -> str:
+    """The name of a signal, as SIGTERM; SIG<number> for one without a name."""
     return SIGNAL_NAMES.get(number, f"SIG{number}")
 
 
@@ -89,6 +90,7 @@ class Ended(Record):
 
 
 def ended(facts: Facts) -> Ended:
+    """Build the last event of a job whose leader was started, from the facts of its ending."""
     phase = _phase(facts)
     timed_out = phase == "timed_out"
     killed = facts.mode is not None and (timed_out or phase == "cancelled")
@@ -178,6 +180,7 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
 
 
 def spawn_failed(message: str, exit_code: int) -> Ended:
+    """Build the last event of a job whose command could not be started."""
     error = {
         "code": "ESPAWN",
         "kind": "spawn",
@@ -191,6 +194,7 @@ def spawn_failed(message: str, exit_code: int) -> Ended:
 
 
 def lost(message: str, duration: float | None, pid: int | None, ended_pids: list[int], survivors: list[int]) -> Ended:
+    """Build the last event of a job whose keeper was killed; `duration` is None where it is not known."""
     error = {
         "code": "ELOST",
         "kind": "lost",

@@ -155,6 +155,7 @@ class TerminalText:
         self._coloured = False
 
     def feed(self, data: bytes) -> str:
+        """Return what can be shown so far; an incomplete character or sequence waits for the next call."""
         data = self._bytes + data
         whole = whole_end(data)
         self._bytes = data[len(whole) :]

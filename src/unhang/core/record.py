@@ -18,6 +18,8 @@ else:
 
 @dataclass_transform(frozen_default=True)
 class Record:
+    """A frozen value with the fields that the subclass annotates; equal if its class and all fields are equal."""
+
     __match_args__: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
@@ -53,7 +55,9 @@ class Record:
         return f"{type(self).__name__}({shown})"
 
     def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
 
     def to_dict(self) -> dict[str, Any]:
+        """The fields by name; changing the dictionary does not change the record."""
         return dict(self.__dict__)

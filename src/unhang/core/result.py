@@ -37,6 +37,7 @@ class Result(Record):
 
     @property
     def ok(self) -> bool:
+        """Whether the status is "success"."""
         return self.status == "success"
 
     @property
@@ -46,6 +47,7 @@ class Result(Record):
 
     @property
     def suggestions(self) -> list[str]:
+        """What the caller could do next, in sentences; empty if nothing is known."""
         return list((self.recovery or {}).get("suggestions", []))
 
     def check(self) -> Result:
@@ -57,6 +59,7 @@ class Result(Record):
         raise kinds.get(self.status, errors.Failed)(f"{message} (job {self.job_id})", self)
 
     def to_json(self) -> dict[str, Any]:
+        """The result as every face prints it, durations in milliseconds."""
         return {
             "jobId": self.job_id,
             "status": self.status,
@@ -86,6 +89,7 @@ class Printed(Record):
 
 
 def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: float | None) -> Result:
+    """Build the result of a job from its events and its output; `elapsed` stands in while it has no duration yet."""
     last: dict[str, Any] = view.outcome or {}
     duration = last["durationMs"] / 1000 if last.get("durationMs") is not None else elapsed
     succeeded = view.status == "success"

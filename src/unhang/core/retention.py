@@ -31,6 +31,8 @@ class Keep(Record):
 
 
 class Ended(Record):
+    """A job that has ended, as far as the choice needs to know it."""
+
     id: str
     ended: float  # wall-clock seconds
     bytes: int
@@ -53,6 +55,7 @@ def choose(jobs: list[Ended], keep: Keep, now: float) -> list[str]:
 
 
 def age(job: Ended, now: float) -> float:
+    """How many seconds ago the job ended, by the wall clock, but never more than is possible."""
     seen = now - job.ended
     return seen if job.most is None else min(seen, job.most)
 
@@ -76,6 +79,7 @@ class Stamp(Record):
 
 
 def first_of(clocks: Clocks) -> Stamp:
+    """The stamp that a first round of housekeeping leaves at this moment."""
     return Stamp(clocks.boot, clocks.wall - clocks.since_boot)
 
 
@@ -98,10 +102,12 @@ def most_of(clocks: Clocks, boot: Any, start: Any, ticks: float, took: float) ->
 
 
 def to_json(stamp: Stamp) -> dict[str, Any]:
+    """The stamp as it is written to disk."""
     return {"boot": stamp.boot, "booted": stamp.booted}
 
 
 def from_json(value: Any) -> Stamp | None:
+    """Read a stamp from what was found on disk; None if it is not one."""
     found = values.mapping(value) or {}
     boot, booted = values.text(found.get("boot")), values.number(found.get("booted"))
     return None if not boot or booted is None else Stamp(boot, booted)

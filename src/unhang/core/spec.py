@@ -17,6 +17,8 @@ COMMAND, AGENT = "command", "agent"
 
 
 class JobSpec(Record):
+    """One job as it was asked for, complete and checked."""
+
     argv: list[str]  # what is executed; for a shell line: ["/bin/sh", "-c", line]
     shell: str | None  # the line as the caller wrote it, if it was one
     cwd: str
@@ -45,6 +47,7 @@ class JobSpec(Record):
         return command_line(self.to_dict())
 
     def to_json(self) -> dict[str, Any]:
+        """The value that job.json and the keeper's request hold; `from_json` reads it back."""
         value = self.to_dict()
         value["limits"] = dict(self.limits.to_dict())
         return value
@@ -216,7 +219,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 def quote(word: str) -> str:
-    """As a shell would need it. (shlex does the same, and costs an import of `re`'s size.)"""
+    """Return the word as it must be written for a shell. `shlex` does the same; its import costs as much as `re`."""
     if word and not set(word) - _PLAIN:
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"

@@ -41,14 +41,17 @@ _CUT = "…"
 
 
 def text(value: Any) -> str | None:
+    """The value if it is a text, else None."""
     return value if isinstance(value, str) else None
 
 
 def flag(value: Any) -> bool | None:
+    """The value if it is true or false, else None."""
     return value if isinstance(value, bool) else None
 
 
 def whole(value: Any, least: int = 0, most: int = LARGEST) -> int | None:
+    """The value if it is a whole number within the bounds, else None."""
     found = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     return value if found else None
 
@@ -83,6 +86,7 @@ def moment(value: Any) -> float | None:
 
 
 def mapping(value: Any) -> dict[str, Any] | None:
+    """The value if it is an object, else None."""
     return value if isinstance(value, dict) else None
 
 
@@ -92,6 +96,7 @@ def texts(value: Any) -> list[str] | None:
 
 
 def one_of(*words: str) -> Reading:
+    """A reading that accepts exactly these words."""
     return lambda value: value if isinstance(value, str) and value in words else None
 
 
@@ -247,11 +252,13 @@ def dig(value: Any, *path: str) -> Any:
 
 
 def mapping_of(value: Any, *path: str) -> Message:
+    """The object at this path; an empty one if there is none."""
     found = dig(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def items_of(value: Any, *path: str, most: int = ITEMS) -> list[Any]:
+    """The list at this path, cut after `most` entries; an empty one if there is none."""
     found = dig(value, *path)
     return found[:most] if isinstance(found, list) else []
 
@@ -262,6 +269,7 @@ def mappings_of(value: Any, *path: str, most: int = ITEMS) -> list[Message]:
 
 
 def text_of(value: Any, *path: str, most: int = TEXT) -> str:
+    """The text at this path, cut after `most` characters; "" if there is none."""
     found = dig(value, *path)
     return found[:most] if isinstance(found, str) else ""
 
@@ -296,11 +304,13 @@ def number_of(value: Any, *path: str) -> float | int | None:
 
 
 def integer_of(value: Any, *path: str) -> int | None:
+    """The whole number at this path; None if there is none of a usable size."""
     found = number_of(value, *path)
     return found if isinstance(found, int) else None
 
 
 def count_of(value: Any, *path: str) -> int | None:
+    """The whole number at this path that is 0 or greater; None if there is none."""
     found = integer_of(value, *path)
     return found if found is not None and found >= 0 else None
 

@@ -62,6 +62,7 @@ class AgentChannel:
         return [said for line in lines if (said := said_of(line)) is not None]
 
     def close(self) -> None:
+        """Close the descriptor; a second call does nothing."""
         if self.open:
             self.open = False
             os.close(self.fd)

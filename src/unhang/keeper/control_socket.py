@@ -87,10 +87,12 @@ class Connection:
         sock.setblocking(False)
 
     def overdue(self, now: float) -> bool:
+        """Whether the client has used up its time; the owner never does."""
         return not self.owner and now >= self.due
 
     @property
     def writing(self) -> bool:
+        """Whether an answer waits to be written."""
         return bool(self._out)
 
     @property
@@ -139,11 +141,13 @@ class Connection:
         return bool(chunk)
 
     def say(self, message: dict[str, Any]) -> None:
+        """Queue a message and write what the client takes now; a client that does not read loses it."""
         if len(self._out) < MAX_REQUEST:
             self._out += json.dumps(message, separators=(",", ":")).encode() + b"\n"
         self.write()
 
     def write(self) -> None:
+        """Write what is queued, as far as the client takes it now."""
         try:
             while self._out:
                 done = self.sock.send(self._out)
@@ -155,11 +159,13 @@ class Connection:
             self.open = self.owner and self.open  # an owner's death is noticed by reading, once
 
     def close(self) -> None:
+        """Close the socket."""
         self.open = False
         self.sock.close()
 
 
 def answer(line: bytes, handle: Handler) -> dict[str, Any]:
+    """The answer to one line; whatever the line holds, and whatever the handler raises, it is a dictionary."""
     if sum(map(line.count, (b"{", b"[", b","))) > MAX_PARTS:
         return {"ok": False, "error": "the request has too many parts"}
     try:

@@ -21,6 +21,8 @@ LATER = 3.0
 
 
 class Durability:
+    """Knows what of one job is not on the disk yet, and brings it there."""
+
     def __init__(self, place: JobDir) -> None:
         self._place = place
         self._named = False  # are the record and the names of the files on the disk too?
@@ -34,6 +36,7 @@ class Durability:
             self._events_since = now
 
     def wrote_output(self, now: float) -> None:
+        """Note that output was written; it may wait a little."""
         if self._output_since is None:
             self._output_since = now
 

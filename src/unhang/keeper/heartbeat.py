@@ -34,6 +34,8 @@ BEAT_EVERY = 60.0
 
 
 class Beat(Record):
+    """What one message of the job says: a sign of life, a status line, a longer silence in seconds."""
+
     alive: bool = False
     status: str | None = None
     extend: float = 0.0
@@ -104,6 +106,7 @@ class HeartbeatSocket:
         return beat
 
     def close(self) -> None:
+        """Close the socket and remove its file; a second call does nothing."""
         if self._sock is not None:
             self._sock.close()
             self._sock = None

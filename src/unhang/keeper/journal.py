@@ -25,6 +25,8 @@ SHORT = 10
 
 
 class Journal:
+    """Records everything about one job: appends events, keeps the view up to date, writes status.json."""
+
     def __init__(self, place: JobDir, allocate: Callable[[int, int, int], None] | None) -> None:
         self.job_id = place.id
         self.view = View()
@@ -37,9 +39,11 @@ class Journal:
 
     @property
     def seq(self) -> int:
+        """The number of the last event that was recorded."""
         return self._log.seq
 
     def heard(self, stream: OutputStream, now: float) -> None:
+        """Note that a stream has printed; its event is written now, or soon together with what follows."""
         self._streams[stream.name] = stream
         self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
@@ -48,6 +52,7 @@ class Journal:
             self._pending[stream.name] = stream
 
     def flush_due(self) -> float | None:
+        """When output that was noted must become an event; None if none waits."""
         if not self._pending:
             return None
         return min(s.said_at + COALESCE for s in self._pending.values())
@@ -102,6 +107,7 @@ class Journal:
         self._durability.now(self._log.sync)
 
     def sync_due(self) -> float | None:
+        """When the next sync to disk is to begin; None if everything is on the disk."""
         return self._durability.due()
 
     def keep_durable(self, now: float) -> None:
@@ -116,6 +122,7 @@ class Journal:
             stream.store.sync()
 
     def record_last(self, event: ev.Event) -> None:
+        """Record the event that ends the log, after all output; room for it on the disk was kept."""
         for stream in list(self._pending.values()):
             self._say(stream, clock.monotonic())
         written = self._log.append_last(event)
@@ -123,6 +130,7 @@ class Journal:
             self.view.apply(written)
 
     def write_status(self) -> None:
+        """Replace status.json by the newest view; a full disk leaves the old one."""
         view = self.view
         status: dict[str, Any] = {
             "jobId": self.job_id,

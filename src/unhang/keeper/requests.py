@@ -69,6 +69,7 @@ class RequestServer:
             self._clients[owner.fileno()] = self._owner
 
     def register(self, poll: select.poll) -> None:
+        """Register every descriptor that the loop must wait for: the socket, unless it rests, and the clients."""
         if self._server is not None and self._rests_until is None:
             poll.register(self._server.fileno(), select.POLLIN)
         for fd, client in self._clients.items():
@@ -157,6 +158,7 @@ class RequestServer:
             self._owner.say({"seq": seq})
 
     def register_owner(self, poll: select.poll) -> None:
+        """Register only the owner's connection, where there is one."""
         if self._owner is not None:
             poll.register(self._owner.sock.fileno(), select.POLLIN)
 

@@ -10,6 +10,8 @@ _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class SignalPipe:
+    """Turns the signals that concern the keeper into bytes that can be polled. There may be one in a process."""
+
     def __init__(self) -> None:
         self.fd, self._write_end = os.pipe()
         os.set_blocking(self.fd, False)
@@ -22,16 +24,17 @@ class SignalPipe:
 
     @property
     def fds(self) -> set[int]:
+        """Both ends of the pipe."""
         return {self.fd, self._write_end}
 
     def _note_stop(self, _number: int, _frame: object) -> None:
         self._stopped = True
 
     def continued(self) -> bool:
-        """Have we been stopped since the last call? (It decides how the silence that just passed is counted.)
+        """Whether the keeper has been stopped since the last call, which decides how the silence so far is counted.
 
-        Not told by the poll: a sleep that ended while we were stopped reports its time-out and nothing else. The
-        handler has run before the first line after it.
+        The poll does not tell: a sleep that ended while the keeper was stopped reports its time-out and nothing else.
+        The handler has run before the first line after it.
         """
         stopped, self._stopped = self._stopped, False
         return stopped

@@ -12,6 +12,8 @@ ASK_AFTER = 10.0
 
 
 class SlowNotice:
+    """Compares one run with the history of its command."""
+
     def __init__(self, home: str, spec: JobSpec, started: float) -> None:
         self._home, self._spec, self._started = home, spec, started
         self._asked = False
@@ -19,6 +21,7 @@ class SlowNotice:
         self._due: float | None = started + ASK_AFTER
 
     def due(self) -> float | None:
+        """When `notice` is to be called next; None: never again."""
         return self._due
 
     def notice(self, now: float) -> str | None:

@@ -37,6 +37,8 @@ def _capacity(fd: int) -> int:
 
 
 class OutputStream:
+    """One stream that the job prints to: read, stored and relayed to the caller."""
+
     def __init__(self, name: str, fd: int, store: OutputStore, relay: Relay | None) -> None:
         self.name = name
         self.fd = fd
@@ -141,6 +143,7 @@ class InputStream:
 
     @property
     def waiting(self) -> bool:
+        """Whether bytes wait to be written to the job, or the end of its input does."""
         return self.open and (bool(self._waiting) or self._ending)
 
     def send(self, data: bytes, *, eof: bool) -> str | None:
@@ -162,6 +165,7 @@ class InputStream:
         return None
 
     def flush(self) -> None:
+        """Write what the job takes now. After the last byte the stream is closed if the caller has ended it."""
         while self.open and self._waiting:
             try:
                 done = os.write(self.fd, self._waiting)
@@ -175,6 +179,7 @@ class InputStream:
             self.close()
 
     def close(self) -> None:
+        """Close the job's input and drop what waits; a second call does nothing."""
         if self.open:
             self.open = False
             self._waiting.clear()

@@ -23,7 +23,7 @@ def wall() -> float:
 
 
 def rfc3339(seconds: float) -> str:
-    """Return a time of day as UTC with milliseconds: 2026-01-02T03:04:05.678Z"""
+    """Return a time of day as UTC with milliseconds, as in 2026-01-02T03:04:05.678Z."""
     whole = int(seconds)
     t = time.gmtime(whole)
     return (

@@ -33,6 +33,8 @@ class Streams(Record):
 
 
 class Spawned(Record):
+    """The leader of a job, just started, and the keeper's ends of its streams."""
+
     pid: int
     streams: Streams
 
@@ -62,6 +64,7 @@ def _checked(program: str, name: str) -> str:
 
 
 def enter(cwd: str) -> None:
+    """Change to the job's working directory. Raises SpawnError if that is not possible."""
     try:
         os.chdir(cwd)
     except OSError as error:
@@ -113,6 +116,7 @@ def open_null() -> int:
 
 
 def open_pipe() -> tuple[int, int]:
+    """Make a pipe. Raises SpawnError if there are too few descriptors."""
     try:
         return os.pipe()
     except OSError as error:

@@ -128,6 +128,7 @@ class EventLog:
         return False
 
     def close(self) -> None:
+        """Close the file; nothing can be appended afterwards."""
         os.close(self._fd)
 
 

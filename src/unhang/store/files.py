@@ -104,5 +104,6 @@ def refuse_newer(value: dict[str, Any], path: str) -> None:
 
 
 def is_newer(value: dict[str, Any]) -> bool:
+    """Whether a record was written in a newer format than this version knows."""
     version = value.get("v", FORMAT)
     return not isinstance(version, int) or version > FORMAT

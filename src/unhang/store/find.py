@@ -25,6 +25,7 @@ def all_ids(home: str) -> list[str]:
 
 
 def job(home: str, name: str) -> JobDir:
+    """The directory of the job that a person named. Raises NoSuchJob or AmbiguousJob."""
     if name == LAST:
         return _newest(home)
     if not layout.is_id(name):

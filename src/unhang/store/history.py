@@ -123,6 +123,7 @@ class History:
     # -- writing
 
     def add(self, run: Run) -> None:
+        """Record one finished run."""
         self.add_many([run])
 
     def add_many(self, runs: Iterable[Run]) -> None:

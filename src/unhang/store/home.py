@@ -23,6 +23,7 @@ WATCH = "watch"
 
 
 def locate(environ: Mapping[str, str]) -> str:
+    """Where the state directory is; it need not exist yet."""
     given = environ.get("UNHANG_HOME")
     if given:
         return os.path.abspath(given)

@@ -38,6 +38,7 @@ _STATUS = values.one_of("running", *STATUSES)
 
 
 def discard(path: str) -> None:
+    """Remove the database with its side files; it is no error if they are missing."""
     for suffix in ("", "-wal", "-shm"):
         try:
             os.unlink(path + suffix)
@@ -64,6 +65,8 @@ class Row(Record):
 
 
 class Index:
+    """The list of jobs in one database. Without a place on disk that it can write to, it is kept in memory."""
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.lasting = path != MEMORY
@@ -101,6 +104,7 @@ class Index:
         return [row for row in found if row is not None]
 
     def close(self) -> None:
+        """Close the database."""
         self._db.close()
 
     def __enter__(self) -> Index:

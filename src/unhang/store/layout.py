@@ -24,47 +24,59 @@ ID_LENGTH = 10
 
 
 class JobDir(Record):
+    """The directory of one job, and the paths of the files in it; none of them need exist."""
+
     home: str
     id: str
 
     @property
     def path(self) -> str:
+        """The directory itself."""
         return f"{self.home}/{homes.JOBS}/{self.id}"
 
     @property
     def job(self) -> str:
+        """The file that says what was asked for."""
         return f"{self.path}/job.json"
 
     @property
     def status(self) -> str:
+        """The file with the newest view of the job; only a cache."""
         return f"{self.path}/status.json"
 
     @property
     def events(self) -> str:
+        """The event log."""
         return f"{self.path}/events.ndjson"
 
     @property
     def control(self) -> str:
+        """The socket on which the keeper takes requests."""
         return f"{self.path}/control"
 
     @property
     def notify(self) -> str:
+        """The socket on which the job sends heartbeats."""
         return f"{self.path}/notify"
 
     def stream(self, name: str) -> str:
+        """The file that holds what was printed on this stream."""
         return f"{self.path}/{name}"
 
 
 def new_id() -> str:
+    """A random job id; it may already be taken."""
     number = int.from_bytes(os.urandom(8), "big")
     return "".join(_ALPHABET[(number >> (5 * i)) & 31] for i in range(ID_LENGTH))
 
 
 def is_id(text: str) -> bool:
+    """Whether a text may be a job id or the beginning of one."""
     return 0 < len(text) <= 32 and all(c in "0123456789abcdefghijklmnopqrstuvwxyz" for c in text)
 
 
 def create(home: str) -> JobDir:
+    """Make the directory of a new job, and the state directory where it is missing. Raises StateError."""
     homes.ensure(home)
     while True:
         place = JobDir(home, new_id())

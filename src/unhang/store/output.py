@@ -36,10 +36,12 @@ _RETRY = 1 << 20
 
 
 def gap_line(count: int) -> bytes:
+    """The line that stands in the output where bytes were left out."""
     return b"\n[unhang: %d bytes left out here]\n" % count
 
 
 def ring_path(path: str) -> str:
+    """The file that holds the last part of this stream while the job runs."""
     return f"{path}.tail"
 
 
@@ -61,6 +63,7 @@ class OutputStore:
             pass  # no room even for a name, or the job put another thing there: the ring may have more luck later
 
     def write(self, data: memoryview) -> None:
+        """Keep the next bytes of the stream. A full disk never raises: what was not stored is counted in `unstored`."""
         self._remember(data)
         if self._fd >= 0:
             data = self._write_head(data)
@@ -107,6 +110,7 @@ class OutputStore:
             self._recent_size = len(joined)
 
     def tail(self, size: int = TAIL) -> bytes:
+        """The last bytes of the stream, at most `size` (and at most 64 KiB), from memory."""
         return b"".join(self._recent)[-size:]
 
     def finish(self, *, durable: bool = False) -> None:

@@ -52,6 +52,7 @@ def find(explicit: str | None, cwd: str, environ: Mapping[str, str]) -> Policy:
 
 
 def read(path: str, trusted: bool = True) -> Policy:
+    """Read and check one policy file. Raises UsageError, with the place in the file where there is one."""
     try:
         return _read(_open(path), path, trusted)
     except OSError as error:

@@ -92,6 +92,7 @@ class EventReader:
         return low
 
     def close(self) -> None:
+        """Close the log; nothing can be read afterwards."""
         os.close(self._fd)
 
     def __enter__(self) -> EventReader:
@@ -102,6 +103,7 @@ class EventReader:
 
 
 def read_all(path: str) -> list[ev.Event]:
+    """Every event of the log at this path; an empty list if there is no such file."""
     try:
         with EventReader(path) as reader:
             return reader.read_new()

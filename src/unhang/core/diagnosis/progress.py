@@ -37,10 +37,12 @@ class Progress(tuple[bool, str]):
 
     @property
     def alive(self) -> bool:
+        """Whether the tree did more than housekeeping."""
         return self[0]
 
     @property
     def reason(self) -> str:
+        """A phrase for people: what moved, or that nothing did."""
         return self[1]
 
 

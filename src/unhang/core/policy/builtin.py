@@ -47,6 +47,7 @@ _QUIET = frozenset({"stall"})
 
 
 def categories() -> dict[str, Category]:
+    """The built-in categories by name, each with its limits."""
     listed = (
         Category("quick", 30.0, 300.0, description="answers at once: ls, cat, git status"),
         Category("medium", 120.0, 600.0, description="searches, linters, small downloads, database queries"),
@@ -99,6 +100,7 @@ def categories() -> dict[str, Category]:
 
 
 def policy() -> Policy:
+    """The built-in policy; every call makes a new one."""
     return Policy("built-in", categories(), DEFAULT, builtin=True, env=dict(ENV))
 
 

@@ -78,6 +78,7 @@ def slow_after(profile: Profile, learn: Learn | None = None) -> float | None:
 
 
 def slow_text(profile: Profile, elapsed: float) -> str:
+    """The notice that a run takes longer than its history."""
     return (
         f"slower than its history: {human(elapsed)} so far,"
         f" p{profile.quantile * 100:g} {human(profile.duration)} of {profile.runs} runs"

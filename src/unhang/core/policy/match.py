@@ -24,6 +24,8 @@ TOO_MUCH_WORK = 200_000
 
 
 class Verdict:
+    """The category of one piece, and what led to it: a pattern of the file, or an entry of the built-in table."""
+
     __slots__ = ("category", "note", "pattern", "tag")
 
     def __init__(self, category: str, pattern: str | None, tag: str = "", note: str | None = None) -> None:
@@ -57,6 +59,7 @@ def judge(part: Part, policy: Policy, meter: list[int]) -> Verdict:
 
 
 def by_table(part: Part) -> Verdict | None:
+    """What the built-in table says of a piece, innermost command first; None if it does not know any of its layers."""
     for words, instead in reversed(part.layers):
         found = None
         if instead:

@@ -31,6 +31,8 @@ class Bounds(Record):
 
 
 class Category(Record):
+    """A kind of command and the limits that its members get."""
+
     name: str
     idle: float | None = DEFAULT_IDLE
     hard: float | None = DEFAULT_HARD
@@ -57,6 +59,8 @@ class Category(Record):
 
 
 class Policy(Record):
+    """A whole policy: its categories, the patterns that lead to them, and what holds for all of them."""
+
     name: str
     categories: dict[str, Category]
     default: str
@@ -85,6 +89,7 @@ class Piece(Record):
     note: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """The piece as `unhang policy explain` and results show it."""
         shown: dict[str, Any] = {"command": self.text, "category": self.category, "pattern": self.pattern}
         shown["neverEnding"] = self.never_ending
         if self.background:
@@ -97,6 +102,8 @@ class Piece(Record):
 
 
 class Resolution(Record):
+    """What a policy decided about one command: its limits, their sources and the pieces that led to them."""
+
     limits: Limits
     sourced: dict[str, Sourced]
     category: str
@@ -112,6 +119,7 @@ class Resolution(Record):
     argued: bool = False
 
     def limits_json(self) -> dict[str, Any]:
+        """Every limit with its value and its source, as results show them."""
         return {name: sourced.to_json() for name, sourced in self.sourced.items()}
 
     def to_json(self) -> dict[str, Any]:

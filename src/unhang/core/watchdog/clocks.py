@@ -37,6 +37,8 @@ PATIENT = 30.0
 
 
 class Clocks:
+    """The clocks of one job: they are told what happened, and say what is due when."""
+
     def __init__(self, limits: Limits, now: float) -> None:
         self.limits = limits
         self.started = now
@@ -81,6 +83,7 @@ class Clocks:
         return back
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
+        """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""
         self._changed()
         if self._still and not still and now >= self._stall_due():
             self._stall_not_before = now + BASELINE
@@ -102,6 +105,7 @@ class Clocks:
         self.hung = False
 
     def extend(self, idle: float, hard: float, now: float) -> list[Action]:
+        """Lengthen the idle and the hard limit by so many seconds; a limit that is off stays off."""
         self._changed()
         said: list[Action] = []
         if idle and self.limits.idle is not None:
@@ -142,6 +146,7 @@ class Clocks:
             self._idle_warned = min(now, self._idle_warned + gained)
 
     def hold(self, blocked: bool, now: float) -> None:
+        """Stop the idle clock while the job waits for its reader, and go on afterwards as if no time had passed."""
         self._changed()
         if blocked:
             self.held_since = now
@@ -150,6 +155,7 @@ class Clocks:
             self.pause(now - since, now)
 
     def judged(self, hung: bool) -> None:
+        """Note whether the diagnosis found the tree hung."""
         self._changed()
         self.hung = hung
 
@@ -160,6 +166,7 @@ class Clocks:
     # --- what is due ----------------------------------------------------------------------------------------
 
     def notices(self, now: float) -> list[Action]:
+        """The stall notices and warnings that are due; each is returned once."""
         said: list[Action] = []
         before = (self.noticed, self._idle_warned, self._hard_warned)
         if self.held_since is None:
@@ -174,6 +181,7 @@ class Clocks:
         return said
 
     def expired(self, now: float) -> str | None:
+        """Which limit has run out after its warning; None if none has."""
         idle, hard = self._idle_due(), self._hard_due()
         if now < min(idle, hard):
             return None
@@ -190,9 +198,11 @@ class Clocks:
         return (idle, act.IDLE) if idle <= hard else (hard, act.HARD)
 
     def look_due(self) -> float:
+        """When the tree is to be looked at next."""
         return self._next_looks()[0]
 
     def full_look_due(self) -> float:
+        """When the next look must be a full one."""
         return self._next_looks()[1]
 
     def _next_looks(self) -> tuple[float, float]:
@@ -219,6 +229,7 @@ class Clocks:
         return best
 
     def next_due(self) -> float:
+        """When anything here is due next: a look, a notice or a limit."""
         if self._next is None:
             self._next = min([self.look_due(), *self._dues()])
         return self._next

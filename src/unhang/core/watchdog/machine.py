@@ -49,6 +49,8 @@ class IllegalCall(Exception):
 
 
 class Watchdog:
+    """The state of one job's life, from its start to the moment when all of it is gone."""
+
     def __init__(self, limits: Limits, now: float, *, keep: bool = False) -> None:
         self.clocks = Clocks(limits, now)
         self.keep = keep
@@ -64,14 +66,17 @@ class Watchdog:
 
     @property
     def limits(self) -> Limits:
+        """The limits that hold now, with the extensions so far."""
         return self.clocks.limits
 
     def silence(self, now: float) -> float:
+        """Seconds since the last sign of life, as the idle clock counts them."""
         return self.clocks.silence(now)
 
     # --- facts in -------------------------------------------------------------------------------------------
 
     def tell(self, what: Fact, now: float) -> None:
+        """Take note of a fact. What follows from it is returned by the next `wake`."""
         self._refuse_illegal(what, now)
         self._now = now
         running = self.phase == RUNNING

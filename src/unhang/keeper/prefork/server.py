@@ -22,6 +22,7 @@ _TIMES = 12
 
 
 def main(line_fd: int) -> None:
+    """Serve one client over the socket `line_fd` until it closes; then return."""
     line = socket(fileno=line_fd)
     os.set_inheritable(line_fd, False)
     # a guard is our child: the kernel may forget it, nobody asks for its status

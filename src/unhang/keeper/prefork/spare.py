@@ -43,6 +43,7 @@ class Spare:
         self._line.close()
 
     def let_go(self) -> None:
+        """Close the connection without a job; guard and keeper then exit."""
         self._line.close()
 
 
@@ -171,6 +172,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
 
 
 def pack(request: dict[str, Any]) -> bytes:
+    """The request as bytes: its length, then JSON."""
     import json  # not at the top: maker and keeper load it side by side
 
     data = json.dumps(request).encode()
@@ -178,6 +180,7 @@ def pack(request: dict[str, Any]) -> bytes:
 
 
 def send(line: socket, message: bytes, fds: list[int]) -> None:
+    """Send a message and descriptors with it. Raises OSError if the other side is gone."""
     rights = b"".join(fd.to_bytes(_FD_SIZE, "little") for fd in fds)
     ancillary = [(SOL_SOCKET, SCM_RIGHTS, rights)] if fds else []
     sent = line.sendmsg([message], ancillary)
@@ -241,6 +244,7 @@ def close_all_but(keep: set[int]) -> None:
 
 
 def to_null(fds: range) -> None:
+    """Put /dev/null in place of these descriptors."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in fds:
         os.dup2(null, fd, inheritable=True)

@@ -26,6 +26,8 @@ _MOST = 4 << 20
 
 
 class UnreadOutput:
+    """The guard's own descriptors of the pipes that the job prints to."""
+
     def __init__(self, keeper: int, pipes: Iterable[Iterable[Any]]) -> None:
         """`pipes`: the name of each stream, and the keeper's descriptor of it."""
         self._fds: dict[str, int] = {}
@@ -65,6 +67,7 @@ class UnreadOutput:
         return found
 
     def close(self) -> None:
+        """Close the descriptors; what is left in the pipes is lost."""
         for fd in self._fds.values():
             os.close(fd)
         self._fds.clear()

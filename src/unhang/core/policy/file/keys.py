@@ -28,11 +28,13 @@ class FieldError(ValueError):
 
 
 def kind_of(value: Any) -> str:
+    """What kind of value this is, as error messages name it: "an object", "a number"."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def known_keys(body: dict[str, Any], known: frozenset[str], path: Path) -> None:
+    """Raise FieldError at the first key that is not known; keys that begin with "$" or "x-" are always allowed."""
     for key in body:
         if key in known or key.startswith(("$", "x-")):
             continue
@@ -42,6 +44,7 @@ def known_keys(body: dict[str, Any], known: frozenset[str], path: Path) -> None:
 
 
 def version(data: dict[str, Any]) -> None:
+    """Raise FieldError unless the file's version is 1.x; a file without one counts as 1."""
     given = data.get("version", "1")
     if not isinstance(given, (str, int, float)) or isinstance(given, bool):
         raise FieldError(f'version is "1.0", not {kind_of(given)}', ("version",))
@@ -51,6 +54,7 @@ def version(data: dict[str, Any]) -> None:
 
 
 def text(body: dict[str, Any], key: str, path: Path) -> str:
+    """The text at this key, "" where the key is missing; raises FieldError for anything else."""
     value = body.get(key, "")
     if not isinstance(value, str):
         raise FieldError(f"{key} must be a text, not {kind_of(value)}", (*path, key))
@@ -73,6 +77,7 @@ def limit(value: Any, path: Path) -> float | None:
 
 
 def number(body: dict[str, Any], key: str, path: Path, default: float, least: float, most: float) -> float:
+    """The number at this key, or `default`; raises FieldError if it is no number or lies outside the bounds."""
     value = body.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FieldError(f"{key} must be a number, not {kind_of(value)}", (*path, key))
@@ -82,6 +87,10 @@ def number(body: dict[str, Any], key: str, path: Path, default: float, least: fl
 
 
 def shared(body: dict[str, Any], path: Path, trusted: bool) -> dict[str, Any]:
+    """Read the keys that a category and the whole policy have in common; only those that are present are returned.
+
+    Without trust (a project's own file) an environment variable that could run code raises FieldError.
+    """
     made: dict[str, Any] = {}
     if "liveness" in body:
         if body["liveness"] not in LIVENESS:

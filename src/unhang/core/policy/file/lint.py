@@ -15,6 +15,8 @@ from unhang.core.record import Record
 
 
 class Finding(Record):
+    """One thing in a policy file that is allowed and almost certainly not meant."""
+
     level: str  # "error" | "warning"
     message: str
     # where in the file: keys and indices, for `position.py`
@@ -27,6 +29,7 @@ _MOST_FINDINGS = 200
 
 
 def lint(policy: Policy) -> list[Finding]:
+    """Every finding about a policy that has been loaded; an empty list if there is none."""
     found: list[Finding] = []
     for category in policy.categories.values():
         found += _category(category)

@@ -27,6 +27,8 @@ _Op = tuple[str, int, int]
 
 
 class Program:
+    """A compiled pattern. Raises RegexError if the text is no pattern, or none that can be matched safely."""
+
     __slots__ = ("_begins", "_first", "_ops", "_sets", "_visits", "text")
 
     def __init__(self, text: str) -> None:

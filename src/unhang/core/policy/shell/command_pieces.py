@@ -40,6 +40,7 @@ class Part:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The words of the command as it was written, wrappers included."""
         return self.layers[0][0]
 
     @property
@@ -54,6 +55,7 @@ class Part:
 
 
 def pieces_of(command: Sequence[str] | str) -> list[Part]:
+    """The simple commands of a command, at most MOST_PIECES, in the order in which they stand."""
     found: list[Part] = []
     if isinstance(command, str):
         _take_line(command, found, 0, False, ())

@@ -54,6 +54,8 @@ class Script:
 
 
 class Frame:
+    """One level of nesting that is still open: a list of commands, a substitution, or text that is skipped."""
+
     __slots__ = (
         "bodies", "cases", "closer", "depth", "header", "heredoc", "in_test", "in_word", "kind", "lists",
         "loop", "quoted", "start", "target", "word", "words",
@@ -93,6 +95,7 @@ class Commands:
         self.loops: list[tuple[tuple[str, ...], int]] = []
 
     def end_word(self) -> None:
+        """End the word that is being read, if there is one, and put it where it belongs."""
         frame = self.frame
         if not frame.in_word:
             return
@@ -161,6 +164,7 @@ class Commands:
             frame.header = ""
 
     def end_command(self) -> None:
+        """End the command that is being read and record it, if it has words."""
         frame = self.frame
         self.end_word()
         frame.target = ""
@@ -183,9 +187,11 @@ class Commands:
         frame.loop = ""
 
     def end_list(self) -> None:
+        """Begin a new list: a `&` after this sends only what follows to the background."""
         self.frame.start = len(self.script.commands)
 
     def take_bodies(self) -> None:
+        """Read the here-documents that begin at this newline and give the last one to the command that reads it."""
         frame, line = self.frame, self.line
         bodies: list[str] = []
         for delimiter, dash in frame.bodies:
@@ -210,6 +216,7 @@ class Commands:
         frame.heredoc.clear()
 
     def finished(self) -> Script:
+        """Return the script, with its background commands and its endless loop marked; no more text may follow."""
         commands = self.script.commands
         steps = [0] * (len(commands) + 1)
         for first, last in self.spans:

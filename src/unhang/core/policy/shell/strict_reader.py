@@ -64,9 +64,11 @@ class Words:
         self._certain = self._whole = self._bare = True
 
     def commands_until_parenthesis(self) -> None:
+        """Read the commands of a substitution, up to and past its closing parenthesis."""
         raise NotImplementedError
 
     def commands_of(self, text: str) -> None:
+        """Read the commands of a text that stands apart, such as the inside of backquotes."""
         raise NotImplementedError
 
     def blanks(self) -> None:
@@ -84,6 +86,7 @@ class Words:
                 return
 
     def word(self) -> Word:
+        """Read the word that begins here. Raises Uncertain where two shells would read it differently."""
         outer = self._made, self._certain, self._whole, self._bare
         start = self.at
         self._made, self._certain, self._whole, self._bare = [], True, True, True

@@ -152,6 +152,7 @@ def options_of(spec: str) -> frozenset[str]:
 
 
 def is_assignment(word: str) -> bool:
+    """Whether a word sets a variable, as in NAME=value or NAME+=value."""
     name, equals, _ = word.partition("=")
     if not equals or not name:
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 
 def find(name: str) -> str | None:
+    """The entry of a command word in the built-in tables, as text; None if there is none."""
     from unhang.core.policy.tables.system import SYSTEM
 
     text = SYSTEM.get(name)

@@ -36,6 +36,7 @@ class Eye:
         self.still_since: float | None = None  # the first of the looks since which nobody has run
 
     def look(self) -> CheapSample:
+        """Sample the tree now. If no process has run since the last look, that sample is returned with the new time."""
         now = time.monotonic()
         if self._last is not None and self._ran and all(read(_ran(pid), 64) == ran for pid, ran in self._ran.items()):
             if self.still_since is None:
@@ -66,12 +67,15 @@ def _look(root: int, include_root: bool = False, *, remember: bool = False) -> t
 
 
 def is_dead(fields: list[bytes]) -> bool:
-    """Dead, only not waited for yet: what it did is over, and its end must show as an end. (With more threads only
-    the first of them has ended.)"""
+    """Whether the process has ended and only waits to be collected, so that its end shows as an end.
+
+    Where it has more threads, only the first of them has ended, and the answer is no.
+    """
     return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
 def counters_of(comm: str, fields: list[bytes], io: int) -> CheapProcess:
+    """Make the sample of one process from the fields of its `stat` and the bytes that it has moved."""
     return CheapProcess(
         int(fields[19]),
         int(fields[1]),

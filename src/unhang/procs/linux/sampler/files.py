@@ -70,6 +70,7 @@ def _fifo(pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:
 
 
 def is_terminal(target: str) -> bool:
+    """Whether the target of a descriptor is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 

@@ -33,6 +33,7 @@ class Reader:
         self._mem: int | None = None
 
     def close(self) -> None:
+        """Close the memory file of the process, if it was opened."""
         if self._mem is not None and self._mem >= 0:
             os.close(self._mem)
         self._mem = None
@@ -202,6 +203,7 @@ class SchedulerClocks:
         self._ahead: dict[int, float | None] = {}  # monotonic time minus that CPU's clock
 
     def now(self, cpu: int) -> float | None:
+        """What the scheduler's clock of this CPU shows now, in seconds; None where it cannot be read."""
         if cpu not in self._ahead:
             self._ahead[cpu] = self._read(cpu) if len(self._ahead) < self.MOST else None
         ahead = self._ahead[cpu]
@@ -232,6 +234,7 @@ def _joined(thread: Thread, tids: set[int]) -> Thread:
 
 
 def syscall_table() -> dict[int, str]:
+    """The names of this machine's system calls by number; empty for an unknown architecture."""
     return TABLES.get(os.uname().machine, {})
 
 
