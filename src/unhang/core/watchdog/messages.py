@@ -36,8 +36,8 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             text = f"The {tier} limit is now {human(left)} away: {reason}."
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
         case act.TimedOut(tier, elapsed):
-            what = "No sign of life" if tier == act.IDLE else "Still running"
-            text = f"{what} for {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"
+            what = "No sign of life for" if tier == act.IDLE else "Still running after"
+            text = f"{what} {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"
             key = "idleMs" if tier == act.IDLE else "wallClockMs"
             fields = {key: ev.ms(elapsed), "reason": _REASON[tier], "since": since}
             return ev.watchdog("timeout", text, diagnosis=diagnosis, **fields)
