@@ -310,7 +310,7 @@ def test_without_lists_everything_passes() -> None:
         ('git commit -m "$x"', True),
     ],
 )
-def test_an_allow_list(line: str, passes: bool) -> None:
+def test_an_allow_list_passes_only_what_it_names(line: str, passes: bool) -> None:
     if passes:
         check_access(ALLOW, line, "/")
     else:
@@ -438,7 +438,7 @@ def _run(shell: str, line: str, work: str, path: str) -> None:
         pass
 
 
-def test_the_try_would_notice(place: Path, tmp_path: Path) -> None:
+def test_the_forbidden_program_is_noticed_when_it_runs(place: Path, tmp_path: Path) -> None:
     assert _SHELLS
     for shell in _SHELLS:
         _run(shell, "forbidden x", str(tmp_path), str(place))
