@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.places import SOURCE
 from unhang.procs import base
-from unhang.procs.linux.inotify import FileWatch as LinuxWatch
+from unhang.procs.linux.inotify import InotifyWatch
 from unhang.procs.linux.tree import LinuxTree
-from unhang.procs.posix.absent import FileWatch as PosixWatch
+from unhang.procs.posix.absent import AbsentFileWatch
 from unhang.procs.posix.tree import PosixTree
 
 PROCS = SOURCE / "unhang" / "procs"
@@ -61,7 +61,7 @@ def test_a_front_takes_the_same_functions_from_every_system(front: Path) -> None
 def test_every_system_has_a_tree_and_a_file_watch() -> None:
     """The type checker compares each with the protocol; this keeps the comparison where it sees it."""
     trees: list[base.Tree] = [LinuxTree(), PosixTree()]
-    watches: list[base.FileWatch] = [LinuxWatch(), PosixWatch()]
+    watches: list[base.FileWatch] = [InotifyWatch(), AbsentFileWatch()]
     assert [tree.proof for tree in trees] == [True, False]
     assert [watch.fd >= 0 for watch in watches] == [True, False]
     for watch in watches:

@@ -218,7 +218,7 @@ class _Ring:
         self._fd = -1
 
 
-class Piece(Record):
+class OutputPiece(Record):
     """Bytes `position` … of the stream are in file `path`, from byte `skip` of it on."""
 
     position: int
@@ -227,12 +227,12 @@ class Piece(Record):
     skip: int = 0
 
 
-def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
+def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputPiece]:
     """What of a stream is on disk, in order.
 
     `exact`: nobody writes and nobody crashed, the whole ring counts. `cut`: the machine went down under its writer.
     """
-    found: list[Piece] = []
+    found: list[OutputPiece] = []
     try:
         status = os.lstat(path)
     except OSError:
@@ -241,7 +241,7 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
         if not modes.S_ISREG(status.st_mode):
             what = "a symbolic link" if modes.S_ISLNK(status.st_mode) else "no file"
             raise StateError(f"refused: {path} is {what}")
-        found.append(Piece(0, status.st_size, path))
+        found.append(OutputPiece(0, status.st_size, path))
     ring = ring_path(path)
     start, end, safe, size = _header(path)
     end = safe if cut else end
@@ -253,9 +253,9 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
     first = end - kept
     at = (first - start) % size
     before_wrap = min(kept, size - at)
-    found.append(Piece(first, before_wrap, ring, _HEADER + at))
+    found.append(OutputPiece(first, before_wrap, ring, _HEADER + at))
     if kept > before_wrap:
-        found.append(Piece(first + before_wrap, kept - before_wrap, ring, _HEADER))
+        found.append(OutputPiece(first + before_wrap, kept - before_wrap, ring, _HEADER))
     return found
 
 
@@ -273,7 +273,7 @@ def _header(path: str) -> tuple[int, int, int, int]:
     return start, end, safe, size
 
 
-def read_piece(piece: Piece, offset: int, count: int) -> bytes:
+def read_piece(piece: OutputPiece, offset: int, count: int) -> bytes:
     """Bytes of a piece; fewer if the file is shorter than it was."""
     try:
         fd = files.open_plain(piece.path, os.O_RDONLY)
@@ -312,7 +312,7 @@ def append(path: str, data: bytes) -> int:
     return len(data)
 
 
-def _join(path: str, parts: list[Piece], total: int | None, *, durable: bool) -> None:
+def _join(path: str, parts: list[OutputPiece], total: int | None, *, durable: bool) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:
         out = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

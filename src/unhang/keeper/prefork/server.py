@@ -75,10 +75,10 @@ def _preload_the_rest() -> None:
 
     del prompt, suggest, command_key, learn, retry, profiles
     try:
-        eye = cheap.Eye(os.getpid())
+        sampler = cheap.TreeSampler(os.getpid())
         for _ in range(_TIMES):
-            before = eye.look()
-            progress.progressed(before, eye.look())
+            before = sampler.look()
+            progress.progressed(before, sampler.look())
             sample = full.full(os.getpid(), network=False)
             was, now = (
                 standstill.as_it_was(sample, sample.at - 60) or sample,

@@ -22,7 +22,7 @@ def cheap(root: int, *, include_root: bool = False) -> CheapSample:
     return _look(root, include_root)[0]
 
 
-class Eye:
+class TreeSampler:
     """Looks at the same tree again and again, and sees with one small read whether it has run at all.
 
     A process that has not run has counted nothing and started nobody. Its run time in nanoseconds says so
