@@ -70,17 +70,8 @@ class Job:
         """The result so far, with the phase, the process and the times of the job."""
         view = self.view()
         shown = result_of(self.place, view).to_json()
-        shown |= {
-            "phase": view.phase,
-            "pid": view.pid,
-            "startedAt": view.started_at,
-            "lastActivityAt": view.last_activity_at,
-            "endedAt": view.ended_at,
-            "seq": view.seq,
-            "needsInput": view.needs_input,
-            "heartbeat": view.heartbeat,
-            "attempt": view.attempt,
-        }
+        shown |= view.summary()
+        shown |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
         if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}
         return shown

@@ -20,7 +20,7 @@ from unhang.core import events as ev
 from unhang.errors import StateError
 from unhang.store import files
 from unhang.store import home as homes
-from unhang.store.reader import lines_from_the_end
+from unhang.store.reader import last_event, lines_from_the_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,21 +184,7 @@ class SessionLog:
 
     def last(self, kind: str) -> dict[str, Any] | None:
         """The newest event of one type, if it is among the last of the stream."""
-        try:
-            fd = files.open_plain(self.path, os.O_RDONLY)
-        except (OSError, StateError):
-            return None
-        try:
-            size = os.fstat(fd).st_size
-            for start, end in lines_from_the_end(fd, size, max(0, size - _CHUNK)):
-                event = ev.from_line(os.pread(fd, end - start, start))
-                if event is not None and event["type"] == kind:
-                    return event
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
-        return None
+        return last_event(self.path, kind, _CHUNK)
 
 
 def _locks(fd: int) -> bool:

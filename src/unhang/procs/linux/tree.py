@@ -21,7 +21,7 @@ import ctypes
 import errno
 import os
 
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members, signal_number
 from unhang.procs.identity import exists
 from unhang.procs.linux import census, pidfd, procfs
 
@@ -132,12 +132,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
     ours, so that its number is its own until we reap it.
     """
     if direct:
-        try:
-            for number in signals:
-                os.kill(process.pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+        return signal_number(process.pid, signals)
     try:
         fd = pidfd.open_process(process.pid)
     except ProcessLookupError:

@@ -151,11 +151,7 @@ class Words:
             char = self.text[self.at]
             if char == "\\":
                 self.at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquote(quoted=True)
-            else:
+            elif not self._substitution(char, quoted=True):
                 self.at += 1
 
     # -- quotes
@@ -170,10 +166,8 @@ class Words:
             self._double()
         elif char == "\\":
             self._escape()
-        elif char == "`":
-            self._backquote(quoted=False)
         else:
-            self._dollar(quoted=False)
+            self._substitution(char, quoted=False)
 
     def _up_to_quote(self, start: int) -> str:
         end = self.text.find("'", start)
@@ -210,15 +204,21 @@ class Words:
                 elif following != "\n":
                     self._made.append(char + following)
                 self.at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquote(quoted=True)
-            else:
+            elif not self._substitution(char, quoted=True):
                 self._made.append(char)
                 self.at += 1
 
     # -- expansions
+
+    def _substitution(self, char: str, *, quoted: bool) -> bool:
+        """Read what is substituted here; False: nothing is."""
+        if char == "$":
+            self._dollar(quoted=quoted)
+        elif char == "`":
+            self._backquote(quoted=quoted)
+        else:
+            return False
+        return True
 
     def _hole(self, *, quoted: bool) -> None:
         self._made.append(HOLE)
