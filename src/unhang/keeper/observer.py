@@ -66,11 +66,11 @@ class Observer:
             return Looked(False, "")
 
     def _still(self) -> float | None:
-        """Since when nobody in the tree has run, if that is long and nothing else can have moved there."""
+        """Since when no process of the tree has run, if that is long and nothing else can have moved there."""
         sampler, now = self._sampler, self._cheap
         if sampler is None or now is None or sampler.still_since is None or now.at - sampler.still_since < STILL_FOR:
             return None
-        if self._no_sockets != sampler.still_since:  # who does not run opens nothing: one look at that is enough
+        if self._no_sockets != sampler.still_since:  # a process that does not run opens nothing: one look is enough
             if _has_sockets(now):
                 return None
             self._no_sockets = sampler.still_since
@@ -106,7 +106,7 @@ class Observer:
             return looked, None
 
     def _unchanged(self, since: float | None) -> FullSample | None:
-        """The sample in which a prompt was looked for, if nobody has run since."""
+        """The sample in which a prompt was looked for, if no process has run since."""
         from unhang.core.diagnosis.standstill import as_it_is
 
         asked = self._asked
@@ -142,7 +142,7 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
 
 
 def _has_sockets(sample: CheapSample) -> bool:
-    """Bytes may arrive at a socket while nobody runs."""
+    """Whether a process of the tree has a socket: bytes may arrive there while no process runs."""
     from unhang.procs import descriptors
 
     for pid in sample.processes:

@@ -121,7 +121,7 @@ class OutputStore:
             try:
                 _join(self._path, pieces(self._path, exact=True), self.total, durable=durable)
             except StateError:
-                pass  # somebody put a link in its place: readers refuse it, and the end of the job must be recorded
+                pass  # a link was put in its place: readers refuse it, and the end of the job must be recorded
 
 
 class _Ring:
@@ -134,7 +134,7 @@ class _Ring:
         self._retry_at = 0
         self._reach = 0  # no byte of a later position is in the ring or on its way there
         self._safe = 0  # the lowest position that the disk may call safe; 0: it calls nothing so
-        self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by whoever syncs
+        self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by the thread that syncs
 
     def write(self, data: memoryview, position: int) -> int:
         """The number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
@@ -230,7 +230,7 @@ class OutputPiece(Record):
 def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputPiece]:
     """What of a stream is on disk, in order.
 
-    `exact`: nobody writes and nobody crashed, the whole ring counts. `cut`: the machine went down under its writer.
+    `exact`: no process writes and none crashed, so the whole ring counts. `cut`: the machine crashed under its writer.
     """
     found: list[OutputPiece] = []
     try:

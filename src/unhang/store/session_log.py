@@ -1,9 +1,9 @@
 """What is known about the sessions of an interactive agent: `sessions/<sessionId>/events.ndjson`, one stream a session.
 
 The form is that of a job's events (one JSON object a line, at most 4 KiB, `seq` without a gap), but the writers are
-many and short-lived: every hook of the agent is a process of its own, and the watcher writes between them. So whoever
-appends holds a lock on the file for the moment it takes to look up the last number, cut off a line that somebody tore
-(killed in the middle, or out of disk), and write one line.
+many and short-lived: every hook of the agent is a process of its own, and the watcher writes between them. So a
+writer holds a lock on the file for the moment it takes to look up the last number, cut off a torn line (its writer was
+killed in the middle, or out of disk), and write one line.
 
 A hook may never make its agent wait: a lock that is not free in time (its owner was stopped) is an error, not a wait,
 and so is a link, a pipe or a folder in the place of the stream. A line that is no event of ours costs itself alone.

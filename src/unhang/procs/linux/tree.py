@@ -68,9 +68,9 @@ def _listed(pid: int, threads: int) -> list[int]:
 
 
 def _table() -> dict[int, list[int]]:
-    from unhang.procs.linux.sampler.tree import everybody
+    from unhang.procs.linux.sampler.tree import children_table
 
-    return everybody()
+    return children_table()
 
 
 def survey(root: int) -> Survey:

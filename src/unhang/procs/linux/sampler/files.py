@@ -26,7 +26,7 @@ def access(pid: int, fd: int) -> tuple[bool, bool]:
 
 
 def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
-    """Every pipe and FIFO that somebody in the tree holds, with who holds which end."""
+    """Every pipe and FIFO that a process of the tree has open, with the holders of each end."""
     readers: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[tuple[int, int]]] = {}
     kinds: dict[str, bool] = {}
@@ -75,7 +75,7 @@ def is_terminal(target: str) -> bool:
 
 
 def terminal_of(processes: dict[int, ProcessSample], pty_master: int | None) -> TerminalSettings | None:
-    """What the terminal is set to, from its master where we hold it, else through somebody's descriptor."""
+    """What the terminal is set to, from its master where we hold it, else through a descriptor of the tree."""
     path, holder = "", ""
     for pid, process in processes.items():
         for fd in (0, 2, 1, *process.fds):

@@ -42,7 +42,7 @@ def full(
 ) -> FullSample:
     """Look at everything below `root`. `screen` is the end of what the job printed; `pty_master` our end of its
     terminal; `leader` the first process of the job, so that its left-overs can be told from it; `still` for how many
-    seconds it is known that nobody in there has run."""
+    seconds it is known that no process in there has run."""
     began = time.monotonic()
     found, capped = walk(root, include_root=include_root)
     notes: list[str] = []
@@ -146,8 +146,8 @@ class _Look:
 
 
 def _alarm(caught: int) -> bool:
-    """It has a handler for SIGALRM that is meant. Whoever catches SIGTTIN or SIGVTALRM too catches everything, to
-    put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit): that says nothing."""
+    """Whether the process handles SIGALRM on purpose. A process that catches SIGTTIN or SIGVTALRM too catches
+    everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit)."""
     return bool(caught & _SIGALRM) and not caught & (_SIGTTIN | _SIGVTALRM)
 
 
@@ -172,7 +172,7 @@ def _sockets(processes: dict[int, ProcessSample], network: bool) -> dict[str, So
     links: dict[str, int] = {}
     for pid, process in processes.items():
         for fd, target in process.fds.items():
-            # Without the network only a socket on stdin matters: somebody may be asked for input there.
+            # Without the network only a socket on stdin matters: the job may wait for input there.
             if target.startswith("socket:") and (network or fd == 0):
                 links.setdefault(target, pid)
     return sockets_of(links, inet=network)

@@ -5,7 +5,7 @@
     1: FLOCK  ADVISORY  WRITE 812 fe:00:1234 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
-The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
+The file is named by device and inode; its path is found among the descriptors of the processes that have it open. An
 open-file-description lock has no holder pid there (-1): it belongs to a descriptor, and the holder inside the
 tree shows it in its fdinfo.
 """
