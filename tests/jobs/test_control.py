@@ -17,6 +17,7 @@ from tests.support.engine import read_line
 from tests.support.jobs import STILL, Jobs, actor, check_log
 from unhang.jobs.handle import Job
 from unhang.keeper import control_socket, requests
+from unhang.procs.linux import procfs
 from unhang.testing.liveness import PATIENCE, RollCall
 
 
@@ -175,3 +176,33 @@ def test_a_very_deep_home_works(jobs: Jobs, tmp_path: Path, roll: RollCall, leng
     assert jobs.call("cancel", job.id).code == 0
     assert job.output().data == b"deep\n"
     check_log(job.place)
+
+
+def test_a_keeper_survives_large_and_odd_requests_and_its_memory_stays_small(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--pty", "--", *actor("obedient", roll.path))
+    leader = roll.wait_for("leader")
+    keeper = int(job.spec["keeper"]["pid"])
+    folder = os.open(job.place.path, os.O_RDONLY)
+    heavy = [b"\n" * 20_000, b"[" * 1_000_000, b'{"do":"send","data":"' + b"QUFB" * 400_000 + b'"}', b"x" * (3 << 20)]
+    odd: list[bytes] = [
+        b'{"do":"resize","rows":%s,"columns":80}' % n for n in (b"1e999", b"NaN", b'"9"', b"null", b"-1")
+    ]
+    for said in [*heavy, *odd] * 4:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(PATIENCE)
+            line.connect(f"/proc/self/fd/{folder}/control")
+            try:
+                line.sendall(said + b"\n")
+                answer = json.loads(read_line(line.fileno()))
+                assert answer["ok"] is False
+                assert answer["error"]
+            except (BrokenPipeError, ConnectionResetError):
+                assert len(said) > control_socket.MAX_REQUEST
+    os.close(folder)
+    status = procfs.read(f"/proc/{keeper}/status").decode()
+    [resident] = [int(each.split()[1]) for each in status.splitlines() if each.startswith("VmRSS")]
+    assert resident < 64 << 10
+    assert leader.is_alive()
+    assert job.ping()["ok"] is True
+    job.cancel()
+    assert check_log(job.place)[-1]["phase"] == "cancelled"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 import unhang
 from tests.support.engine import read_line
-from tests.support.jobs import STILL, Jobs, actor, check_log
+from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of
 from unhang.core import events as ev
 from unhang.jobs.handle import Job
 from unhang.procs import clock
@@ -180,3 +182,17 @@ def test_events_follow_into_head_ends_quietly_and_at_once(jobs: Jobs, roll: Roll
         assert following.stderr is not None
         assert following.stderr.read() == b""
     assert job.status()["status"] == "running"
+
+
+def test_a_follower_of_a_job_whose_folder_is_deleted_ends(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--", *actor("obedient", roll.path))
+    leader = roll.wait_for("leader")
+    keeper, _ = keeper_of(job.place)
+    following = jobs.popen("events", "--follow", job.id)
+    assert following.stdout is not None
+    read_line(following.stdout.fileno())
+    threading.Thread(target=shutil.rmtree, args=(job.place.path, True)).start()
+    jobs.finish(following, PATIENCE)
+    keeper.send(15)
+    assert keeper.wait_gone()
+    assert leader.wait_gone()

@@ -1,12 +1,12 @@
-"""Jobs that may not outlive a face: a small process of its own holds their names and ends them when the face is gone.
+"""The lease: a small process that cancels the jobs of a face when the face dies.
 
-A long-lived face starts a job as a background one, so that it can let go of it later, and puts it on the lease for as
-long as a caller waits for it. The line to the lease is a pipe: whatever way the face dies, SIGKILL included, the pipe
-closes and what is still on the lease is cancelled by the ladder.
+A long-lived face starts each job in the background, so that it can let the job go on later. While a caller waits for
+the job, the face holds it on the lease. A pipe connects the face and the lease process. However the face dies, SIGKILL
+included, the pipe closes, and the lease process cancels the jobs that are still held.
 
-The process itself may be stopped or killed. A thread of the face waits for that, and starts another one that is told of
-every job on the lease. Nothing here waits for the process: a pipe that it does not empty is taken for a sign that it
-never will, and it is replaced, too.
+The lease process itself may be stopped or killed. A thread of the face waits for that, and starts another process,
+which gets the list of all held jobs. The face never waits for the process: if the pipe is full, the process is taken
+for stuck and is replaced, too.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 BY = "the death of its caller"
-# A process that ends so soon after its start will do so again: the next one waits as long.
+# A process that ends this soon after its start will probably do so again: the next one is started this much later.
 _YOUNG = 1.0
-# Requests to cancel that are under way together. A keeper that does not answer holds one of them up for 10 s.
+# How many cancel requests are sent at once. A keeper that does not answer holds up one of them for 10 s.
 _AT_ONCE = 50
 
 
 class Lease:
-    """One process for any number of jobs; started with the first, ends with us. Safe to call from any thread."""
+    """One lease process for any number of jobs. Its methods may be called from any thread."""
 
     def __init__(self) -> None:
         import threading
@@ -43,7 +43,7 @@ class Lease:
         self._held: dict[str, JobDir] = {}
 
     def ready(self) -> None:
-        """Start the process now. Raises UnhangError if that cannot be done: a job could not be held then."""
+        """Start the process unless it runs. Raises UnhangError if it cannot be started: no job could be held then."""
         with self._lock:
             try:
                 if self._line < 0:
@@ -52,18 +52,19 @@ class Lease:
                 raise UnhangError(f"cannot start the process that ends jobs with this one: {error.strerror}") from None
 
     def hold(self, place: JobDir) -> None:
+        """Cancel this job when the face dies, until it is released."""
         with self._lock:
             self._held[place.id] = place
             self._tell("+", place)
 
     def release(self, place: JobDir) -> None:
-        """It may live on by itself (or has ended)."""
+        """Let this job outlive the face. It may also have ended."""
         with self._lock:
             if self._held.pop(place.id, None) is not None:
                 self._tell("-", place)
 
     def close(self) -> None:
-        """What is still held is ended, exactly as if we had died."""
+        """Cancel the jobs that are still held, as if the face had died."""
         with self._lock:
             self._closed.set()
             self._hang_up()
@@ -76,19 +77,19 @@ class Lease:
         try:
             if self._line >= 0 and os.write(self._line, line) == len(line):
                 return
-        except OSError:  # it has ended (EPIPE), or does not read (EAGAIN)
+        except OSError:  # the process has ended (EPIPE), or does not read (EAGAIN)
             pass
         self._replace()
 
     def _replace(self) -> None:
-        """Another process in the place of this one, which knows all that is held."""
+        """Start another process in place of this one, with all held jobs."""
         if self._pid:
-            os.kill(self._pid, signal.SIGKILL)  # our child, which is not reaped before we have forgotten its number
+            os.kill(self._pid, signal.SIGKILL)  # our child: `_attend` reaps it only after `_pid` has changed
         self._hang_up()
         try:
             self._start()
         except OSError:
-            pass  # no process is to be had now; the next word on a job tries again
+            pass  # no process can be started now; the next `hold` or `release` tries again
 
     def _hang_up(self) -> None:
         if self._line >= 0:
@@ -104,10 +105,10 @@ class Lease:
     # --- the thread -----------------------------------------------------------------------------------------
 
     def _attend(self, pid: int, begun: float) -> None:
-        """Waits until the process is stopped or ends, without taking its end from the kernel yet."""
+        """Wait until the process is stopped or ends, then replace it. Its pid stays taken until that is done."""
         try:
             found = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
-        except ChildProcessError:  # this program leaves its children to the kernel, which has forgotten it
+        except ChildProcessError:  # the program ignores SIGCHLD, so the kernel has reaped it
             found = None
         if clock.monotonic() - begun < _YOUNG:
             self._closed.wait(_YOUNG)
@@ -117,7 +118,7 @@ class Lease:
                     self._pid = 0
                 self._replace()
             elif found is not None and found.si_code == os.CLD_STOPPED:
-                os.kill(pid, signal.SIGCONT)  # we let go of it: it has its last work to do
+                os.kill(pid, signal.SIGCONT)  # its pipe is closed: it has jobs to cancel
         try:
             os.waitpid(pid, 0)
         except ChildProcessError:
@@ -129,9 +130,10 @@ def _said(sign: str, place: JobDir) -> bytes:
 
 
 def _start(held: Iterable[JobDir]) -> tuple[int, int]:
-    """Its number, and our end of its line. It has its own session: a signal to our process group is not for it.
+    """Start the process in a session of its own, and return its pid and our end of its pipe.
 
-    What it has to know at once is in a file, because there may be more than a pipe takes without a reader.
+    It reads the held jobs from a file, because there may be more than a pipe takes without a reader. A signal to our
+    process group does not reach it.
     """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     known = os.memfd_create("unhang-lease")
@@ -157,6 +159,7 @@ def _start(held: Iterable[JobDir]) -> tuple[int, int]:
 
 
 def main(known: int, line: int) -> None:
+    """Run the lease process: read which jobs are held, until the pipe closes, then cancel them."""
     held: dict[str, JobDir] = {}
     for fd in (known, line):
         for said in _lines(fd):
@@ -178,7 +181,7 @@ def _lines(fd: int) -> Iterator[bytes]:
 
 
 def _cancel_all(places: list[JobDir]) -> None:
-    """All at once: a keeper that does not answer delays no other job's end."""
+    """Cancel these jobs at once, so that a keeper that does not answer delays no other job."""
     import threading
 
     threads = [threading.Thread(target=_cancel, args=(place,)) for place in places]
@@ -194,4 +197,4 @@ def _cancel(place: JobDir) -> None:
     try:
         control_client.ask(place, do="cancel", by=BY)
     except (UnhangError, OSError, ValueError):
-        pass  # ended by itself meanwhile, or out of reach: its guard and its limits remain
+        pass  # the job has ended, or its keeper does not answer: its guard and its limits remain

@@ -98,7 +98,7 @@ def test_a_session_is_loaded_where_it_cannot_be_resumed(bench: Bench) -> None:
         ("strange", (), "the agent speaks version 99 of the protocol; unhang speaks 1"),
         ("endless", (), "the agent sent a line of more than 256 MiB before it answered session/prompt"),
         ("quits", (), "stand-in ended while in a turn (exit code 7)"),
-        ("", ("--model", "x"), "stand-in lets nobody choose a model"),
+        ("", ("--model", "x"), "stand-in offers no choice of a model"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

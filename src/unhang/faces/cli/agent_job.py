@@ -1,4 +1,4 @@
-"""What the commands that give an agent a task share: their options, starting the job, and waiting for it (`--wait`)."""
+"""Starts the job of an agent's task, in the background or (`--wait`) followed to its end."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import argparse
 from unhang.agents.base.job import JobOptions
 from unhang.core import outcome
 from unhang.errors import EXIT_FAILED
-from unhang.faces.cli.job_monitor import Signals, Watching
+from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
 from unhang.faces.cli.output import print_json
-from unhang.faces.cli.stderr import Talk
+from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 from unhang.jobs.request import split_pairs
 from unhang.jobs.start import check_started
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
-    """The options of a job that every agent has."""
+    """Return the job options that every agent has."""
     return JobOptions(
         cwd=cwd,
         policy=args.policy,
@@ -41,13 +41,13 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
 
 
 def launch(prepared: Prepared, *, relay: bool) -> Connection:
-    """Start the job; `relay`: what it prints is passed on to stdout and stderr."""
-    streams = Streams(None, 1, 2) if relay else Streams(None)
+    """Start the job; with `relay` its output is passed on to stdout and stderr."""
+    streams = CallerStreams(None, 1, 2) if relay else CallerStreams(None)
     return ForkingLauncher().launch(state_home(), prepared, streams)
 
 
 def run_agent_job(args: argparse.Namespace, prepared: Prepared, add_report: AddReport) -> int:
-    """Run the job to its end with `--wait`, else start it in the background; the exit code of the command."""
+    """Run the job to its end with `--wait`, else start it in the background; return the exit code of the command."""
     if not args.wait:
         return start_in_background(prepared, as_json=args.json, add_report=add_report)
     monitor = AgentMonitor(quiet=args.quiet, add_report=add_report)
@@ -68,11 +68,12 @@ def start_in_background(prepared: Prepared, *, as_json: bool, add_report: AddRep
     return 0
 
 
-class AgentTalk(Talk):
-    """What the agent does: its commands, edits and troubles, each said once."""
+class AgentReporter(StderrReporter):
+    """Reports what the agent does: its commands, edits and errors, each once."""
 
     def event(self, event: dict[str, Any]) -> None:
-        if event.get("method") != "thread/status/changed":  # repeats what another event has said
+        """Report an event, unless another one has said the same."""
+        if event.get("method") != "thread/status/changed":  # repeats another event
             super().event(event)
 
 
@@ -84,12 +85,12 @@ class AgentMonitor:
 
     def __init__(self, *, quiet: bool, add_report: AddReport) -> None:
         self._add_report = add_report
-        self._talk = AgentTalk(quiet=quiet)
-        self._signals = Signals(resizes=False)
+        self._reporter = AgentReporter(quiet=quiet)
+        self._signals = CaughtSignals(resizes=False)
 
     def wait_for_end(self, connection: Connection, *, as_json: bool) -> int:
-        """Follow the job to its end; its exit code, with JSON as without."""
-        last = Watching(connection, self._talk, self._signals, None).until_the_end()
+        """Follow the job to its end, print its result with `as_json`, and return its exit code."""
+        last = JobMonitor(connection, self._reporter, self._signals, None).wait_for_end()
         cleanup.in_a_child(connection.place.home)
         connection.wait_for_guard()
         if last is None:
@@ -99,5 +100,5 @@ class AgentMonitor:
             print_json(self._add_report(job, job.result().to_json()))
         if last is None:
             return EXIT_FAILED
-        self._talk.ending(job.id, last | {"suggestions": job.result().suggestions})
+        self._reporter.ending(job.id, last | {"suggestions": job.result().suggestions})
         return outcome.exit_code(last)

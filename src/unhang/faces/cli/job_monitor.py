@@ -1,4 +1,4 @@
-"""What `unhang run` does while the job runs: signals ask for its end, notices go to stderr, keys go to the job."""
+"""Follows a job in the foreground: signals cancel it, notices go to stderr, keys go to the job."""
 
 from __future__ import annotations
 
@@ -11,49 +11,57 @@ from unhang.core import events as ev
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.faces.cli.stderr import Talk
-    from unhang.faces.cli.terminal import Terminal
+    from unhang.faces.cli.stderr import StderrReporter
+    from unhang.faces.cli.terminal import UserTerminal
     from unhang.jobs.connection import Connection
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# a job that does not read its keys: how soon the next are offered again
+# How soon keys are offered again to a job that did not read them.
 _OFFER_AGAIN = 0.05
 
 
-class Signals:
-    """Caught from before the job is started, so that none is lost in between; read when there is a job to tell."""
+class CaughtSignals:
+    """Catches the signals that end a job, from before it is started, so that none is lost.
+
+    They wait in a pipe (`fd`) until there is a job to tell.
+    """
 
     def __init__(self, *, resizes: bool) -> None:
         self.fd, write_end = os.pipe()
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         for number in _ENDING:
-            # a shell that starts us in the background ignores SIGINT for us, nohup SIGHUP: that stays so
+            # a shell starts a background process with SIGINT ignored, nohup with SIGHUP: they stay ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _caught)
         if resizes:
             signal.signal(signal.SIGWINCH, _caught)
 
     def take(self) -> bytes:
+        """Return the numbers of the signals caught since the last call; call it when `fd` is readable."""
         return os.read(self.fd, 4096)
 
 
 def _caught(_number: int, _frame: object) -> None:
-    """The wake-up pipe carries the news."""
+    """Do nothing: the number of the signal is in the wake-up pipe."""
 
 
-class Watching:
-    def __init__(self, connection: Connection, talk: Talk, signals: Signals, terminal: Terminal | None) -> None:
+class JobMonitor:
+    """Follows a job in the foreground: reports its events, passes signals and keys on to its keeper."""
+
+    def __init__(
+        self, connection: Connection, reporter: StderrReporter, signals: CaughtSignals, terminal: UserTerminal | None
+    ) -> None:
         self._connection = connection
-        self._talk = talk
+        self._reporter = reporter
         self._signals = signals
         self._terminal = terminal
         self._last: ev.Event | None = None
         self._interrupts = 0
-        self._typed: bytes | None = None  # offered to the keeper, which has not taken it yet
+        self._typed: bytes | None = None  # offered to the keeper, not yet accepted
 
-    def until_the_end(self) -> ev.Event | None:
-        """The last event; None if there is none."""
+    def wait_for_end(self) -> ev.Event | None:
+        """Follow the job to its end; return its last event, or None if the keeper recorded none."""
         if self._terminal is None:
             self._watch(-1)
         else:
@@ -87,11 +95,11 @@ class Watching:
                     return
                 self._read_events()
                 if self._typed is not None and self._connection.answered and not self._connection.refused:
-                    keys = keys if self._typed else -1  # the end of our input was the last of it
+                    keys = keys if self._typed else -1  # that was the end of the input
                     self._typed = None
 
     def _timeout(self, refused: bool) -> float | None:
-        """In milliseconds, as poll wants it."""
+        """Return the time until the next step, in milliseconds as poll takes it; None: no step is due."""
         waits = [wait for wait in (_OFFER_AGAIN if refused else None, self._connection.patience()) if wait is not None]
         return min(waits) * 1000 if waits else None
 
@@ -105,14 +113,14 @@ class Watching:
             self._connection.cancel(signal.Signals(number).name, force=self._interrupts > 1)
 
     def _read_keys(self, keys: int) -> bytes:
-        """Empty: there will be no more."""
+        """Read what was typed; empty: the input has ended."""
         try:
             return os.read(keys, 1 << 14)
         except OSError:
             return b""
 
     def _offer(self) -> None:
-        """To the keeper. One piece at a time: when the job does not read, we do not either."""
+        """Offer the typed bytes to the keeper, one piece at a time, so that no more is read than the job reads."""
         data = self._typed or b""
         self._connection.offer(binascii.b2a_base64(data, newline=False).decode(), eof=not data)
 
@@ -121,4 +129,4 @@ class Watching:
             if event["type"] == ev.EXITED:
                 self._last = event
             else:
-                self._talk.event(event)
+                self._reporter.event(event)

@@ -54,6 +54,7 @@ EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126
 
 
 def run(argv: list[str]) -> int:
+    """Run one command line; return its exit code. Errors become one line on stderr."""
     try:
         return _dispatch(argv)
     except UnhangError as error:
@@ -128,6 +129,7 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
 
 
 def overview() -> str:
+    """Return the text of `unhang --help`: every command with its summary."""
     lines = ["usage: unhang COMMAND …", "", "Runs commands and agents so that nothing hangs unnoticed.", ""]
     from unhang.faces.cli.parser import load
 

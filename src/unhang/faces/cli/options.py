@@ -1,4 +1,4 @@
-"""The options that every command which starts a job shares, and what they mean together."""
+"""The options shared by the commands that start a job, and the checks of their combinations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is second
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the limits of a job."""
     group = parser.add_argument_group("limits", f"Each is {DURATIONS}. 0 or 'off' switches a limit off.")
     group.add_argument("--idle", metavar="D", help="end it after this long without a sign of life")
     group.add_argument("--hard", metavar="D", help="end it after this long, whatever it does")
@@ -40,24 +41,57 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--category", metavar="NAME", help="take the limits of this policy category")
 
 
+def add_agent_job(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a job that gives a task to an agent."""
+    from unhang.faces.cli import output  # not at the top: `unhang run` does without it
+
+    parser.add_argument("--wait", action="store_true", help="stay in the foreground: print the reply, exit as the job")
+    output.add_json(parser, "print the job's status (with --wait: its result) as one JSON object")
+    parser.add_argument("--quiet", action="store_true", help="with --wait: print no notices on stderr")
+    _add_label(parser)
+
+
+def add_record(parser: argparse.ArgumentParser) -> None:
+    """Add the option to record the conversation with an agent."""
+    parser.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")
+
+
+def recording(args: argparse.Namespace) -> str | None:
+    """Return the path of `--record`; raise UsageError now, and not when the driver starts, if it is not writable."""
+    path: str | None = args.record
+    if path is None:
+        return None
+    try:
+        with open(path, "a", encoding="utf-8"):
+            return os.path.abspath(path)
+    except OSError as error:
+        raise UsageError(f"--record: cannot write {path!r}: {error.strerror}") from None
+
+
+def _add_label(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
+
+
 def add_job(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a job that runs a command, and the command itself."""
     parser.add_argument("--shell", metavar="LINE", help="run this shell line instead of a command")
     parser.add_argument("--cwd", metavar="DIR", help="the directory to run in")
     parser.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="add to the environment")
-    parser.add_argument("--pty", action="store_true", help="give it a terminal of its own")
+    parser.add_argument("--pty", action="store_true", help="run it on a terminal of its own")
     parser.add_argument(
         "--keep", action="store_true", help="processes that it leaves running still belong to the job: do not end them"
     )
-    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
+    _add_label(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
 
 
-def asked_of(args: argparse.Namespace) -> LimitRequest:
-    """Return what the options of `add_limits` ask for."""
-    return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in _LIMITS})
+def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = _LIMITS) -> LimitRequest:
+    """Return the limits that the options of these names (by default those of `add_limits`) ask for."""
+    return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
 
 
-def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
+def prepare_job(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
+    """Return the job that the options describe; raise UsageError where they contradict each other."""
     words: list[str] = args.command
     if args.shell is not None and words:
         raise UsageError("give either --shell LINE or a command, not both")
@@ -77,13 +111,13 @@ def prepared(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tu
         labels=split_pairs("--label", args.label),
         policy=args.policy,
         retry=args.retry,
-        asked=asked_of(args),
+        asked=requested_limits(args),
         foreground=foreground,
     )
 
 
 def open_stdin(given: str, *, pty: bool) -> tuple[str, int | None]:
-    """--stdin: a word, or @FILE → (word for the job, descriptor for its stdin)."""
+    """Return the word for the job's stdin and the descriptor it gets, from `--stdin` (a word, or @FILE)."""
     if given.startswith("@"):
         if pty:
             raise UsageError("--stdin @FILE cannot be combined with --pty")
@@ -94,7 +128,10 @@ def open_stdin(given: str, *, pty: bool) -> tuple[str, int | None]:
 
 
 def _open_file(path: str) -> int:
-    """A regular file, or /dev/null. Raises UsageError; opening never waits, as it would for a pipe without a writer."""
+    """Open a regular file or /dev/null; raise UsageError for anything else.
+
+    Opening never waits, as it would for a pipe without a writer.
+    """
     import stat
 
     try:

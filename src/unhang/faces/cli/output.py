@@ -19,28 +19,38 @@ JOB_HELP = "a job: its id, a unique prefix of it, or @last"
 
 
 def add_job(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
+    """Add the argument that names a job, or with `many` one or more of them."""
     parser.add_argument("job", metavar="JOB…" if many else "JOB", nargs="+" if many else None, help=JOB_HELP)
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object") -> None:
+    """Add the option `--json`; `what` is its help text."""
     parser.add_argument("--json", action="store_true", help=what)
 
 
 def job_of(args: argparse.Namespace) -> Job:
+    """Return the job that the argument of `add_job` names; raise NoSuchJob or AmbiguousJob."""
     return attach(state_home(), args.job)
 
 
+def jobs_of(args: argparse.Namespace) -> list[Job]:
+    """Return the jobs that the argument of `add_job(many=True)` names; raise NoSuchJob or AmbiguousJob."""
+    home = state_home()
+    return [attach(home, name) for name in args.job]
+
+
 def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
     sys.stdout.write(values.dump(value) + "\n")
 
 
 def leave_with_reader() -> None:
-    """For commands that follow: `unhang events -f JOB | head -1` ends with its reader, not with the next event."""
+    """Exit when the reader of stdout has gone: `unhang events -f JOB | head -1` does not wait for the next event."""
     import select
     import threading
 
     poll = select.poll()
-    poll.register(1, 0)  # nothing is asked for: only that nobody reads any more
+    poll.register(1, 0)  # no events asked for: poll always reports POLLERR, the end of the reader
 
     def wait() -> None:
         while True:
@@ -51,14 +61,14 @@ def leave_with_reader() -> None:
 
 
 def print_line(text: str) -> None:
-    """One line of ours that may hold words of a job's."""
+    """Print one line that may contain text of a job; its control characters are removed."""
     sys.stdout.write(plain_text.harmless(text).replace("\n", " ") + "\n")
 
 
 def print_table(rows: list[list[str]], widest: int = 40) -> None:
-    """Columns as wide as they need to be, and no wider than `widest`; the last one takes the rest.
+    """Print columns as wide as needed, up to `widest`; the last one takes the rest of the line.
 
-    A cell may hold words of a job's: they spoil neither the terminal nor the lines of the others.
+    A cell may contain text of a job: its control characters are removed.
     """
     if not rows:
         return
@@ -71,7 +81,7 @@ def print_table(rows: list[list[str]], widest: int = 40) -> None:
 
 
 def print_output(data: bytes, *, error: bool = False, raw: bool = False) -> None:
-    """What a job printed. A file or a pipe gets it as it is; on a terminal only its colours act (`raw`: everything)."""
+    """Print output of a job: unchanged to a file or a pipe; on a terminal only colours pass (`raw`: everything)."""
     stream = sys.stderr if error else sys.stdout
     if raw or not stream.isatty():
         stream.flush()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unhang.jobs.launcher import Launcher
 
     class Command(Protocol):
-        """What a module of a command offers."""
+        """The contents of a command's module."""
 
         SUMMARY: str
 
@@ -22,36 +22,46 @@ if TYPE_CHECKING:
         def main(self, args: argparse.Namespace) -> int: ...
 
     class LaunchingCommand(Protocol):
-        """What a module of a command offers that starts a job by the launcher it is given."""
+        """The contents of a command's module that starts its job with the launcher it is given."""
 
         def main(self, args: argparse.Namespace, launcher: Launcher) -> int: ...
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors are one line: what is wrong, and where to look."""
+    """An argument parser whose errors are one line: what is wrong, and which command prints the help."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError with the message and the command that prints the help."""
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
     def parse(self, words: list[str]) -> argparse.Namespace:
-        """Options may stand anywhere among the words, except where the rest of the line belongs to a command."""
+        """Parse the words; options may stand anywhere, except where the rest of the line belongs to a command."""
         fixed = any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions)
         return self.parse_args(words) if fixed else self.parse_intermixed_args(words)
 
 
 def load(module: str) -> Command:
-    """The module of a command."""
+    """Import and return the module of a command."""
     found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
     return cast("Command", found) if TYPE_CHECKING else found
 
 
 def load_launching(module: str) -> LaunchingCommand:
-    """The module of a command that is given a launcher."""
+    """Import and return the module of a command whose `main` takes a launcher."""
     found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
     return cast("LaunchingCommand", found) if TYPE_CHECKING else found
 
 
+def add_verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, description: str
+) -> argparse.ArgumentParser:
+    """Return the parser of one verb of a command; the first sentence of its description is its line in the help."""
+    first = description.partition(". ")[0].removesuffix(".") + "."
+    return verbs.add_parser(name, help=first, description=description, allow_abbrev=False)
+
+
 def parser_of(name: str, command: Command, epilog: str) -> Parser:
+    """Return the parser of one command, with the command's options added."""
     parser = Parser(prog=f"unhang {name}", description=command.SUMMARY, epilog=epilog, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     command.configure(parser)

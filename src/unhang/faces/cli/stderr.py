@@ -1,4 +1,4 @@
-"""What `unhang run` says on stderr: one line a notice. Nothing of the job's that moves a cursor gets through."""
+"""The notices of `unhang run` on stderr, one line each; control characters of a job are removed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ _LONGEST = 4000
 _COLOURS = {notices.INFO: "36", notices.WARNING: "33", notices.ERROR: "31"}
 
 
-class Talk:
+class StderrReporter:
+    """Writes the notices of `unhang` about a job to stderr, one line each; with `quiet`, none.
+
+    `raw`: the terminal is in raw mode, so that a line must end with a carriage return, too.
+    """
+
     def __init__(self, *, quiet: bool = False, raw: bool = False) -> None:
         self._quiet = quiet
         self._end = b"\r\n" if raw else b"\n"
         self._colour = os.isatty(2) and not os.environ.get("NO_COLOR")
 
     def line(self, text: str, colour: str = "33") -> None:
+        """Write one line, in colour on a terminal; secrets are masked and control characters removed."""
         if self._quiet:
             return
         text = "unhang: " + mask.line(plain_text.one_line(text, _LONGEST))
@@ -29,15 +35,16 @@ class Talk:
         try:
             os.write(2, text.encode("utf-8", "replace") + self._end)
         except OSError:
-            pass  # nobody listens
+            pass  # stderr is closed, or its reader has gone
 
     def event(self, event: dict[str, Any]) -> None:
+        """Write the message of an event, if events of its type are meant for a terminal."""
         level = notices.audience(event).terminal
         if level:
             self.line(str(event.get("message", "")), _COLOURS[level])
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
-        """Only what a person must know: a plain exit says nothing, as the command alone would not."""
+        """Write what a person must know of the ending: nothing for a plain exit."""
         error = last.get("error") or {}
         if last.get("leaked"):
             self.line(str(last.get("message", "")))

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Terminal:
-    """As a context: raw inside, as it was outside. Without a terminal on stdin it only passes bytes."""
+class UserTerminal:
+    """The terminal on stdin, in raw mode inside a `with` block; without a terminal, the block changes nothing."""
 
     def __init__(self) -> None:
         self.fd = 0
@@ -18,7 +18,7 @@ class Terminal:
         self._saved: list[Any] | None = None
 
     def size(self) -> tuple[int, int] | None:
-        """Rows and columns of whatever terminal we have."""
+        """Return rows and columns of the first terminal among stdin, stdout and stderr."""
         for fd in (0, 1, 2):
             try:
                 columns, rows = os.get_terminal_size(fd)
@@ -28,7 +28,7 @@ class Terminal:
                 return rows, columns
         return None
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> UserTerminal:
         if self.is_tty:
             import termios
             import tty

@@ -1,12 +1,13 @@
-"""Who may hold a connection to the HTTP server: strangers few and not for long, clients that showed the token many.
+"""Bounds the connections to the HTTP server: few and short ones without the token, many with it.
 
-Any user of the machine can connect to a port of loopback. A stranger who holds connections open, sends headers byte by
-byte or opens thousands must not use up the descriptors of this process, nor keep a client out. Uvicorn bounds neither
-connections nor the time that a request's header may take, so it is done here, on its own protocol class:
+Any user of the machine can connect to a port of loopback. A peer that holds connections open, sends headers byte by
+byte or opens thousands of connections must neither use up the descriptors of this process nor keep a client out.
+Uvicorn bounds neither the number of connections nor the time that a request header may take. This subclass of its
+protocol does:
 
-- a connection belongs to a stranger until a request on it has shown the token, and has some seconds to do so
-- of strangers there are so many at once, and fewer from one address; one more closes the oldest, so that a client
-  who comes with a token, which it sends at once, always gets in
+- a connection is a stranger's until a request on it has shown the token; it has a few seconds to do so
+- the number of strangers is bounded, in all and for each address; one more closes the oldest one, so that a client
+  with a token, which it sends at once, always gets in
 - clients may hold half of the descriptors that this process may have; one more is closed
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# From the connection to the token; a client sends it with its first bytes.
+# Seconds from the connection to the token; a client sends it with its first bytes.
 HEADER_PATIENCE = 10.0
 _STRANGERS = 64
 _OF_ONE_ADDRESS = 48
@@ -26,6 +27,8 @@ _KEY = "unhang.connection"
 
 
 class ConnectionLimits:
+    """Counts the connections of one server, and closes those that exceed its limits."""
+
     def __init__(self, descriptors: int | None = None) -> None:
         """`descriptors`: how many this process may have open."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if descriptors is None else descriptors
@@ -37,6 +40,7 @@ class ConnectionLimits:
         self._clients: set[LimitedConnection] = set()
 
     def opened(self, connection: LimitedConnection) -> None:
+        """Count a new connection as a stranger's, and close the oldest one if there are too many."""
         self._strangers[connection] = None
         same = [other for other in self._strangers if other.address == connection.address]
         if len(same) > self.most_of_one:
@@ -45,7 +49,7 @@ class ConnectionLimits:
             next(iter(self._strangers)).drop()
 
     def admitted(self, connection: LimitedConnection) -> None:
-        """It has shown the token."""
+        """Count a connection as a client's from now on: it has shown the token."""
         if connection in self._clients:
             return
         self._strangers.pop(connection, None)
@@ -55,12 +59,13 @@ class ConnectionLimits:
             self._clients.add(connection)
 
     def closed(self, connection: LimitedConnection) -> None:
+        """Forget a connection."""
         self._strangers.pop(connection, None)
         self._clients.discard(connection)
 
 
 class LimitedConnection(H11Protocol):
-    """Uvicorn's connection, held to the limits above."""
+    """A connection of uvicorn that ConnectionLimits may close."""
 
     def __init__(self, limits: ConnectionLimits, patience: float, **given: Any) -> None:
         super().__init__(**given)
@@ -68,25 +73,28 @@ class LimitedConnection(H11Protocol):
         self._limits = limits
         self._patience = patience
         self._overdue: asyncio.TimerHandle | None = None
-        self.app_state = {**self.app_state, _KEY: self}  # it comes with every request as scope["state"]
+        self.app_state = {**self.app_state, _KEY: self}  # every request has it as scope["state"]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the time in which the token must come. Called by the event loop."""
         super().connection_made(transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
         self._overdue = self.loop.call_later(self._patience, self.drop)
         self._limits.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection. Called by the event loop."""
         self._forget()
         self._limits.closed(self)
         super().connection_lost(exc)
 
     def admit(self) -> None:
+        """Let the connection stay: a request on it has shown the token."""
         self._forget()
         self._limits.admitted(self)
 
     def drop(self) -> None:
-        """At once: whoever does not read would keep it open otherwise."""
+        """Close the connection at once, without sending what is left: a peer that does not read would keep it open."""
         self._forget()
         self._limits.closed(self)
         self.transport.abort()
@@ -98,7 +106,7 @@ class LimitedConnection(H11Protocol):
 
 
 def admit(scope: Any) -> None:
-    """The request with this scope has shown the token."""
+    """Let the connection of this request stay: the request has shown the token."""
     connection = (scope.get("state") or {}).get(_KEY)
     if isinstance(connection, LimitedConnection):
         connection.admit()

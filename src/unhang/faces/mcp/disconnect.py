@@ -1,7 +1,7 @@
-"""Is whoever made this HTTP request still there?
+"""Notices that the client of an HTTP request has disconnected.
 
-A handshake-era client that drops its socket does not cancel its call, by the letter of the protocol; but this server
-keeps no stream to come back to, so nobody will ever hear the answer, and a command that nobody waits for is ended.
+By the protocol, a handshake-era client that drops its socket has not cancelled its call. But this server keeps no
+stream that the client could resume, so the answer would reach no one: the call is cancelled, and its job ends.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _KEY = "unhang.gone"
 
 
 def gone_of(request: Any) -> asyncio.Event | None:
-    """Set when the client of this request has left; None on stdio."""
+    """Return the event that is set when the client of this request has disconnected; None on stdio."""
     scope = getattr(request, "scope", None)
     found = scope.get(_KEY) if isinstance(scope, dict) else None
     return found if isinstance(found, asyncio.Event) else None
 
 
 class NoteDisconnects:
-    """Puts such an event on every request. The response itself listens for the end of the connection."""
+    """Adds the event to every request. The response listens for the end of the connection, which sets the event."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

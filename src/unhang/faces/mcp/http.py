@@ -1,8 +1,7 @@
-"""The HTTP way in: loopback unless told otherwise, a bearer token always, Host and Origin checked, bodies, connections
-and sessions bounded.
+"""Serves MCP over HTTP, on loopback by default. Bodies, connections and sessions are bounded.
 
-A server that runs commands and listens on a port is an invitation to every web page the user opens (DNS rebinding, a
-form that posts to 127.0.0.1): so the token alone is not trusted, and neither are the checks without the token.
+Every web page that the user opens can try to reach a port on loopback (DNS rebinding, a form that posts to 127.0.0.1).
+So each request needs the bearer token and a known Host and Origin; neither check is enough without the other.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from unhang.jobs.token_file import read_or_make, token_path
 PATH = "/mcp"
 TOKEN_FILE = "mcp-token"
 LARGEST_BODY = 4 << 20
-# Of the handshake era; a client that was killed leaves its session behind until it has been idle for so long.
+# Sessions of the handshake era. A client that was killed leaves its session behind until it has been idle this long.
 MOST_SESSIONS = 500
 SESSION_IDLE = 30 * 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class RequestCheck:
-    """Refuses everything that does not come from a client that was given the token. Names no reason to a stranger."""
+    """Refuses every request without the token, or with a foreign Host or Origin. The answer gives no details."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
         self._app = app
@@ -71,18 +70,18 @@ class RequestCheck:
 
 
 def _refused(text: str, status: int, headers: dict[str, str] | None = None) -> PlainTextResponse:
-    """... and the connection is closed: the rest of the request is not read, and nothing is waited for."""
+    """Return a refusal that also closes the connection, so that the rest of the request is not read."""
     return PlainTextResponse(text, status, {"Connection": "close", **(headers or {})})
 
 
 def hosts_of(host: str, port: int) -> frozenset[str]:
-    """What a client may call us. For a wildcard address every name would do, so only loopback is taken."""
+    """Return the accepted values of Host. A server on a wildcard address accepts only the names of loopback."""
     names = {*_LOOPBACK, host if ":" not in host else f"[{host}]"} - {"0.0.0.0", "[::]"}
     return frozenset(f"{name}:{port}" for name in names)
 
 
 def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
-    """Without the token; RequestCheck goes around it."""
+    """Return the application without the check of the token, which RequestCheck adds."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=sorted(hosts),
@@ -99,6 +98,7 @@ def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
 
 
 def listen(address: str) -> tuple[socket.socket, str, int]:
+    """Listen on PORT or HOST:PORT, and return the socket, its host and its port. Raises UsageError."""
     host, colon, port = address.rpartition(":")
     if not colon:
         host, port = "127.0.0.1", address
@@ -118,6 +118,7 @@ def listen(address: str) -> tuple[socket.socket, str, int]:
 
 
 def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: str | None) -> int:
+    """Serve over HTTP until SIGINT or SIGTERM, after printing the URL on stdout."""
     path = token_file or token_path(TOKEN_FILE)
     token = read_or_make(path)
     sock, host, port = listen(address)
@@ -128,7 +129,7 @@ def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: st
         app,
         http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
         ws="none",
-        backlog=limits.most_strangers,  # also how many are accepted in one go
+        backlog=limits.most_strangers,  # uvicorn also accepts this many in one go
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=1,
@@ -147,8 +148,8 @@ async def _serve(runner: uvicorn.Server, sock: socket.socket) -> None:
 
 
 def _say(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What goes wrong in the loop itself. The default writes a long report, for which it may need a descriptor: where
-    there is none left, that would end the server."""
+    """Print an error of the event loop in one line. The default handler prints a traceback and may need a descriptor
+    for it; if none is left, that would end the server."""
     try:
         problem = context.get("exception") or context.get("message")
         print(f"unhang: {plain_text.one_line(str(problem), 300)}", file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from unhang.faces.mcp.settings import Settings
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
+    """Return the settings that these options give. Raises UsageError for a number that is not more than 0."""
     given = {
         "wait": args.wait,
         "max_jobs": args.max_jobs,
@@ -35,8 +36,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def serve(args: argparse.Namespace) -> int:
+    """Serve on stdio, or over HTTP if the options say so, and return the exit code."""
     backend = Backend(settings_of(args))
-    # the protocol's own deprecations are for us, not for whoever reads the client's log
+    # the deprecations of the protocol are for developers, not for the log of the client
     warnings.simplefilter("ignore")
     server = build(backend)
     logging.disable(logging.WARNING)

@@ -1,6 +1,6 @@
-"""What a person sees while a call waits: progress that says something, a warning before a limit, an error after it.
+"""What a person sees while a call waits: progress, a warning before a limit, an error after it.
 
-Models never see notifications; everything said here is also in the events and in the result.
+Models never see notifications. Everything they say is also in the events and in the result.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _LEVEL_KEY = "unhang.level"
 
 
 def set_level(session: Any, level: str) -> None:
-    """logging/setLevel of the handshake era. The SDK neither keeps nor applies it; the connection is where it lasts."""
+    """Keep the level of `logging/setLevel` with the connection: the SDK neither keeps nor applies it."""
     session._connection.state[_LEVEL_KEY] = level
 
 
 def wanted(session: Any, level: str) -> bool:
-    """The modern era's opt-in for each request is the SDK's own business."""
+    """Whether the level set by `logging/setLevel` lets this one through. The SDK itself applies the modern era's."""
     least = session._connection.state.get(_LEVEL_KEY, "debug")
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
 class Notifications:
-    """Of one call. `tell` is given events as they come, `progress` is called now and then."""
+    """The notifications of one call: `tell` is called with each event, `progress` now and then."""
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
         self._ctx = ctx
@@ -44,12 +44,13 @@ class Notifications:
         self._began = time.monotonic()
 
     async def progress(self, line: str, total: float | None = None) -> None:
-        """The value is the time this call has taken: it rises whatever the job does."""
+        """Report progress. Its value is the time that this call has taken, so that it always rises."""
         value = max(self._value + 0.001, round(time.monotonic() - self._began, 3))
         self._value = value
         await self._ctx.report_progress(value, total if total is not None and total >= value else None, line)
 
     async def tell(self, job: Job, event: ev.Event) -> None:
+        """Send a log message if this event is for people and the client wants its level."""
         level = audience(event).client
         if level and wanted(self._ctx.session, level):
             await self._log(level, log_data(job.id, event))
@@ -65,7 +66,7 @@ class Notifications:
 
 
 def log_data(job_id: str, event: ev.Event) -> dict[str, Any]:
-    """`idleMs`, `willAbortInMs` and `taskId` as delegating servers have always sent them."""
+    """Return the data of a log message, with the names that delegating servers have always used."""
     data = {"message": mask.line(event.get("message", "")), "taskId": job_id, "phase": event.get("phase")}
     for name in ("idleMs", "wallClockMs", "willAbortInMs", "reason", "prompt"):
         if event.get(name) is not None:

@@ -11,11 +11,13 @@ Status = Literal["success", "error", "timeout", "cancelled", "running"]
 
 
 class Shown(BaseModel):
+    """The base of all results: names in camelCase, more fields allowed."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
 
 
 class JobResult(Shown):
-    """A job that has ended, or where it stands."""
+    """The result of a job that has ended, or the state of one that runs."""
 
     job_id: str
     status: Status
@@ -71,6 +73,8 @@ class OutputResult(Shown):
 
 
 class ListedJob(Shown):
+    """One job of the list."""
+
     job_id: str
     command: str
     cwd: str
@@ -82,6 +86,8 @@ class ListedJob(Shown):
 
 
 class ListResult(Shown):
+    """`leftOut`: how many more jobs there are."""
+
     jobs: list[ListedJob]
     left_out: int
 
@@ -95,6 +101,8 @@ class RequestResult(Shown):
 
 
 class DiagnoseResult(Shown):
+    """`reason` is one sentence; `evidence` holds what it rests on."""
+
     job_id: str
     state: Literal["hung", "alive", "unsure"]
     cause: str
@@ -104,6 +112,8 @@ class DiagnoseResult(Shown):
 
 
 class ExplainResult(Shown):
+    """`pieces`: the commands of a line, each with its category."""
+
     category: str
     never_ending: bool
     pattern: str | None

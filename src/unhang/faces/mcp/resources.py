@@ -1,6 +1,6 @@
-"""Jobs as resources: `unhang://jobs/{id}`, its stdout, stderr and events, with updates for whoever subscribes.
+"""Jobs as resources: `unhang://jobs/{id}`, its stdout, stderr and events, with updates for subscribers.
 
-Updates cost something only while somebody listens: one task looks at the running jobs once a second.
+Updates cost something only while a client listens: one task looks at the running jobs once a second.
 """
 
 from __future__ import annotations
@@ -37,24 +37,26 @@ _TAIL = 64 << 10
 
 
 class Bus(InMemorySubscriptionBus):
-    """Knows whether anybody listens."""
+    """A subscription bus that starts the updates with its first listener."""
 
     def __init__(self, backend: Backend) -> None:
         super().__init__()
         self.updates = Updates(backend, self)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Add a listener of the modern era, and return the function that removes it."""
         leave = super().subscribe(listener)
         self.updates.wake()
         return leave
 
     @property
     def heard(self) -> bool:
+        """Whether there is a listener."""
         return bool(self._listeners)
 
 
 class Updates:
-    """Says which jobs have changed, to listeners of the modern era and to subscribers of the handshake era."""
+    """Reports changed jobs to the listeners of the modern era and to the subscribers of the handshake era."""
 
     def __init__(self, backend: Backend, bus: Bus) -> None:
         self._backend = backend
@@ -63,17 +65,20 @@ class Updates:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, uri: str, session: Any) -> None:
+        """Report changes of this resource to the connection of a session."""
         connection = session._connection
         self._sessions.setdefault(uri, {})[id(connection)] = connection
         self.wake()
 
     def drop(self, uri: str, session: Any) -> None:
+        """Stop reporting changes of this resource to the connection of a session."""
         self._sessions.get(uri, {}).pop(id(session._connection), None)
         self._sessions = {name: found for name, found in self._sessions.items() if found}
 
     def wake(self) -> None:
+        """Start the task that looks for changes, unless it runs."""
         if self._task is None or self._task.done():
-            # before the subscription is acknowledged: what runs now is announced once, so that nothing falls between
+            # before the subscription is acknowledged: each running job is announced once, so that no change is missed
             rows = listing.list_jobs(self._backend.home, running_only=True)
             self._task = asyncio.get_running_loop().create_task(self._run({row.id: -1 for row in rows}))
 
@@ -87,7 +92,7 @@ class Updates:
             seen = now
 
     def _look(self, known: dict[str, int]) -> dict[str, int]:
-        """The last event of each running job, and of those that ran a moment ago."""
+        """Return the number of the last event of each running job, and of each job that ran at the last look."""
         rows = listing.list_jobs(self._backend.home, running_only=True)
         jobs = {row.id: self._backend.job(row.id) for row in rows}
         for name in known:
@@ -95,7 +100,7 @@ class Updates:
                 try:
                     jobs[name] = self._backend.job(name)
                 except UnhangError:
-                    continue  # let go of meanwhile
+                    continue  # removed meanwhile
         return {name: job.last_seq() for name, job in jobs.items()}
 
     async def _changed(self, uri: str) -> None:
@@ -105,6 +110,8 @@ class Updates:
 
 
 def register(server: MCPServer[Any], backend: Backend, bus: Bus) -> None:
+    """Offer the resources of this file."""
+
     async def job(job_id: str) -> str:
         found = _find(backend, job_id)
         return values.dump(await backend.in_thread(result.result_of, found, backend.settings))
@@ -148,7 +155,7 @@ def register(server: MCPServer[Any], backend: Backend, bus: Bus) -> None:
         bus.updates.drop(str(params.uri), ctx.session)
         return EmptyResult()
 
-    # the list changes with every job, and subscribing is of the handshake era: neither has a public way in
+    # the SDK has no public way to serve a list that changes, nor the subscriptions of the handshake era
     low = server._lowlevel_server
     low.add_request_handler("resources/list", PaginatedRequestParams, list_all)
     low.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)

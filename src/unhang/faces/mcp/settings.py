@@ -1,4 +1,4 @@
-"""What whoever starts the server decides; every call is held to it."""
+"""The settings of a server, given when it is started. They hold for every call."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from dataclasses import dataclass
 
 from unhang.core.policy.model import Bounds
 
-# Clients give up on a call after 60 s (the TypeScript SDK's default): an answer comes well before that.
+# Clients give up on a call after 60 s (the default of the TypeScript SDK); the answer must come before that.
 WAIT = 45.0
 LONGEST_WAIT = 3600.0
-# What a caller may ask for where the policy sets no bounds of its own. An upper bound also forbids "off".
+# The limits that a caller may ask for if the policy sets no bounds. An upper bound also forbids "off".
 BOUNDS = Bounds(1.0, 86400.0, 1.0, 86400.0)
 
 
 @dataclass(frozen=True)
 class Settings:
+    """What the options of `unhang mcp` decide; times are in seconds."""
+
     wait: float = WAIT
     longest_wait: float = LONGEST_WAIT
     first_progress: float = 5.0
     progress_every: float = 10.0
-    # how long a command that never ends is given to print its first lines
+    # how long the answer waits for the first lines of a command that never ends
     first_output: float = 2.0
-    # running jobs of this server, and calls in flight; a model that starts more has lost its way
+    # the most running jobs of this server, and calls in flight; a model that needs more has made a mistake
     max_jobs: int = 100
     max_calls: int = 200
-    # of each stream, in one result: enough for a model, far from its context window
+    # of each stream, in one result: enough for a model, and small beside its context window
     output_bytes: int = 12_000
     policy: str | None = None
     allow_commands: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The stdio way in. The server ends with its client, at end of file or at the death of the client's process."""
+"""Serves MCP on stdin and stdout. The server ends at end of file, or when the process of its client dies."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class CheckedInput:
         self._said = said
 
     async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, after answering the lines before it that are none."""
         while True:
             found = await self._heard.receive()
             if not isinstance(found, Exception):
@@ -83,6 +84,7 @@ class CheckedInput:
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
+        """Close the stream of messages."""
         await self._heard.aclose()
 
     async def __aenter__(self) -> CheckedInput:

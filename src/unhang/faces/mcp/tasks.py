@@ -1,11 +1,11 @@
 """The tasks extension (`io.modelcontextprotocol/tasks`): for clients that declare it, a long `run` is a task.
 
-A task is a job under its own id: nothing is kept here but which questions have been answered. So a task outlives the
-server that made it, and another server, or the command line, can be asked about it.
+A task is a job, and its id is the id of the job. This server keeps only which questions have been answered, so a task
+outlives the server that made it, and another server or the command line can be asked about it.
 
-    working          it runs                      input_required   it waits for somebody to type, and can be answered
-    completed        it has ended; the tool's     cancelled        somebody asked for its end
-                     result is inlined            failed           it is lost: its keeper was killed
+    working          the job runs                 input_required   the job waits for input, and can be answered
+    completed        the job has ended; the       cancelled        the job was cancelled
+                     tool's result is inlined     failed           the job is lost: its keeper was killed
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from unhang.jobs.attention import question_of
 from unhang.jobs.handle import Job
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
-# What is over this soon is answered at once; nobody wants to poll for `ls`.
+# A job that ends within this time is answered at once: a client should not have to poll for `ls`.
 _SHORTCUT = 0.3
 _POLL_MS = 1000
 # Ended jobs are kept far longer than this.
@@ -40,7 +40,7 @@ _TTL_MS = 24 * 3600 * 1000
 
 
 class TaskStarter(NamedTuple):
-    """How a tool begins its job. `required`: the tool is for clients with tasks only."""
+    """How a tool starts its job. `required`: only clients that declare tasks may call the tool."""
 
     begin: Callable[[Context, dict[str, Any]], Awaitable[AttendedJob]]
     required: bool = False
@@ -48,14 +48,20 @@ class TaskStarter(NamedTuple):
 
 
 class TaskParams(RequestParams):
+    """The parameters of `tasks/get` and `tasks/cancel`."""
+
     task_id: str
 
 
 class UpdateParams(TaskParams):
+    """The parameters of `tasks/update`."""
+
     input_responses: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
 class Tasks(Extension):
+    """The extension as the SDK takes it: three methods, and a hook before each tool call."""
+
     identifier = IDENTIFIER
 
     def __init__(self, backend: Backend) -> None:
@@ -64,20 +70,23 @@ class Tasks(Extension):
         self._answered: set[tuple[str, str]] = set()
 
     def offer(self, tool: str, starter: TaskStarter) -> None:
+        """Make the calls of this tool tasks, for clients that declare the extension."""
         self._starters[tool] = starter
 
     def methods(self) -> Sequence[MethodBinding]:
+        """Return the methods of the extension. Called by the SDK."""
         return (
             MethodBinding("tasks/get", TaskParams, self._get),
             MethodBinding("tasks/update", UpdateParams, self._update),
             MethodBinding("tasks/cancel", TaskParams, self._cancel),
         )
 
-    # --- making one -----------------------------------------------------------------------------------------
+    # --- starting a task -----------------------------------------------------------------------------------------
 
     async def intercept_tool_call(
         self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
+        """Start a task instead of the tool, or return its result if the job ends at once. Called by the SDK."""
         starter = self._starters.get(params.name)
         if starter is None:
             return await call_next(ctx)
@@ -98,7 +107,7 @@ class Tasks(Extension):
         attended.hand_over()
         return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
 
-    # --- asking about one -----------------------------------------------------------------------------------
+    # --- asking about a task -----------------------------------------------------------------------------------
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
         job = self._job(ctx, params)
@@ -121,7 +130,7 @@ class Tasks(Extension):
         return _envelope(job, view, "completed") | {"result": dumped}
 
     def pending(self, job: Job, view: View) -> dict[str, Any]:
-        """What it waits for somebody to type, by a key that names this one question."""
+        """Return the open question of a job, under a key that names this one question; empty if there is none."""
         question = question_of(job, view)
         if question is None or not question.answerable or (job.id, question.key) in self._answered:
             return {}
@@ -142,7 +151,7 @@ class Tasks(Extension):
             self.deliver(job, key, responses[key])
 
     def deliver(self, job: Job, key: str, response: Any) -> None:
-        """An answer becomes a typed line; a refusal becomes end of file."""
+        """Send an answer to the job as a line; a refusal is sent as end of file."""
         del key
         given = response if isinstance(response, dict) else {}
         try:
@@ -151,7 +160,7 @@ class Tasks(Extension):
             else:
                 job.send(b"", eof=True)
         except UnhangError:
-            pass  # it has ended meanwhile, and that is what the next question will be answered with
+            pass  # the job has ended meanwhile; the next `tasks/get` says so
 
     async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
         job = self._job(ctx, params)
@@ -190,7 +199,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
 
 
 def typed(content: Any) -> str:
-    """What a person would have typed: the text, or the first answer of a form."""
+    """Return the line that a person would type: the text, or the first answer of a form."""
     found = content.get("text", next(iter(content.values()), "")) if isinstance(content, dict) else content
     if isinstance(found, bool):
         return "y" if found else "n"

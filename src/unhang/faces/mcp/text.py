@@ -1,4 +1,4 @@
-"""What a model reads: what happened, why, the last lines, what to do. Short, because it is paid for by the word.
+"""What a model reads: what happened, why, the last lines, what to do. It is short, because a model pays by the word.
 
 Only unhang speaks outside of the fences. What a job printed stands between two lines with the same number, which is
 made for this answer and does not occur in the output, so no output can close its fence. Shorter words of a job's (a
@@ -19,6 +19,7 @@ _SENTENCE = 300
 
 
 def text_of_result(shown: dict[str, Any]) -> str:
+    """Return the text of a result: how the job ended or where it stands, why, its output, and what to do next."""
     status = shown["status"]
     if status == "success":
         return _finished(shown)
@@ -63,7 +64,7 @@ def _printed(shown: dict[str, Any], most: int | None) -> list[str]:
 
 
 def fenced(name: str, text: str) -> str:
-    """What a job printed, between two lines that nothing in it can imitate."""
+    """Return what a job printed, between two lines that the output cannot imitate."""
     number = secrets.token_hex(3)
     while number in text:  # a job that prints all numbers of this length gets a longer one
         number += secrets.token_hex(1)
@@ -71,17 +72,17 @@ def fenced(name: str, text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Words of a job's, or a sentence that may hold some."""
+    """Return words of a job, or a sentence that may hold some, in quotation marks, on one line, cut."""
     return plain_text.quoted(mask.line(text), _SENTENCE)
 
 
 def sentence(text: str) -> str:
-    """One of ours, in which the words of a job are in quotation marks already: one line, cut."""
+    """Return a sentence of unhang's, which quotes the words of a job already, on one line, cut."""
     return plain_text.one_line(mask.line(text), _SENTENCE)
 
 
 def text_of_event(event: dict[str, Any]) -> str:
-    """One line of an event list. What an event says may be the job's or an agent's own words."""
+    """Return one line of an event list. The message is quoted: it may hold words of the job or of an agent."""
     phase = plain_text.one_line(event["phase"], 40)
     kind = plain_text.one_line(event["type"], 40)
     at = plain_text.one_line(event["ts"], 30)

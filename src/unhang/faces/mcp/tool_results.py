@@ -1,4 +1,4 @@
-"""Results and mistakes → what the SDK sends. A caller's mistake is a tool error that a model can read."""
+"""Makes the tool results that the SDK sends. A mistake of the caller is a tool error that a model can read."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def job_tool_result(shown: dict[str, Any]) -> CallToolResult:
-    """`isError` for everything that is neither success nor still running."""
+    """Return the result of a job as a tool result: an error unless the job has succeeded or still runs."""
     failed = shown["status"] not in ("success", "running")
     return tool_result(shown, text_of_result(shown), is_error=failed)
 
 
 def tool_result(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
+    """Return a tool result with a structure for programs and a text for models."""
     if isinstance(structured, BaseModel):
         structured = structured.model_dump(by_alias=True, mode="json")
     return CallToolResult(content=[_text(text)], structured_content=values.for_json(structured), is_error=is_error)
 
 
 def error_result(text: str) -> CallToolResult:
-    """A path or a word of the caller's may be in it, and so may a line of a project's file."""
+    """Return a tool error of one line: it may quote the caller's arguments or a file of the project."""
     return CallToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
 
 
@@ -41,7 +42,7 @@ def _text(text: str) -> TextContent:
 def with_readable_errors(
     tool: Callable[_Arguments, Awaitable[CallToolResult]],
 ) -> Callable[_Arguments, Awaitable[CallToolResult]]:
-    """Our own errors are one line for people already; the SDK would put its own words before them."""
+    """Return the tool with our errors as tool errors: they are one line already, and the SDK would add a prefix."""
 
     @functools.wraps(tool)
     async def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> CallToolResult:

@@ -10,6 +10,7 @@ from unhang.installers import flow, zed
 
 
 def main(args: argparse.Namespace) -> int:
+    """Show the change of the editor's settings and, once agreed to, write it; return 1 if it was declined."""
     path = args.settings or zed.settings_file(os.environ)
     if args.acp_verb == "install":
         options = _proxy_options(args)
@@ -21,11 +22,11 @@ def main(args: argparse.Namespace) -> int:
 
 def _proxy_options(args: argparse.Namespace) -> list[str]:
     """The options of `unhang acp proxy` that were given here, checked now and not when the editor starts it."""
-    from unhang.faces.cli.commands.acp_proxy import clocks_of
+    from unhang.faces.cli.commands.acp_proxy import turn_limits
 
     if not args.command:
         raise UsageError("no agent given (unhang acp install zed -- AGENT …)")
-    clocks_of(args)
+    turn_limits(args)
     options: list[str] = []
     for option in ("stall", "idle", "tool", "hard", "start", "grace", "notices", "policy"):
         value = getattr(args, option)

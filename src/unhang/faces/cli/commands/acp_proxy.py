@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 
 from unhang.errors import UsageError
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ _BUDGET = 1 << 20
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run the agent as a job until it or its editor ends; return the agent's exit code."""
     if not args.command:
         raise UsageError("no agent given (unhang acp proxy -- AGENT …)")
     launcher = ForkingLauncher()  # gets ready while the rest is imported
@@ -27,7 +27,8 @@ def main(args: argparse.Namespace) -> int:
         launcher.close()
 
 
-def clocks_of(args: argparse.Namespace) -> TurnLimits:
+def turn_limits(args: argparse.Namespace) -> TurnLimits:
+    """Return the limits of a turn that the options ask for; 0 switches one off, except the grace."""
     from unhang.acp.proxy.turn_clocks import TurnLimits
     from unhang.core.limit_request import read_duration
 
@@ -47,12 +48,13 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     from unhang.core.limits import DEFAULT_GRACE
     from unhang.core.outcome import exit_code
     from unhang.core.policy import builtin
+    from unhang.faces.cli.job_monitor import CaughtSignals
     from unhang.jobs import cleanup
     from unhang.jobs.home import state_home
     from unhang.jobs.request import prepare
     from unhang.jobs.start import check_started
 
-    conversation = Conversation(clocks_of(args), Notice(args.notices or "thought"))
+    conversation = Conversation(turn_limits(args), Notice(args.notices or "thought"))
     prepared = prepare(
         args.command,
         labels={"acp": "proxy"},
@@ -60,29 +62,19 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
         asked=LimitRequest(category="session", grace=min(DEFAULT_GRACE, conversation.clocks.grace)),
         budget=_BUDGET,
     )
-    signals = _signals()
+    signals = CaughtSignals(resizes=False)
     reads, agent_in = os.pipe2(os.O_CLOEXEC)
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
     home = state_home()
     try:
-        connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
+        connection = launcher.launch(home, prepared, CallerStreams(reads, writes, 2))
     finally:
         os.close(reads)
         os.close(writes)
     cleanup.in_a_child(home)
     terminals = {"policy": args.policy} if args.terminals else None
     last = Proxy(
-        connection, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals, terminals=terminals
+        connection, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals.fd, terminals=terminals
     ).run()
     check_started(connection)
     return exit_code(last)
-
-
-def _signals() -> int:
-    """Each one that ends us is told to the ladder instead."""
-    reads, writes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
-    return reads

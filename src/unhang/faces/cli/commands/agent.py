@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from unhang.agents.acp.plan import FS, FS_NONE
 from unhang.agents.acp.protocol.requests import DENY, POLICIES
-from unhang.errors import UsageError
 from unhang.faces.cli import options, output
+from unhang.faces.cli.parser import add_verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +18,9 @@ VERBS = ("run", "list")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang agent` and their options."""
     verbs = parser.add_subparsers(dest="agent_verb", required=True, metavar="|".join(VERBS))
-    run = _verb(verbs, "run", "Give an agent a task in the background and print the job id.")
+    run = add_verb(verbs, "run", "Give an agent a task in the background and print the job id.")
     run.add_argument("agent", metavar="AGENT", help="its name in `unhang agent list`; with --command: any name")
     run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument(
@@ -45,27 +45,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--mcp", metavar="NAME=COMMAND", action="append", default=[], help="an MCP server for it: a command, or a URL"
     )
-    run.add_argument("--wait", action="store_true", help="stay in the foreground: print its text, exit with its code")
-    output.add_json(run, "print the job's status (with --wait: its result) as one JSON object")
-    run.add_argument("--quiet", action="store_true", help="with --wait: no talk on stderr")
-    run.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
-    run.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")
-    budgets = run.add_argument_group("budgets", "Beside --idle (silence between its updates) and --hard (the whole).")
-    budgets.add_argument("--startup", metavar="D", help="from its start to an open session; default: 90s")
-    budgets.add_argument("--first", metavar="D", help="from a task to the first response; default: as --idle")
-    budgets.add_argument("--tool", metavar="D", help="how long a tool of it may be silent; default: by policy")
+    options.add_agent_job(run)
+    options.add_record(run)
+    budgets = run.add_argument_group(
+        "budgets", "In addition to --idle (silence between two updates) and --hard (the whole job)."
+    )
+    budgets.add_argument("--startup", metavar="D", help="how long it may take to open a session; default: 90s")
+    budgets.add_argument(
+        "--first", metavar="D", help="how long a task may go without a first response; default: as --idle"
+    )
+    budgets.add_argument("--tool", metavar="D", help="how long a tool call may be silent; default: by policy")
     options.add_limits(run)
-    shown = _verb(verbs, "list", "Show the agents with a recipe, and which are installed.")
+    shown = add_verb(verbs, "list", "Show the agents with a recipe, and which are installed.")
     output.add_json(shown, "print one JSON array")
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, description: str
-) -> argparse.ArgumentParser:
-    return verbs.add_parser(name, help=description, description=description, allow_abbrev=False)
-
-
 def main(args: argparse.Namespace) -> int:
+    """Give an agent a task, or list the agents; return the exit code."""
     return {"run": _run, "list": _list}[args.agent_verb](args)
 
 
@@ -80,17 +76,6 @@ def _list(args: argparse.Namespace) -> int:
     rows += [[one["agent"], one["command"], one["program"] or f"missing: {one['install']}"] for one in found]
     output.print_table(rows)
     return 0
-
-
-def _writable(given: str | None) -> str | None:
-    """Check now that the recording can be written, and not when the driver starts."""
-    if given is None:
-        return None
-    try:
-        with open(given, "w", encoding="utf-8"):
-            return os.path.abspath(given)
-    except OSError as error:
-        raise UsageError(f"--record: cannot write {given!r}: {error.strerror}") from None
 
 
 def _plan(args: argparse.Namespace) -> AcpPlan:
@@ -114,14 +99,13 @@ def _plan(args: argparse.Namespace) -> AcpPlan:
         startup=read_positive("--startup", args.startup) or job.STARTUP,
         first=read_positive("--first", args.first),
         tool=read_positive("--tool", args.tool),
-        record=_writable(args.record),
+        record=options.recording(args),
     )
 
 
 def _run(args: argparse.Namespace) -> int:
     from unhang.agents.acp import job
     from unhang.faces.cli.agent_job import options_of, run_agent_job
-    from unhang.faces.cli.options import asked_of
 
-    prepared = job.prepare(_plan(args), asked_of(args), options_of(args, args.cwd))
+    prepared = job.prepare(_plan(args), options.requested_limits(args), options_of(args, args.cwd))
     return run_agent_job(args, prepared, job.with_agent_report)

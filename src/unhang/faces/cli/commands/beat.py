@@ -13,11 +13,15 @@ SUMMARY = "from inside a job: say that it is alive, and how far it is"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="a line for people: 'step 3 of 9'")
-    parser.add_argument("--extend", metavar="D", help="ask for a silence of up to D from now on")
+    """Add the options of `unhang beat`."""
+    parser.add_argument(
+        "text", nargs="?", default="", metavar="TEXT", help="a line that says how far it is: 'step 3 of 9'"
+    )
+    parser.add_argument("--extend", metavar="D", help="ask for up to D without a sign of life from now on")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Send one heartbeat to the keeper of the job that this process belongs to; print nothing."""
     message = "WATCHDOG=1"
     if args.text:
         message += "\nSTATUS=" + " ".join(args.text.split())
@@ -30,6 +34,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def send(address: str, message: str) -> None:
+    """Send a message of the notify protocol to a socket; raise UnhangError if it does not arrive."""
     import socket
 
     if not address:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 
 from unhang.faces.cli import output
-from unhang.faces.cli.stderr import Talk
-from unhang.jobs.handle import attach
-from unhang.jobs.home import state_home
+from unhang.faces.cli.stderr import StderrReporter
 
 SUMMARY = "end jobs: SIGTERM, then SIGKILL after the grace; report what was left"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang cancel`."""
     output.add_job(parser, many=True)
     parser.add_argument("--force", action="store_true", help="SIGKILL at once")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the end")
@@ -20,15 +19,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    talk = Talk()
-    for job in [attach(state_home(), name) for name in args.job]:
+    """End each of the jobs and report its ending on stderr; return 0."""
+    reporter = StderrReporter()
+    for job in output.jobs_of(args):
         if job.ended():
             result = job.result()
-            talk.line(f"job {job.id} has ended already: {result.outcome.get('message', result.status)}")
+            reporter.line(f"job {job.id} has already ended: {result.outcome.get('message', result.status)}")
         else:
             result = job.cancel(force=args.force, wait=not args.no_wait, by="unhang cancel")
             if not args.no_wait:
-                talk.line(f"job {job.id}: {result.outcome.get('message', result.status)}")
+                reporter.line(f"job {job.id}: {result.outcome.get('message', result.status)}")
         if args.json:
             output.print_json(result.to_json())
     return 0

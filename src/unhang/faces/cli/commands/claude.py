@@ -7,6 +7,7 @@ import os
 
 from unhang.errors import UsageError
 from unhang.faces.cli import options, output
+from unhang.faces.cli.parser import add_verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,31 +19,29 @@ _PASSED_ON = "Words after -- are passed on to claude as they are."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang claude` and their options."""
     verbs = parser.add_subparsers(dest="claude_verb", required=True, metavar="|".join(VERBS))
-    run = _verb(verbs, "run", f"Give Claude Code a task in the background and print the job id. {_PASSED_ON}")
+    run = add_verb(verbs, "run", f"Give Claude Code a task in the background and print the job id. {_PASSED_ON}")
     run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument("--resume", metavar="SESSION", help="go on with this session: its id, or a job that worked on it")
     _add_turn(run)
-    resume = _verb(verbs, "resume", f"Go on with a session. {_PASSED_ON}")
+    resume = add_verb(verbs, "resume", f"Go on with a session. {_PASSED_ON}")
     resume.add_argument("resume", metavar="SESSION", help="the session's id, or a job that worked on it")
     resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
     _add_turn(resume)
-    status = _verb(verbs, "status", "Which Claude Code is there, what works with it, and whether the hooks are in.")
+    status = add_verb(
+        verbs, "status", "Show the installed Claude Code, what works with it, and whether unhang's hooks are installed."
+    )
     _add_program(status)
     output.add_json(status)
-    install = _verb(verbs, "install", "Put unhang's hooks into Claude Code's settings (the plugin does it by itself).")
+    install = add_verb(
+        verbs, "install", "Put unhang's hooks into Claude Code's settings (the plugin does it by itself)."
+    )
     _add_settings(install)
-    install.add_argument("--mcp", action="store_true", help="the MCP server too, into Claude Code's list of servers")
-    uninstall = _verb(verbs, "uninstall", "Take unhang's hooks out of Claude Code's settings again.")
+    install.add_argument("--mcp", action="store_true", help="add the MCP server to Claude Code's list of servers, too")
+    uninstall = add_verb(verbs, "uninstall", "Take unhang's hooks out of Claude Code's settings again.")
     _add_settings(uninstall)
-    uninstall.add_argument("--mcp", action="store_true", help="the MCP server too")
-
-
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, description: str
-) -> argparse.ArgumentParser:
-    text = description.partition(". ")[0].removesuffix(".") + "."
-    return verbs.add_parser(name, help=text, description=description, allow_abbrev=False)
+    uninstall.add_argument("--mcp", action="store_true", help="remove the MCP server, too")
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -50,11 +49,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_turn(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--wait", action="store_true", help="stay in the foreground: print the result, exit with its code"
-    )
-    output.add_json(parser, "print the job's status (with --wait: its result) as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="with --wait: no talk on stderr")
+    options.add_agent_job(parser)
     parser.add_argument("--model", metavar="NAME", help="the model")
     parser.add_argument("--effort", metavar="LEVEL", help="the effort: low, medium, high, …")
     parser.add_argument(
@@ -74,29 +69,31 @@ def _add_turn(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tool-limit", metavar="D", help="how long a tool may run; default: what is usual for it")
     parser.add_argument(
-        "--linger", metavar="D", default="10s", help="for commands that Claude left in the background (default 10s)"
+        "--linger",
+        metavar="D",
+        default="10s",
+        help="how long to wait for commands that Claude left in the background (default 10s)",
     )
-    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
     parser.add_argument("--cwd", "--cd", dest="cd", metavar="DIR", help="the directory that Claude works in")
-    parser.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")
+    options.add_record(parser)
     _add_program(parser)
     options.add_limits(parser)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", action="store_true", help="in .claude/settings.json of this directory")
+    parser.add_argument("--project", action="store_true", help="change .claude/settings.json of this directory")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, change nothing")
 
 
-# They are set by the driver: Claude would answer in another way, or without a way to interrupt it
+# The driver sets these options itself; with other values it could not read or interrupt Claude.
 _OURS = frozenset({"-p", "--print", "--output-format", "--input-format", "--resume", "-r", "--continue", "-c", "--bg"})
 
 
 def main(args: argparse.Namespace) -> int:
+    """Give Claude Code a task, show its state, or change its settings; return the exit code."""
     from unhang.agents.claude import job
     from unhang.faces.cli.agent_job import options_of, run_agent_job
-    from unhang.faces.cli.options import asked_of
 
     if args.claude_verb == "status":
         from unhang.faces.cli.commands import claude_status
@@ -106,7 +103,7 @@ def main(args: argparse.Namespace) -> int:
         from unhang.faces.cli.commands import claude_install
 
         return claude_install.main(args)
-    prepared = job.prepare(_plan(args), asked_of(args), options_of(args, args.cd))
+    prepared = job.prepare(_plan(args), options.requested_limits(args), options_of(args, args.cd))
     return run_agent_job(args, prepared, job.with_agent_report)
 
 
@@ -131,7 +128,7 @@ def _plan(args: argparse.Namespace) -> ClaudePlan:
         mcp_config=tuple(_absolute(entry) for entry in args.mcp_config),
         tool_limit=read_positive("--tool-limit", args.tool_limit),
         linger=read_positive("--linger", args.linger) or 10.0,
-        record=None if args.record is None else os.path.abspath(args.record),
+        record=options.recording(args),
         more=more,
     )
 

@@ -10,6 +10,7 @@ from unhang.installers import claude_code, flow, mcp_clients
 
 
 def main(args: argparse.Namespace) -> int:
+    """Show the changes of the settings and, once agreed to, write them; return 1 if they were declined."""
     installs = args.claude_verb == "install"
     changes = [claude_code.plan(os.environ, project=args.project, installs=installs)]
     if args.mcp:

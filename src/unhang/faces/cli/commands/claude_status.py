@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Exits with 0 if Claude Code can be given a task."""
+    """Print what is known of Claude Code; return 0 if it can be given a task."""
     known: dict[str, Any] = {"program": None, "version": None, "works": None, "error": None}
     try:
         known["program"] = job.PROGRAM.find(args.claude)

@@ -8,6 +8,7 @@ import os
 from unhang.agents.codex.plan import APPROVALS, DENY, SANDBOXES
 from unhang.errors import UsageError
 from unhang.faces.cli import options, output
+from unhang.faces.cli.parser import add_verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,40 +21,37 @@ VERBS = ("run", "resume", "review", "cloud", "compact", "recover")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang codex` and their options."""
     verbs = parser.add_subparsers(dest="codex_verb", required=True, metavar="|".join(VERBS))
-    run = _verb(verbs, "run", "Give Codex a task in the background and print the job id.")
+    run = add_verb(verbs, "run", "Give Codex a task in the background and print the job id.")
     run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument("--thread", metavar="ID", help="go on with this thread")
     run.add_argument("--resume", metavar="JOB", help="go on with the thread of this job")
     _add_turn(run)
-    resume = _verb(verbs, "resume", "Go on with a thread.")
+    resume = add_verb(verbs, "resume", "Go on with a thread.")
     resume.add_argument("thread", metavar="THREAD", help="the thread's id (unhang codex run --json shows it)")
     resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
     _add_turn(resume)
-    review = _verb(verbs, "review", "Let Codex review changes.")
+    review = add_verb(verbs, "review", "Let Codex review changes.")
     review.add_argument("task", nargs="?", default="", metavar="TEXT", help="instructions instead of a choice below")
     which = review.add_mutually_exclusive_group()
     which.add_argument("--uncommitted", action="store_true", help="the working tree (the default)")
     which.add_argument("--base", metavar="BRANCH", help="the changes against this branch")
     which.add_argument("--commit", metavar="SHA", help="the changes of this commit")
     _add_turn(review, app_server_only=True)
-    cloud = _verb(verbs, "cloud", "Pass a command on to `codex cloud`, without a local limit.")
+    cloud = add_verb(verbs, "cloud", "Pass a command on to `codex cloud`, without a local limit.")
     cloud.add_argument("words", nargs=argparse.REMAINDER, metavar="WORDS", help="as for codex cloud")
-    compact = _verb(verbs, "compact", "Compact a thread, to its real end; not done is an error.")
+    compact = add_verb(
+        verbs, "compact", "Compact a thread and wait until it is done; exits with an error if it was not compacted."
+    )
     compact.add_argument("thread", metavar="THREAD", help="the thread's id")
     _add_program(compact)
     output.add_json(compact, "print the outcome as one JSON object")
     options.add_limits(compact)
-    recover = _verb(verbs, "recover", "Cancel a job, compact its thread and go on with another prompt.")
+    recover = add_verb(verbs, "recover", "Cancel a job, compact its thread and go on with another prompt.")
     output.add_job(recover)
     recover.add_argument("--prompt", dest="task", required=True, metavar="TEXT", help="the next task")
     _add_turn(recover, app_server_only=True)
-
-
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, description: str
-) -> argparse.ArgumentParser:
-    return verbs.add_parser(name, help=description, description=description, allow_abbrev=False)
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -62,15 +60,11 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", "-c", metavar="KEY=VALUE", action="append", default=[], help="a Codex setting, as for codex -c"
     )
-    parser.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")
+    options.add_record(parser)
 
 
 def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False) -> None:
-    parser.add_argument(
-        "--wait", action="store_true", help="stay in the foreground: print the reply, exit with its code"
-    )
-    output.add_json(parser, "print the job's status (with --wait: its result) as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="with --wait: no talk on stderr")
+    options.add_agent_job(parser)
     parser.add_argument("--model", metavar="NAME", help="the model")
     parser.add_argument("--effort", metavar="LEVEL", help="the reasoning effort: low, medium, high, …")
     parser.add_argument("--sandbox", choices=SANDBOXES, help="what Codex may do; default: as it is configured")
@@ -96,12 +90,12 @@ def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False)
             default="app-server",
             help="how to talk to Codex: app-server (default: sees everything) or exec",
         )
-    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
     _add_program(parser)
     options.add_limits(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run one verb of `unhang codex`; return the exit code."""
     verb = {
         "run": _run,
         "resume": _run,
@@ -135,7 +129,7 @@ def _plan(args: argparse.Namespace, verb: str, **more: Any) -> CodexPlan:
         approvals=args.approvals,
         approval_wait=read_positive("--approval-wait", args.approval_wait) or 300.0,
         tool_limit=read_positive("--tool-limit", args.tool_limit),
-        record=None if args.record is None else os.path.abspath(args.record),
+        record=options.recording(args),
         config=tuple(args.config),
         **more,
     )
@@ -165,7 +159,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _recover(args: argparse.Namespace) -> int:
-    """The writer's lock on a thread is free when its process has gone: cancel first, and wait for it."""
+    """Cancel the job and wait for its end, which frees its lock on the thread; then compact and go on."""
     from unhang.agents.codex import job as codex_job
     from unhang.agents.codex import plan as codex_plan
 
@@ -182,43 +176,41 @@ def _recover(args: argparse.Namespace) -> int:
 def _start(args: argparse.Namespace, plan: CodexPlan) -> int:
     from unhang.agents.codex import job as codex_job
     from unhang.faces.cli.agent_job import options_of, run_agent_job
-    from unhang.faces.cli.options import asked_of
 
-    prepared = codex_job.prepare(plan, asked_of(args), options_of(args, args.cd))
+    prepared = codex_job.prepare(plan, options.requested_limits(args), options_of(args, args.cd))
     return run_agent_job(args, prepared, codex_job.with_agent_report)
 
 
 def _compact(args: argparse.Namespace) -> int:
-    """Always waits: a compaction that was only accepted is not done."""
+    """Compact in the foreground: Codex accepts a compaction long before it is done."""
     from unhang.agents.base.job import JobOptions
     from unhang.agents.codex import job as codex_job
     from unhang.agents.codex import plan as codex_plan
     from unhang.agents.codex.plan import CodexPlan
     from unhang.faces.cli.agent_job import AgentMonitor, launch
-    from unhang.faces.cli.options import asked_of
 
     plan = CodexPlan(
         verb=codex_plan.COMPACT,
         codex=codex_job.PROGRAM.find(args.codex),
         thread=args.thread,
-        record=None if args.record is None else os.path.abspath(args.record),
+        record=options.recording(args),
         config=tuple(args.config),
     )
-    options = JobOptions(cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry)
-    prepared = codex_job.prepare(plan, asked_of(args), options)
+    job_options = JobOptions(cwd=args.cd, policy=args.policy, foreground=True, retry=args.retry)
+    prepared = codex_job.prepare(plan, options.requested_limits(args), job_options)
     monitor = AgentMonitor(quiet=False, add_report=codex_job.with_agent_report)
     return monitor.wait_for_end(launch(prepared, relay=not args.json), as_json=args.json)
 
 
 def _cloud(args: argparse.Namespace) -> int:
-    """It has its own limits, and its own screen: everything is passed on as it is."""
+    """Run `codex cloud`, which has its own limits and its own screen: input and output are passed on unchanged."""
     from unhang.agents.base.job import CLOUD, policy_for
     from unhang.agents.codex import job as codex_job
     from unhang.core.limit_request import LimitRequest
     from unhang.core.spec import INHERIT
     from unhang.faces.cli.agent_job import AgentMonitor
     from unhang.jobs.home import state_home
-    from unhang.jobs.launcher import ForkingLauncher, Streams
+    from unhang.jobs.launcher import CallerStreams, ForkingLauncher
     from unhang.jobs.request import prepare
 
     words = [codex_job.PROGRAM.find(), "cloud", *args.words]
@@ -226,5 +218,5 @@ def _cloud(args: argparse.Namespace) -> int:
     asked = LimitRequest(category=CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     monitor = AgentMonitor(quiet=True, add_report=codex_job.with_agent_report)
-    connection = ForkingLauncher().launch(state_home(), prepared, Streams(0, 1, 2))
+    connection = ForkingLauncher().launch(state_home(), prepared, CallerStreams(0, 1, 2))
     return monitor.wait_for_end(connection, as_json=False)

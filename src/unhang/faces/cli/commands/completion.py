@@ -11,10 +11,12 @@ _OF_JOBS = ("status", "result", "events", "logs", "wait", "send", "extend", "can
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang completion`."""
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete for")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the completion script of a shell; return 0."""
     print({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell]())
     return 0
 
@@ -41,7 +43,7 @@ _unhang() {{
     COMPREPLY=($(compgen -W '{" ".join(options)}' -- "$current"))
     return
   fi
-  # behind -- stands somebody else's command
+  # after -- comes the command to run
   for ((i = 2; i < COMP_CWORD; i++)); do
     if [ "${{COMP_WORDS[i]}}" = -- ]; then
       if [ $((i + 1)) -eq "$COMP_CWORD" ]; then COMPREPLY=($(compgen -c -- "$current"))

@@ -20,10 +20,11 @@ COLOURS = {"hung": "31", "unsure": "33", "alive": "32"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang diagnose`."""
     parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, or @last")
-    parser.add_argument("--pid", type=int, help="any process of yours; its whole tree is looked at")
-    parser.add_argument("--json", action="store_true", help="one JSON object (one a line with --watch)")
-    parser.add_argument("--watch", action="store_true", help="again and again, until it ends or Ctrl-C")
+    parser.add_argument("--pid", type=int, help="diagnose the tree of this process instead of a job")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (one a line with --watch)")
+    parser.add_argument("--watch", action="store_true", help="repeat until it ends, or until Ctrl-C")
     parser.add_argument(
         "--deep",
         action="store_true",
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the diagnosis of a job or a process, once or repeatedly; return 0."""
     if (args.job is None) == (args.pid is None):
         raise UsageError("name a job, or a process with --pid (one of the two)")
     if args.pid is not None and args.pid <= 0:
@@ -62,7 +64,7 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
 
 
 def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
-    """The verdict, the tree, and what to do."""
+    """Return the lines of a diagnosis: the verdict, the process tree, and what to try."""
     from unhang.core.diagnosis.suggest import suggestions
 
     head = f"{diagnosis.state}, {diagnosis.cause}"
@@ -98,5 +100,5 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
 
 
 def _harmless(text: str) -> str:
-    """A command line or a prompt is foreign text: nothing in it may move the cursor of this terminal."""
+    """Return one line of foreign text (a command line, a prompt) without the characters that move the cursor."""
     return plain_text.harmless(text).replace("\n", " ")

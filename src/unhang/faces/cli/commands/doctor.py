@@ -1,4 +1,4 @@
-"""`unhang doctor`: does everything work here, and is every record true?"""
+"""`unhang doctor`: checks what works on this machine, and repairs the records of jobs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 
 class Hung(UnhangError):
-    """The disk under the state directory does not answer: any further check would wait for it."""
+    """Raised if the disk under the state directory does not answer: any further check would wait for it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang doctor`."""
     output.add_json(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print one line a check; return 125 if any of them fails."""
     checks: list[dict[str, object]] = []
     for name, check in _checks():
         try:
@@ -85,7 +87,7 @@ def _proc() -> tuple[bool, str]:
 
 
 def _program(program: Program) -> tuple[bool, str]:
-    """The program of an agent; a machine without it is healthy, too."""
+    """Check the program of an agent; a machine without it is healthy, too."""
     try:
         path = program.find()
     except UnhangError:

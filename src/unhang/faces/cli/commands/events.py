@@ -18,6 +18,7 @@ SUMMARY = "the events of a job, from a cursor (--after-seq); --follow until it e
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang events`."""
     output.add_job(parser)
     parser.add_argument("--after-seq", type=int, metavar="N", help="only events after this number; wins over --since")
     parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
@@ -27,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the events of a job, with `--follow` until the last one; return 0."""
     if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
         raise UsageError("--after-seq and --limit must be 0 or greater")
     job = output.job_of(args)

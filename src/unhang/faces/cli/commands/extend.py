@@ -12,12 +12,14 @@ SUMMARY = "give a job more time: adds to its idle or hard limit"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang extend`."""
     output.add_job(parser)
     parser.add_argument("--idle", metavar="D", help="extend the idle limit by D")
     parser.add_argument("--hard", metavar="D", help="extend the hard limit by D")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Extend limits of a running job; print nothing and return 0."""
     if args.idle is None and args.hard is None:
         raise UsageError("give --idle D, --hard D or both")
     given = {name: read_duration(f"--{name}", getattr(args, name), off=False) for name in ("idle", "hard")}

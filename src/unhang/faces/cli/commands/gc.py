@@ -18,6 +18,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang gc`."""
     parser.add_argument("--age", metavar="D", help=f"remove older ones (default {durations.human(DEFAULT_AGE)})")
     parser.add_argument("--count", type=int, metavar="N", help=f"keep at most N (default {DEFAULT_COUNT})")
     parser.add_argument(
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Delete old records and print how many; return 0."""
     keep = Keep()
     for name in ("age", "history"):
         if getattr(args, name) is not None:

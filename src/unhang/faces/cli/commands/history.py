@@ -25,13 +25,15 @@ _HEAD = ("command", "runs", "ok", "median", "p95", "silence", "idle t/o", "hard 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang history`."""
     parser.add_argument("text", nargs="?", help="only commands with this text in them")
     parser.add_argument("--dir", metavar="PATH", help="only runs in this directory")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many commands (20)")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="show at most N commands (20)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print a table of past runs, one command a row; return 0."""
     from unhang.errors import UsageError
     from unhang.jobs.history import summaries
     from unhang.jobs.home import state_home
@@ -41,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     directory = None if args.dir is None else os.path.abspath(args.dir)
     found = summaries(state_home(), args.text, directory, args.limit)
     if args.json:
-        output.print_json({"commands": [shown(item) for item in found]})
+        output.print_json({"commands": [to_json(item) for item in found]})
     elif not found:
         print("no finished runs yet" if not (args.text or args.dir) else "no finished runs match")
     else:
@@ -50,7 +52,8 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def shown(item: Summary) -> dict[str, Any]:
+def to_json(item: Summary) -> dict[str, Any]:
+    """Return the JSON form of one command's history; secrets in the command are masked."""
     return {
         "command": mask.line(item.command),
         "cwd": item.directory,
@@ -67,7 +70,7 @@ def shown(item: Summary) -> dict[str, Any]:
 
 
 def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str]:
-    """The numbers aligned, the command cut to what is left, the last runs as a small chart beside them."""
+    """Return the lines of a table: the command cut to fit, aligned numbers, and a small chart of the last runs."""
     rows = [
         (
             plain_text.one_line(mask.line(item.command), 300),
@@ -98,7 +101,7 @@ def _line(row: Sequence[str], sizes: Sequence[int], room: int) -> str:
 
 
 def spark(values: Sequence[float], blocks: bool = True) -> str:
-    """Each run a column, from 0 to the slowest of them."""
+    """Return a chart of one character a run, scaled from 0 to the slowest run."""
     levels = _BLOCKS if blocks else _ASCII
     most = max(values, default=0.0)
     if most <= 0:

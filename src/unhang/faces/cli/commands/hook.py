@@ -14,10 +14,12 @@ SUMMARY = "the command behind Claude Code's hooks: records what they tell (JSON 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the environment variables of `unhang hook` to its help; it has no options."""
     parser.epilog = "environment: UNHANG_WATCH=off starts no watcher; UNHANG_HOME says where the streams are"
 
 
 def main(_args: argparse.Namespace) -> int:
+    """Record the hook's JSON from stdin; return 0 whatever happens."""
     from unhang.sessions.claude.hook_command import serve
 
     return serve()

@@ -20,39 +20,41 @@ _STREAMS = ("stdout", "stderr")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang logs`."""
     output.add_job(parser)
     parser.add_argument("--follow", "-f", action="store_true", help="wait for further output until the job ends")
-    parser.add_argument("--stream", choices=_STREAMS, help="one stream only (both: stdout first, then stderr)")
-    parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines")
-    parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
+    parser.add_argument("--stream", choices=_STREAMS, help="print only this stream (default: stdout, then stderr)")
+    parser.add_argument("--tail", type=int, metavar="N", help="print only the last N lines")
+    parser.add_argument("--raw", action="store_true", help="print control characters unchanged, even on a terminal")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the recorded output of a job, with `--follow` until it ends; return 0."""
     if (args.tail or 0) < 0:
         raise UsageError("--tail must be 0 or greater")
     job = output.job_of(args)
     streams = (args.stream,) if args.stream else _STREAMS
     cursor = OutputCursor(job, streams)
-    screen = _Screen(raw=args.raw or not sys.stdout.isatty())
+    printer = _OutputPrinter(raw=args.raw or not sys.stdout.isatty())
     if args.tail is not None:
-        screen.write(cursor.tail(args.tail))
+        printer.write(cursor.tail(args.tail))
     if not args.follow:
         if args.tail is None:
-            screen.write(cursor.new())
-        screen.finish()
+            printer.write(cursor.new())
+        printer.finish()
         return 0
     output.leave_with_reader()
     with Follower(job.place, output=streams) as follower:
         while True:
             follower.new()
-            screen.write(cursor.new())
+            printer.write(cursor.new())
             if follower.ended:
-                screen.finish()
+                printer.finish()
                 return 0
             follower.wait()
 
 
-class _Screen:
+class _OutputPrinter:
     """Prints output as it is, or harmless for a terminal; each stream may stop in the middle of a sequence."""
 
     def __init__(self, *, raw: bool) -> None:

@@ -13,6 +13,7 @@ CLIENTS = "claude-code, codex, cursor, vscode, gemini, opencode or zed"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs and options of `unhang mcp`."""
     parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there instead of stdio (port 0: any free one)")
     parser.add_argument("--token-file", metavar="FILE", help="HTTP: where the bearer token is (0600, made if need be)")
     parser.add_argument("--policy", metavar="FILE", help="the policy of limits")
@@ -41,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Serve until the client leaves, or write or print a client's configuration; return the exit code."""
     if args.mcp_verb == "install":
         return _install(args)
     if args.mcp_verb == "config":

@@ -1,4 +1,4 @@
-"""`unhang policy`: which limits would this command get, and why; is this file sound; a file to begin with."""
+"""`unhang policy`: explains the limits of a command, checks a policy file, or writes a first one."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ slow-tests = ["make integration", "pytest tests/integration"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang policy` and their options."""
     verbs = parser.add_subparsers(dest="policy_verb", required=True, metavar="explain|check|init|schema")
     explain = verbs.add_parser("explain", help="show the pieces of a command, their category and each limit")
     explain.add_argument("line", nargs="+", help="one shell line in quotes, or the words of a command")
@@ -56,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run one verb of `unhang policy`; return 1 if `check` finds errors."""
     verb = {"explain": _explain, "check": _check, "init": _init, "schema": _schema}[args.policy_verb]
     return verb(args)
 
@@ -64,15 +66,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    from unhang.core.limit_request import read_limits
     from unhang.core.policy.resolve import resolve
+    from unhang.faces.cli.options import requested_limits
     from unhang.jobs.policy import find_policy
     from unhang.jobs.request import past_runs
 
     policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
-    names = ("idle", "hard", "category", "timeout_sec")
-    asked = read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
+    asked = requested_limits(args, ("idle", "hard", "category", "timeout_sec"))
     resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy))
     if args.json:
         _print_json(resolution.to_json())
@@ -108,7 +109,7 @@ def _explained_text(resolution: Resolution) -> str:
 
 
 def safe(text: str, longest: int = 200) -> str:
-    """Control characters shown, not obeyed."""
+    """Return the text, cut to `longest`, with control characters as visible escapes."""
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 

@@ -16,13 +16,15 @@ SUMMARY = "list the jobs that run (--all: those that have ended, too)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", "-a", action="store_true", help="ended jobs too")
-    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="only those with this label")
-    parser.add_argument("--quiet", "-q", action="store_true", help="ids only")
+    """Add the options of `unhang ps`."""
+    parser.add_argument("--all", "-a", action="store_true", help="list ended jobs, too")
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="list only jobs with this label")
+    parser.add_argument("--quiet", "-q", action="store_true", help="print ids only")
     output.add_json(parser, "print a JSON array")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print a table of jobs, or their ids, or a JSON array; return 0."""
     labels = split_pairs("--label", args.label)
     rows = list_jobs(state_home(), running_only=not args.all, labels=labels)
     if args.json:

@@ -6,18 +6,20 @@ import argparse
 
 from unhang.agents import registry
 from unhang.faces.cli import output
-from unhang.faces.cli.stderr import Talk
+from unhang.faces.cli.stderr import StderrReporter
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang result`."""
     output.add_job(parser)
-    parser.add_argument("--raw", action="store_true", help="control characters as they are, even on a terminal")
+    parser.add_argument("--raw", action="store_true", help="print control characters unchanged, even on a terminal")
     output.add_json(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the output of a job and, on stderr, its ending; return its exit code (0 while it runs)."""
     job = output.job_of(args)
     result = job.result()
     if args.json:
@@ -25,8 +27,8 @@ def main(args: argparse.Namespace) -> int:
     else:
         for stream in ("stdout", "stderr"):
             output.print_output(job.kept(stream), error=stream == "stderr", raw=args.raw)
-        talk = Talk()
-        talk.ending(job.id, result.outcome)
+        reporter = StderrReporter()
+        reporter.ending(job.id, result.outcome)
         if result.status == "running":
-            talk.line(f"job {job.id} is still running")
+            reporter.line(f"job {job.id} is still running")
     return 0 if result.status == "running" else result.shell_code

@@ -1,4 +1,4 @@
-"""`unhang run`: one command in the foreground. Its output and exit code are passed on; the talk is on stderr."""
+"""`unhang run`: one command in the foreground; its output and exit code are passed on, notices go to stderr."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from unhang.core import outcome
 from unhang.errors import UnhangError
 from unhang.faces.cli import options, stderr
-from unhang.faces.cli.job_monitor import Signals, Watching
-from unhang.faces.cli.terminal import Terminal
+from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
+from unhang.faces.cli.terminal import UserTerminal
 from unhang.jobs import cleanup
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import Streams
+from unhang.jobs.launcher import CallerStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang run`."""
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="no talk on stderr")
+    parser.add_argument("--quiet", action="store_true", help="print no notices on stderr")
     parser.add_argument(
         "--stdin",
         default="inherit",
@@ -37,25 +38,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, launcher: Launcher) -> int:
-    terminal = Terminal() if args.pty else None
+    """Run the command to its end and relay its output; return its exit code."""
+    terminal = UserTerminal() if args.pty else None
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     size = terminal.size() if terminal is not None else None
-    prepared = options.prepared(args, stdin=stdin, foreground=True, size=size)
-    signals = Signals(resizes=terminal is not None)
+    prepared = options.prepare_job(args, stdin=stdin, foreground=True, size=size)
+    signals = CaughtSignals(resizes=terminal is not None)
     relays = (None, None) if args.json else (1, 2)
-    streams = Streams(descriptor, *relays)
+    streams = CallerStreams(descriptor, *relays)
     home = state_home()
     connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
-    say = stderr.Talk(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
+    reporter = stderr.StderrReporter(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
     forwards = terminal is not None and stdin == "inherit"
-    watching = Watching(connection, say, signals, terminal if forwards else None)
-    last = watching.until_the_end()
+    monitor = JobMonitor(connection, reporter, signals, terminal if forwards else None)
+    last = monitor.wait_for_end()
     connection.wait_for_guard()
-    return _finish(connection, last, say, as_json=args.json)
+    return _finish(connection, last, reporter, as_json=args.json)
 
 
-def _finish(connection: Connection, last: ev.Event | None, say: stderr.Talk, *, as_json: bool) -> int:
+def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.StderrReporter, *, as_json: bool) -> int:
     if last is None:
         last = connection.outcome()
     if as_json:
@@ -67,5 +69,5 @@ def _finish(connection: Connection, last: ev.Event | None, say: stderr.Talk, *, 
         sys.stdout.flush()
     if last is None:
         raise UnhangError("the job was not started, or its record is gone")
-    say.ending(connection.place.id, last)
+    reporter.ending(connection.place.id, last)
     return outcome.exit_code(last)

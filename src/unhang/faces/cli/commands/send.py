@@ -11,13 +11,15 @@ SUMMARY = "send text to a job's input (started with --stdin pipe or --pty)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang send`."""
     output.add_job(parser)
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="a line; - passes stdin on as it is")
-    parser.add_argument("--eof", action="store_true", help="end of file after it")
-    parser.add_argument("--no-newline", "-n", action="store_true", help="exactly this text, without a newline after it")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="a line to send; - sends stdin unchanged")
+    parser.add_argument("--eof", action="store_true", help="close the input after it")
+    parser.add_argument("--no-newline", "-n", action="store_true", help="send exactly this text, without a newline")
 
 
 def main(args: argparse.Namespace) -> int:
+    """Send text to the input of a job; print nothing and return 0."""
     job = output.job_of(args)
     data = b""
     if args.text == "-":

@@ -9,7 +9,7 @@ from unhang.faces.cli.output import print_json
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import Streams
+from unhang.jobs.launcher import CallerStreams
 from unhang.jobs.start import check_started
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ SUMMARY = "start a command in the background and print its job id"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang start`."""
     parser.add_argument("--json", action="store_true", help="print the job's status as one JSON object instead")
     parser.add_argument(
         "--stdin", default="null", metavar="SOURCE", help="null (default), pipe (for unhang send) or @FILE"
@@ -29,12 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, launcher: Launcher) -> int:
+    """Start the command in the background, print the job's id or its status, and return 0."""
     if args.stdin == "inherit":
         args.stdin = "null"  # a background job must not take keys from the person who types next
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
-    prepared = options.prepared(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
+    prepared = options.prepare_job(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = state_home()
-    connection = launcher.launch(home, prepared, Streams(descriptor))
+    connection = launcher.launch(home, prepared, CallerStreams(descriptor))
     connection.wait_until_started()
     cleanup.in_a_child(home)
     check_started(connection)

@@ -18,11 +18,13 @@ SUMMARY = "the state of a job: phase, limits, last line of output, what it waits
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang status`."""
     output.add_job(parser)
     output.add_json(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    """Print the state of a job, one property a line; return 0."""
     job = output.job_of(args)
     status = job.status()
     if args.json:

@@ -8,21 +8,22 @@ from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.jobs.follow import wait_for_all, wait_for_any
-from unhang.jobs.handle import Job, attach
-from unhang.jobs.home import state_home
+from unhang.jobs.handle import Job
 
 SUMMARY = "wait until jobs have ended; exits as the (last named) job did, 124 if the time is over"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang wait`."""
     output.add_job(parser, many=True)
-    parser.add_argument("--any", action="store_true", help="until one of them has ended; prints which")
+    parser.add_argument("--any", action="store_true", help="wait until one of them has ended, and print which")
     parser.add_argument("--timeout", metavar="D", help="wait no longer than this (the jobs go on)")
     output.add_json(parser, "print the results as JSON, one a line")
 
 
 def main(args: argparse.Namespace) -> int:
-    jobs = [attach(state_home(), name) for name in args.job]
+    """Wait for the jobs; return the exit code of the last one, or 124 if the time is over first."""
+    jobs = output.jobs_of(args)
     timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
     done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)

@@ -18,14 +18,14 @@ _SWITCHES = ("allow_clear", "allow_restart")
 
 
 def main(args: argparse.Namespace) -> int:
-    """The exit code is 0 also where the person said no."""
+    """Show the change and, once agreed to, make it; return 0 even if it was declined."""
     home = state_home()
     change: flow.Change
     if args.watch_verb == "install":
         change = watch_service.plan_install(home, options(args), os.environ, job=args.job)
         who = holder(home)
         if who is not None:
-            print(f"a watcher is running (pid {who.get('pid', '?')}); the new one takes over when it has ended")
+            print(f"a watcher is running (pid {who.get('pid', '?')}); the new one takes over when that one ends")
     else:
         change = watch_service.plan_uninstall(home, os.environ)
     flow.carry_out([change], yes=args.yes, dry_run=args.show_only)
@@ -33,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def options(args: argparse.Namespace) -> list[str]:
-    """The options of `unhang watch` that were given here, checked."""
+    """Return the options for the watcher that were given to `install`, after checking them."""
     from unhang.faces.cli.commands.watch import settings_of
 
     settings_of(args)

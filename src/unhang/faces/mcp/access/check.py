@@ -1,8 +1,8 @@
-"""An allow and a deny list of commands and directories, off by default.
+"""An allow list and a deny list of commands and directories, both empty by default.
 
-It is a guard rail that keeps an honest model on the path, and no sandbox: a program that is let through does what it
-likes, and a script is not looked into. But a line is never let through because it could not be read: where it cannot be
-told which programs it starts, it is refused, and so is code for an interpreter that stands on the line itself.
+The lists keep an honest model from mistakes. They are no sandbox: a program that is allowed can do anything, and
+scripts are not examined. A line that cannot be read is never allowed: if it is not certain which programs a line
+starts, it is refused. So is code for an interpreter that stands on the line itself.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from unhang.errors import UsageError
 from unhang.faces.mcp.access import wrappers
 from unhang.faces.mcp.settings import Settings
 
-# Lines in lines, and wrappers around wrappers.
+# How deep lines may be nested in lines and wrappers in wrappers, and how many commands one line may have.
 _DEEPEST = 8
 _MOST = 5000
-# The shells and the dynamic linker run, or load, what these hold.
+# Variables whose values shells run or the dynamic linker loads.
 _STEERING = frozenset({"ENV", "BASH_ENV", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS"})
-# In bash also behind `time`, which is a program for other shells.
+# Words of the shell grammar. In bash they may also follow `time`, which is a program in other shells.
 _GRAMMAR = (
     *("!", "{", "}", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac"),
     *("function", "select", "coproc"),
@@ -32,13 +32,16 @@ _STEERING_PREFIXES = ("LD_", "DYLD_", "BASH_FUNC_")
 
 
 class AccessRefused(UsageError):
-    """The server's own lists say no."""
+    """The lists of this server forbid the command or the directory."""
 
 
 def check_access(
     settings: Settings, command: str | Sequence[str], cwd: str, environ: Mapping[str, str] | None = None
 ) -> None:
-    """Raises AccessRefused with one line that names the list. `environ`: variables that the caller wants to set."""
+    """Raise AccessRefused, with one line that names the list, unless the lists allow the command in this directory.
+
+    `environ`: the variables that the caller wants to set.
+    """
     _check_directory(settings, cwd)
     if settings.allow_commands or settings.deny_commands:
         try:
@@ -63,9 +66,9 @@ class _Lists:
             self._words(tuple(Word(word) for word in command), None, 0)
 
     def _line(self, line: str, depth: int) -> int:
-        """How many commands it has."""
+        """Check a shell line, and return how many commands it has."""
         if depth > _DEEPEST:
-            raise Uncertain("lines are nested in lines too deep")
+            raise Uncertain("lines are nested too deep")
         commands = strict_reader.read(line, depth)
         for command in commands:
             for name in command.assigned:
@@ -79,10 +82,10 @@ class _Lists:
             raise Uncertain(f"{name} changes what is run")
 
     def _words(self, words: tuple[Word, ...], body: str | None, depth: int) -> None:
-        """One simple command, and what it runs in its turn."""
+        """Check one simple command and the commands that it runs in its turn."""
         self._judged += 1
         if depth > _DEEPEST or self._judged > _MOST:
-            raise Uncertain("commands are nested in commands too deep, or too many")
+            raise Uncertain("commands are nested too deep, or there are too many")
         name = _name(words[0])
         self._denied(words)
         inner = wrappers.inside(name, words, body)
@@ -104,7 +107,10 @@ class _Lists:
             self._denied(inner.perhaps)
 
     def _denied(self, words: tuple[Word, ...]) -> None:
-        """A pattern is a command's name (`git`), or the beginning of its line with wildcards (`git push*`)."""
+        """Raise AccessRefused if the deny list has this command.
+
+        A pattern is the name of a command (`git`), or the beginning of its line with wildcards (`git push*`).
+        """
         texts = _texts(words)
         for pattern in self._deny:
             if fnmatch.fnmatchcase(texts[0], pattern) or fnmatch.fnmatchcase(" ".join(texts), pattern):
@@ -127,12 +133,15 @@ def _name(word: Word) -> str:
 
 
 def _texts(words: tuple[Word, ...]) -> list[str]:
-    """The name alone of the first; two characters for what is not known, so that a ? does not match it."""
+    """Return the texts of the words, the first without its directory.
+
+    A hole becomes two characters, so that the wildcard ? does not match it.
+    """
     return [command_name(words[0].text), *(word.text.replace(HOLE, HOLE * 2) for word in words[1:])]
 
 
 def _could_match(pattern: str, texts: list[str], words: tuple[Word, ...]) -> bool:
-    """Whether a line whose words are not all known may match after all: unless a word before those says no."""
+    """Whether a line whose words are not all known may match: a known word before the first unknown one decides."""
     tokens = pattern.split(" ")
     for number, token in enumerate(tokens):
         if number >= len(words):

@@ -1,7 +1,7 @@
-"""What a command runs in its turn, as far as its words tell: for the lists of `check.py`.
+"""Finds the commands that a command runs in its turn, from its words alone, for the lists of `check.py`.
 
-Shells run a line, `find` and `xargs` a command, `eval` and `trap` what they are given, wrappers such as `sudo` the rest
-of their words. Whatever cannot be found out for certain raises Uncertain, or is told as `code`.
+A shell runs a line, `find` and `xargs` run a command, `eval` and `trap` run their arguments, and a wrapper such as
+`sudo` runs the rest of its words. A command whose effect is not certain raises Uncertain, or is reported as `code`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from unhang.faces.mcp.access import interpreters
 _SHELLS = frozenset({"sh", "bash", "dash", "ash"})
 _SHELL_LETTERS = frozenset("abcefhiklmnoprstuvxBCDEHOPT")
 _FIND_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
-# They change what later words of the line mean, or run a function of their own choice.
+# These change what later words of the line mean, or run a function that the line does not name.
 _CHANGING = frozenset({"alias", "fc", "bind", "complete", "compgen", "enable"})
-# They set the variables that they are given by name; in bash they also run what stands in an index.
+# These set variables by name; in bash they also run a substitution that stands in an index.
 _SETTING = frozenset({"export", "readonly", "declare", "typeset", "local", "read", "unset", "getopts", "let", "printf"})
 _TESTING = frozenset({"test", "[", "[["})
 # Wrappers beside those that the policy knows: the first word that is no option is the command.
@@ -48,17 +48,20 @@ _SUDO_SHELLS = frozenset({"-i", "-s", "--login", "--shell", "-e", "--edit"})
 
 
 class Inside(NamedTuple):
+    """The lines and commands that one command runs, and the variables that it sets."""
+
     lines: tuple[str, ...] = ()
     commands: tuple[tuple[Word, ...], ...] = ()
-    # perhaps a command, too: an option before it is not known, or it is the name of a script
+    # these words may be a command, too: an option before them is not known, or they name a script
     perhaps: tuple[Word, ...] = ()
-    optional: bool = True  # `perhaps` is only a name: the allow list does not ask for it
+    optional: bool = True  # `perhaps` is only a name: the allow list does not apply to it
     variables: tuple[str, ...] = ()
-    code: str = ""  # it runs code that is not looked into; why, for people
-    transparent: bool = False  # it does nothing but run what is inside
+    code: str = ""  # not empty: it runs code that is not examined; the text says why
+    transparent: bool = False  # it only runs what is inside, and does nothing of its own
 
 
 def inside(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
+    """Return what the command `words` runs. `body`: the here-document on its stdin. Raises Uncertain."""
     if name in _CHANGING or name.startswith(("ld-linux", "ld-musl", "ld.so")):
         raise Uncertain(f"{name} changes or hides what is run")
     if name in _SETTING or name in _TESTING:
@@ -107,7 +110,7 @@ def _trap(words: tuple[Word, ...]) -> Inside:
 
 
 def _source(words: tuple[Word, ...]) -> Inside:
-    """A script like any other; but not what stands on the line itself, or comes through a pipe."""
+    """A sourced file is a script like any other. Code on the line itself, or from a pipe, is refused."""
     if len(words) < 2 or not interpreters.is_file(words[1]):
         raise Uncertain("the file that is read is not named")
     return Inside(perhaps=words[1:])
@@ -152,7 +155,7 @@ def _command(words: tuple[Word, ...]) -> Inside:
     return Inside(commands=(rest,) if rest else ())
 
 
-# --- those that run a command -------------------------------------------------------------------------------
+# --- commands that run a command -------------------------------------------------------------------------------
 
 
 def _find(words: tuple[Word, ...]) -> Inside:
@@ -176,7 +179,7 @@ def _find(words: tuple[Word, ...]) -> Inside:
 
 
 def _with_hole(word: Word, mark: str) -> Word:
-    """What is put in the place of the mark is not known."""
+    """Return the word with its mark as a hole, because the text that replaces the mark is not known."""
     if not mark or mark not in word.text:
         return word
     return Word(word.text.replace(mark, HOLE), certain=False)
@@ -205,7 +208,7 @@ def _xargs(words: tuple[Word, ...]) -> Inside:
 
 
 def _doubtful(spec: str, options: tuple[Word, ...], inner: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The command behind the one that was found, if an option before it may take that one for its value."""
+    """Return the words after the command that was found, if an option before it may take its first word as a value."""
     valued, flags = options_of(spec), _FLAGS.get(spec, "").split()
     for option in options:
         text = option.text
@@ -255,7 +258,7 @@ def _splits(text: str) -> bool:
 
 
 def _env(words: tuple[Word, ...]) -> Inside:
-    """`env -S LINE …`: split nearly as a shell would."""
+    """`env -S LINE …` splits its line nearly as a shell would."""
     texts = _certain(words, "what env is given")
     at = next(at for at, text in enumerate(texts) if _splits(text))
     if texts[at] not in ("-S", "--split-string") or any(char in text for text in texts for char in "\\${"):

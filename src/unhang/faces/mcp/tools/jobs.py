@@ -1,4 +1,4 @@
-"""The tools about jobs that are there already: waiting, reading, answering, ending."""
+"""The tools that act on a job that exists: wait, send, extend, cancel, diagnose."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ DIAGNOSE = "Why is this job quiet? Looks at its processes for two seconds; chang
 
 
 def register(server: MCPServer[Any], backend: Backend) -> None:
+    """Offer the tools of this file."""
+
     @with_readable_errors
     async def wait(
         ctx: Context,
@@ -104,7 +106,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     ) -> Annotated[CallToolResult, JobResult]:
         job = backend.job(job_id)
         await backend.in_thread(_cancel, job, force)
-        # the ladder is finite (grace, then SIGKILL); whoever is still there after it is named in the result
+        # stopping is finite (grace, then SIGKILL); the result names the processes that survive it
         await wait_until(
             [job],
             bool,
@@ -135,7 +137,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
 
 def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallToolResult:
-    """Of one job its own result, failure included; of several the tool has done what it was asked to."""
+    """Return one job's own result, which may be an error. For several jobs the call itself has succeeded."""
     status: Literal["ended", "running"] = "ended" if len(ended) >= enough else "running"
     structured: dict[str, Any] = {"status": status, "ended": sorted(ended), "jobs": shown}
     if len(shown) == 1:

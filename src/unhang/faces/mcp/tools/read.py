@@ -35,6 +35,8 @@ _MOST_BYTES = 100_000
 
 
 def register(server: MCPServer[Any], backend: Backend) -> None:
+    """Offer the tools of this file."""
+
     @with_readable_errors
     async def events(
         ctx: Context,
@@ -136,7 +138,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 async def _events(
     backend: Backend, job: Job, after: int | None, since: str | None, limit: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """One more than asked for, so that the caller knows whether there is more."""
+    """Return one event more than asked for, so that the caller knows whether there are more."""
     deadline = time.monotonic() + seconds
     async with Changes([job]) as changes:
         while True:

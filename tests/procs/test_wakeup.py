@@ -1,4 +1,4 @@
-"""Followers wake when there is something to read, and also when nothing will ever come again."""
+"""A wakeup reports the growth of a file, and the deletion of what it watches."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from tests.support.engine import read_line
-from tests.support.jobs import STILL, Jobs, actor, keeper_of
 from unhang.procs.file_watch import FileWatch
 from unhang.procs.wakeup import Wakeup
-from unhang.testing.liveness import PATIENCE, RollCall
+from unhang.testing.liveness import PATIENCE
 
 
 @pytest.fixture
@@ -104,17 +101,3 @@ def test_with_all_inotify_instances_used_up_it_looks_again_soon() -> None:
         [sys.executable, "-c", _USED_UP], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.stdout.split() == ["True", "-1", "False"], done.stderr
-
-
-def test_a_follower_of_a_job_whose_folder_is_deleted_ends(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin(*STILL, "--", *actor("obedient", roll.path))
-    leader = roll.wait_for("leader")
-    keeper, _ = keeper_of(job.place)
-    following = jobs.popen("events", "--follow", job.id)
-    assert following.stdout is not None
-    read_line(following.stdout.fileno())
-    threading.Thread(target=shutil.rmtree, args=(job.place.path, True)).start()
-    jobs.finish(following, PATIENCE)
-    keeper.send(15)
-    assert keeper.wait_gone()
-    assert leader.wait_gone()

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.places import TESTS
 from unhang.errors import UsageError
 from unhang.faces.cli.commands import history as history_cli
 from unhang.faces.cli.commands import policy as policy_cli
 from unhang.store.history import History, Run
 
-SEED = str(Path(__file__).parent / "seed_policy.json")
+SEED = str(TESTS / "core" / "policy" / "seed_policy.json")
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,6 @@ import pytest
 from tests.support.diagnosis.actors import actor, until_blocked
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
 from unhang.faces.cli.commands.diagnose import render
-from unhang.procs.linux.stacks import choose, stacks
 
 READS = "import os; print('READY'); os.read(0, 1)"
 
@@ -98,23 +97,3 @@ def test_a_deep_tree_stays_readable() -> None:
     shown = render(Diagnosis("unsure", "unknown", "x", {}, lines))
     assert len(shown) > 390
     assert max(len(line) for line in shown) < 200
-
-
-def test_each_tool_only_where_it_cannot_harm() -> None:
-    tools = [tool for tool, _ in choose("java", 1, ["java", "-Xrs", "Main"], [])]
-    assert "jstack" not in tools, "with -Xrs the JVM dies of the signal that jstack sends"
-    assert "jstack" not in [tool for tool, _ in choose("java", 1, ["java"], ["JAVA_TOOL_OPTIONS=-Xrs"])]
-    assert "py-spy" not in [tool for tool, _ in choose("sleep", 1, ["sleep"], [])]
-
-
-def test_a_stopped_process_is_left_alone_and_a_live_one_lives_on() -> None:
-    with actor(READS) as job:
-        until_blocked(job.pid, "read")
-        [found] = stacks([job.pid])
-        assert found.pid == job.pid
-        assert found.text
-        assert job.poll() is None
-        os.kill(job.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
-        [found] = stacks([job.pid])
-        assert (found.tool, found.text) == ("", "is stopped or has ended: not touched")

@@ -17,7 +17,7 @@ import pytest
 
 import unhang
 from tests.keeper.conftest import fork_servers
-from tests.support.engine import Engine, actor
+from tests.support.jobs import Jobs, actor
 from unhang.procs import command_line
 from unhang.store import reader
 from unhang.testing.liveness import Process, RollCall
@@ -77,17 +77,17 @@ def test_a_command_that_cannot_be_started_is_a_result_too() -> None:
     ],
     ids=str,
 )
-def test_what_makes_no_sense_is_a_usage_error_and_starts_nothing(engine: Engine, wrong: dict[str, Any]) -> None:
+def test_what_makes_no_sense_is_a_usage_error_and_starts_nothing(jobs: Jobs, wrong: dict[str, Any]) -> None:
     with pytest.raises(unhang.UsageError) as raised:
         unhang.run(**wrong)
     assert "\n" not in str(raised.value)
-    assert engine.jobs() == []
+    assert jobs.jobs() == []
 
 
-def test_a_directory_that_is_not_there_is_a_spawn_error(engine: Engine, tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_a_spawn_error(jobs: Jobs, tmp_path: Path) -> None:
     with pytest.raises(unhang.SpawnError):
         unhang.run(["true"], cwd=tmp_path / "nothing")
-    assert engine.jobs() == []
+    assert jobs.jobs() == []
 
 
 def test_input_environment_directory_and_shell_are_given(tmp_path: Path) -> None:
@@ -99,13 +99,13 @@ def test_input_of_many_megabytes_needs_no_feeding() -> None:
     assert unhang.run(["wc", "-c"], input=b"x" * 10_000_000).stdout.strip() == "10000000"
 
 
-def test_keyboard_interrupt_ends_the_job_before_it_goes_on(engine: Engine, roll: RollCall) -> None:
+def test_keyboard_interrupt_ends_the_job_before_it_goes_on(jobs: Jobs, roll: RollCall) -> None:
     """In a program of its own: the signal is for its main thread."""
     code = (
         "import sys, unhang\ntry:\n unhang.run(sys.argv[1:], grace=0.2)\nexcept KeyboardInterrupt:\n print('stopped')"
     )
     program = subprocess.Popen(
-        [sys.executable, "-c", code, *actor("setsid_child", roll.path)], stdout=subprocess.PIPE, env=engine.env
+        [sys.executable, "-c", code, *actor("setsid_child", roll.path)], stdout=subprocess.PIPE, env=jobs.env
     )
     roll.wait_for("member")
     roll.wait_for("leader")
@@ -113,18 +113,18 @@ def test_keyboard_interrupt_ends_the_job_before_it_goes_on(engine: Engine, roll:
     out, _ = program.communicate(timeout=60)
     assert out == b"stopped\n"
     assert roll.is_empty()
-    assert engine.events()[-1]["phase"] == "cancelled"
+    assert jobs.events()[-1]["phase"] == "cancelled"
 
 
-def test_a_program_that_is_killed_takes_its_job_and_its_fork_server_with_it(engine: Engine, roll: RollCall) -> None:
+def test_a_program_that_is_killed_takes_its_job_and_its_fork_server_with_it(jobs: Jobs, roll: RollCall) -> None:
     code = "import sys, unhang; unhang.run(sys.argv[1:], grace=0.2)"
-    program = subprocess.Popen([sys.executable, "-c", code, *actor("double_fork", roll.path)], env=engine.env)
+    program = subprocess.Popen([sys.executable, "-c", code, *actor("double_fork", roll.path)], env=jobs.env)
     roll.wait_for("member")
     roll.wait_for("leader")
     program.kill()
     program.wait(60)
     assert roll.wait_empty()
-    assert engine.left_over() == []
+    assert jobs.left_over() == []
 
 
 def test_a_job_can_be_run_from_another_thread() -> None:
@@ -184,12 +184,12 @@ def test_a_job_that_was_given_to_a_dying_fork_server_is_never_called_running() -
         assert result.error["code"] == "ELOST"
 
 
-def test_the_loss_of_the_keeper_is_a_result_too(engine: Engine, roll: RollCall) -> None:
+def test_the_loss_of_the_keeper_is_a_result_too(jobs: Jobs, roll: RollCall) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(unhang.run, actor("setsid_child", roll.path))
         roll.wait_for("member")
         roll.wait_for("leader")
-        engine.keeper().send(signal.SIGKILL)
+        jobs.keeper().send(signal.SIGKILL)
         result = waiting.result(60)
     assert (result.status, result.shell_code) == ("error", 125)
     assert result.error is not None
@@ -212,7 +212,7 @@ def test_many_jobs_can_be_awaited_at_once() -> None:
     assert [result.stdout for result in asyncio.run(all_of_them())] == [f"{i}\n" for i in range(20)]
 
 
-def test_cancelling_the_task_ends_the_job_first(engine: Engine, roll: RollCall) -> None:
+def test_cancelling_the_task_ends_the_job_first(jobs: Jobs, roll: RollCall) -> None:
     async def cancelled() -> bool:
         task = asyncio.create_task(unhang.arun(actor("setsid_child", roll.path), grace=0.2))
         await asyncio.to_thread(roll.wait_for, "member")
@@ -223,7 +223,7 @@ def test_cancelling_the_task_ends_the_job_first(engine: Engine, roll: RollCall) 
         return roll.is_empty()
 
     assert asyncio.run(cancelled())
-    assert engine.events()[-1]["phase"] == "cancelled"
+    assert jobs.events()[-1]["phase"] == "cancelled"
 
 
 def test_a_timeout_around_arun_ends_the_job(roll: RollCall) -> None:
@@ -238,7 +238,7 @@ def test_a_timeout_around_arun_ends_the_job(roll: RollCall) -> None:
     assert roll.is_empty()
 
 
-def test_a_task_that_is_cancelled_at_once_leaves_nothing(engine: Engine) -> None:
+def test_a_task_that_is_cancelled_at_once_leaves_nothing(jobs: Jobs) -> None:
     async def cancelled(turns: int) -> None:
         task = asyncio.create_task(unhang.arun(["sleep", "1000"], grace=0.2))
         for _ in range(turns):
@@ -249,6 +249,6 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing(engine: Engine) -> None
 
     for turns in range(4):
         asyncio.run(cancelled(turns))
-    running = [command_line.of(pid) for pid in engine.marked()]
+    running = [command_line.of(pid) for pid in jobs.marked()]
     assert [command for command in running if "sleep" in command] == []
-    assert {reader.read_all(place.events)[-1]["phase"] for place in engine.jobs()} <= {"cancelled"}
+    assert {reader.read_all(place.events)[-1]["phase"] for place in jobs.jobs()} <= {"cancelled"}
