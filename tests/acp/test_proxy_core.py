@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from unhang.acp.proxy.messages import Notice, chunk_of, names_terminals, with_terminals
-from unhang.acp.proxy.turn_clocks import Conversation, Told, TurnLimits
+from unhang.acp.proxy.turn_clocks import Conversation, DueLines, TurnLimits
 from unhang.core.lines import Lines
 
 CLOCKS = TurnLimits(stall=10.0, idle=60.0, tool=200.0, hard=1000.0, start=30.0, grace=5.0)
@@ -76,9 +76,9 @@ def begun(clocks: TurnLimits = CLOCKS, notices: Notice = Notice.THOUGHT) -> Conv
 def test_a_quiet_turn_is_told_then_cancelled_then_given_up() -> None:
     talk = begun()
     assert talk.deadline() == 10.0
-    assert talk.judge(9.9) == Told([], [], [])
+    assert talk.judge(9.9) == DueLines([], [], [])
     assert talk.judge(10.0).stalled == ["s"]
-    assert talk.judge(11.0) == Told([], [], []), "once per stall"
+    assert talk.judge(11.0) == DueLines([], [], []), "once per stall"
     line = talk.stall_line("s", "node [7] waits for 1.2.3.4:443", 11.0)
     assert line is not None
     text = json.loads(line)["params"]["update"]["content"]["text"]
@@ -103,7 +103,7 @@ def test_an_answer_within_the_grace_is_the_agents_own() -> None:
     assert not talk.is_late(answer)
     talk.agent_said(answer, 62.0)
     assert talk.deadline() is None
-    assert talk.judge(100.0) == Told([], [], [])
+    assert talk.judge(100.0) == DueLines([], [], [])
 
 
 def test_a_turn_given_up_does_not_touch_the_next_one() -> None:
@@ -111,7 +111,7 @@ def test_a_turn_given_up_does_not_touch_the_next_one() -> None:
     talk.judge(60.0)
     talk.judge(65.0)
     talk.editor_said(prompt(2), 70.0)
-    assert talk.judge(75.0) == Told([], [], []), "no late cancel"
+    assert talk.judge(75.0) == DueLines([], [], []), "no late cancel"
     assert talk.is_late({"id": 1, "error": {"code": 1}})
     answer = {"id": 2, "result": {"stopReason": "end_turn"}}
     assert not talk.is_late(answer)
@@ -137,7 +137,7 @@ def test_while_a_person_is_asked_the_clocks_stand() -> None:
     ask = {"id": 7, "method": "session/request_permission", "params": {"sessionId": "s"}}
     talk.agent_said(ask, 5.0)
     assert talk.deadline() is None
-    assert talk.judge(5000.0) == Told([], [], [])
+    assert talk.judge(5000.0) == DueLines([], [], [])
     talk.editor_said({"id": 7, "result": {"outcome": {"outcome": "selected"}}}, 5000.0)
     assert talk.deadline() == 5010.0
     talk.agent_said(update(), 5900.0)
@@ -157,7 +157,7 @@ def test_a_tool_in_flight_has_its_own_limit() -> None:
     assert line is not None
     assert "npm test" in line.decode()
     assert "50s" in line.decode()
-    assert talk.judge(61.0) == Told([], [], [])
+    assert talk.judge(61.0) == DueLines([], [], [])
     told = talk.judge(201.0)
     assert "npm test" in told.editor[0].decode()
     assert "limit 3m 20s" in told.editor[0].decode()
@@ -223,7 +223,7 @@ def test_a_later_protocol_is_only_forwarded() -> None:
     talk.agent_said({"id": 0, "result": {"protocolVersion": 2}}, 1.0)
     talk.editor_said(prompt(), 2.0)
     assert talk.deadline() is None
-    assert talk.judge(1e6) == Told([], [], [])
+    assert talk.judge(1e6) == DueLines([], [], [])
 
 
 def test_a_dead_agent_leaves_no_request_open() -> None:
@@ -237,7 +237,7 @@ def test_a_dead_agent_leaves_no_request_open() -> None:
 
 def test_notices_can_be_off_and_the_turn_ends_all_the_same() -> None:
     talk = begun(notices=Notice.OFF)
-    assert talk.judge(10.0) == Told([], [], [])
+    assert talk.judge(10.0) == DueLines([], [], [])
     told = talk.judge(60.0)
     assert (told.editor, len(told.agent)) == ([], 1)
 
@@ -245,7 +245,7 @@ def test_notices_can_be_off_and_the_turn_ends_all_the_same() -> None:
 def test_time_in_which_the_proxy_did_not_run_does_not_count_as_silence() -> None:
     talk = begun()
     talk.away(100.0)
-    assert talk.judge(105.0) == Told([], [], [])
+    assert talk.judge(105.0) == DueLines([], [], [])
     assert talk.deadline() == 110.0
 
 

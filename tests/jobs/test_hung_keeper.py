@@ -242,7 +242,7 @@ def test_a_keeper_that_is_born_after_its_job_was_given_up_does_not_run_it(jobs: 
         "children = lambda: open(f'/proc/{guard}/task/{guard}/children').read().split()\n"
         "while not children(): pass\n"
         "os.kill(int(children()[0]), signal.SIGSTOP)\n"
-        "connection = launcher.launch(os.environ['UNHANG_HOME'], prepared, launching.Streams())\n"
+        "connection = launcher.launch(os.environ['UNHANG_HOME'], prepared, launching.CallerStreams())\n"
         "print(children()[0], flush=True)\n"
         "sys.stdin.readline()\n"
         "while connection.hear(): pass\n"

@@ -13,7 +13,7 @@ from tests.support.jobs import Jobs
 from unhang.core.limit_request import LimitRequest
 from unhang.core.spec import NULL
 from unhang.jobs.handle import Job
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 from unhang.jobs.request import AgentTask, prepare
 from unhang.jobs.start import input_descriptor
 from unhang.keeper.agent_channel import DESCRIPTOR
@@ -58,7 +58,7 @@ def test_an_update_sent_right_before_the_exit_is_recorded(engine: Engine) -> Non
             policy="built-in",
         )
         launcher = ForkingLauncher()
-        connection = launcher.launch(str(engine.home), prepared, Streams(input_descriptor(prepared, None)))
+        connection = launcher.launch(str(engine.home), prepared, CallerStreams(input_descriptor(prepared, None)))
         job = Job(connection.place)
         job.wait(30)
         connection.close()

@@ -68,7 +68,7 @@ def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_line_gets_one_answer_however_the_bytes_are_cut(served: Served, pieces: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
-    client = control_socket.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
+    client = control_socket.ClientConnection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
     with ours:
         for piece in pieces:
             if piece:

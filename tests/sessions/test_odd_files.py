@@ -229,7 +229,7 @@ def test_any_answer_of_tmux_is_read_or_refused(data: st.DataObject, pieces: list
     at = data.draw(st.integers(0, len(ANSWER)))
     answer = data.draw(st.sampled_from([ANSWER[:at], ANSWER])) + "".join(pieces) + ANSWER[at:]
     try:
-        found = client.seen_in(answer)
+        found = client.parse_pane(answer)
     except TmuxError:
         return
     assert len(found.text.split("\n")) <= 1000
@@ -238,7 +238,7 @@ def test_any_answer_of_tmux_is_read_or_refused(data: st.DataObject, pieces: list
 
 @pytest.mark.parametrize("text", ["\n" * 4_000_000, "x" * 4_000_000, "❯ 1. \n" * 500_000, "\x1b]" * 1_000_000])
 def test_a_huge_answer_is_cut(text: str) -> None:
-    found = client.seen_in(ANSWER + text)
+    found = client.parse_pane(ANSWER + text)
     assert len(found.text) <= 1000 * 4001
     assert isinstance(screen.read(found.text), screen.AgentScreen)
 

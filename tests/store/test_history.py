@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -150,24 +150,29 @@ def test_concurrent_writers_lose_nothing(history: History) -> None:
         assert (profile.runs, profile.duration) == (100, 99.0)
 
 
-def test_a_hundred_thousand_runs_answer_at_once(history: History) -> None:
-    """20 ms is asked for; the best of five here, because the machine may be doing other things."""
+def test_asking_does_not_take_more_work_with_every_run(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work is counted in hundreds of steps of SQLite's machine; `make bench` judges the time."""
     history.add(run(1.0))
     history.add_many(
         Run(f"command {i % 50}", "/d", float(i), float(i % 997), float(i % 13), "success") for i in range(100_000)
     )
-    best = 1.0
-    for _ in range(5):
-        start = perf_counter()
-        profile = history.profile("command 7", "/d")
-        best = min(best, perf_counter() - start)
+    steps: list[None] = []
+    connect = sqlite3.connect
+
+    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = connect(*args, **options)
+        db.set_progress_handler(lambda: steps.append(None), 100)
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    profile = history.profile("command 7", "/d")
     assert profile is not None
     assert profile.runs == WINDOW
     assert profile.duration == quantile([float(i % 997) for i in range(7, 100_000, 50)][-WINDOW:], 0.95)
-    assert best < 0.02
-    start = perf_counter()
+    asked = len(steps)
+    assert 0 < asked < 200
     assert len(history.summary()) == 20
-    assert perf_counter() - start < 0.2
+    assert len(steps) - asked < 2000  # looking at every run would take five thousand and more
     assert history.summary("command 7")[0].runs == 2000
     history.add(run(3.0))
     assert history.last_statuses("c", "/d") == ["success", "success"]

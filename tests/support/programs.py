@@ -35,6 +35,13 @@ def unavailable(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+def not_permitted(reason: str) -> NoReturn:
+    """Skip a test that needs rights which this user lacks; fail it where CI=true and the user is root."""
+    if os.geteuid() == 0:
+        unavailable(f"NOT TESTED: {reason}")
+    pytest.skip(f"NOT TESTED: {reason}")
+
+
 def need(*programs: Path) -> None:
     """Require these programs of scripts/test-programs."""
     missing = [str(program.relative_to(MODULES)) for program in programs if not program.exists()]

@@ -90,11 +90,13 @@ class Host:
         return {}
 
     async def create(self, request: TerminalRequest) -> dict[str, Any]:
+        """Start the command of a `terminal/create` request; return the answer, or raise Refused."""
         terminal = await self._create(request)
         about = terminal.about() | {"limits": terminal.limits}
         return {"terminalId": terminal.id, "_meta": {at.META: about}}
 
     async def output(self, session: str, terminal_id: str) -> dict[str, Any]:
+        """Return the end of what a terminal has printed and, once it has ended, its exit status."""
         terminal = self._found(session, terminal_id)
         exit, about = terminal.machine.exit, terminal.about()  # as of before the reading: an end comes with all of it
         shown = await terminal.output(note=terminal.note())
@@ -102,6 +104,7 @@ class Host:
         return answer if exit is None else answer | {"exitStatus": exit.to_json()}
 
     async def wait(self, session: str, terminal_id: str) -> dict[str, Any]:
+        """Wait until the command of a terminal has ended; return its exit status."""
         terminal = self._found(session, terminal_id)
         exit = await terminal.wait()
         return exit.to_json() | {"_meta": {at.META: terminal.about()}}

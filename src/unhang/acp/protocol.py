@@ -1,10 +1,10 @@
-"""ACP terminals without the world: their states, what a request means, what is shown of the output.
+"""ACP terminals without input and output: their states, what a request means, what is shown of the output.
 
-A terminal is one command of an agent's. Every change of its state is made by `Machine`, and nowhere else:
+A terminal is one command of an agent's. Every change of its state is made by `TerminalMachine`, and nowhere else:
 
     starting → running → finished | killed | timed_out → released
 
-It may be released at any time; from then on nobody can ask for it. An end is said once: whoever waits, kills or
+It may be released at any time; from then on its id is unknown. An end is recorded once: a caller that waits, kills or
 reads afterwards gets the same one.
 """
 
@@ -49,7 +49,7 @@ META = "unhang"
 
 
 class Refused(Exception):
-    """An answer that is an error: a JSON-RPC code, and one line that says why."""
+    """Raised to answer a request with an error: a JSON-RPC code, and one line that says why."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 class IllegalTransition(Exception):
-    """A state that cannot follow; nothing has been changed."""
+    """Raised for a state that cannot follow the present one; nothing has been changed."""
 
 
 class Exit(Record):
@@ -71,6 +71,7 @@ class Exit(Record):
     message: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """Return the exit status as the protocol has it."""
         return {"exitCode": self.code, "signal": self.signal}
 
 
@@ -88,16 +89,17 @@ class TerminalMachine:
         self.state = state
 
     def started(self) -> None:
+        """Record that the command runs."""
         self._go(RUNNING)
 
     def asked_to_end(self) -> bool:
-        """Somebody wants it killed: True if that is the first time and there is something to kill."""
+        """Record a request to kill it; return True for the first one, if there is still something to kill."""
         first = not self.kill_asked and self.exit is None
         self.kill_asked = True
         return first
 
     def ended(self, exit: Exit) -> None:
-        """Also of one that was released while it ran: whoever still waits is told."""
+        """Record its end, even of a terminal that was released while it ran: callers still wait for it."""
         if self.exit is not None:
             raise IllegalTransition(f"ended twice: {self.exit.state}, {exit.state}")
         if exit.state not in ENDED:
@@ -107,11 +109,12 @@ class TerminalMachine:
         self.exit = exit
 
     def released(self) -> None:
+        """Record that the agent has released the terminal."""
         self._go(RELEASED)
 
 
 def exit_of(outcome: Mapping[str, Any], *, timer: bool = False) -> Exit:
-    """From the last event of its job. `timer`: what cancelled it was a timer of ours, not a request."""
+    """Return how a job ended, from its last event; `timer`: it was cancelled by a timer of ours, not by a request."""
     status = outcome.get("status")
     state = FINISHED
     if status == "timeout" or (status == "cancelled" and timer):
@@ -149,7 +152,7 @@ def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) 
 
 
 class TerminalRequest(Record):
-    """A `terminal/create` that makes sense."""
+    """A `terminal/create` request, checked."""
 
     session: str
     command: str
@@ -164,7 +167,7 @@ _DURATIONS, _WORDS = ("idle", "hard", "stall", "warn", "grace"), ("category", "l
 
 
 def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> TerminalRequest:
-    """Raises Refused with what is wrong."""
+    """Return the checked `terminal/create` request; raise Refused with what is wrong."""
     given = _table(params, "params")
     command = given.get("command")
     if not isinstance(command, str) or not command.strip():
@@ -189,6 +192,7 @@ def request_of(params: Any, default_limit: int = DEFAULT_OUTPUT) -> TerminalRequ
 
 
 def name_of(params: Any, key: str) -> str:
+    """Return a field of the request that must be a text; raise Refused if it is not."""
     value = _table(params, "params").get(key)
     if not isinstance(value, str):
         raise Refused(INVALID_PARAMS, f"{key}: a text")
@@ -235,7 +239,7 @@ def wishes_of(meta: Any) -> dict[str, Any]:
 
 
 def is_line(command: str, args: Sequence[str], runs: Callable[[str], bool]) -> bool:
-    """Is `command` a whole shell line? With arguments never; without, if it does not name a program by itself."""
+    """Return whether `command` is a whole shell line: it has no arguments and names no program by itself."""
     return not args and not runs(command)
 
 
@@ -245,6 +249,7 @@ MERGED = 'exec "$@" 2>&1'
 
 
 def merged(argv: Sequence[str], shell: str) -> list[str]:
+    """Return the command line that runs `argv` with its stderr going to its stdout."""
     return [shell, "-c", MERGED, shell, *argv]
 
 

@@ -25,13 +25,14 @@ def client_label() -> str:
 
 
 def lives(client: str) -> bool:
+    """Return whether the client with this label still runs."""
     pid, _, rest = client.partition(":")
     start, _, boot = rest.partition(":")
     return pid.isdigit() and boot == identity.boot_id() and identity.is_alive(int(pid), start)
 
 
 def end_orphans(home: str) -> list[str]:
-    """Ends every running terminal whose client is dead; their ids."""
+    """End every running terminal whose client is dead; return their ids."""
     found: list[Job] = []
     for row in listing.list_jobs(home, running_only=True, labels={LABEL: TERMINAL}):
         if not lives(row.labels.get(CLIENT, "")):

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Completed:
-    """It ended by itself, or somebody killed it (`state`: finished or killed)."""
+    """The command ended by itself, or was killed by a request (`state`: finished or killed)."""
 
     exit_code: int | None
     signal: str | None
@@ -20,6 +20,7 @@ class Completed:
 
     @property
     def ok(self) -> bool:
+        """Whether the exit code is 0."""
         return self.exit_code == 0
 
 
@@ -40,4 +41,5 @@ class TimedOut:
 
     @property
     def ok(self) -> bool:
+        """Always False: the command did not come to its end."""
         return False

@@ -1,7 +1,7 @@
 """One terminal: a foreground job and its end, for any number of callers at once.
 
 The job belongs to this process by a line (a socket) to its keeper: if we die, by SIGKILL even, the keeper ends the
-whole tree. One task listens on that line; whoever waits, waits for what it will say, so there is no lock to hold and no
+whole tree. One task listens on that line and every caller waits for its result, so there is no lock to hold and no
 thread to block. Only reading files is left to threads.
 """
 
@@ -22,6 +22,8 @@ _CHUNK = 1 << 20
 
 
 class AcpTerminal:
+    """One command of an agent: the job that runs it, its state, and its output."""
+
     def __init__(
         self, connection: Connection, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
     ) -> None:
@@ -43,11 +45,12 @@ class AcpTerminal:
 
     @property
     def id(self) -> str:
-        """The job's: `unhang diagnose ID` works for whoever sees it."""
+        """The id of its job, for `unhang diagnose ID` as well."""
         return self.job.id
 
     @property
     def running(self) -> bool:
+        """Whether the command has not ended yet."""
         return self.machine.exit is None
 
     async def _listen(self) -> None:
@@ -83,11 +86,11 @@ class AcpTerminal:
         return exit
 
     async def wait(self) -> Exit:
-        """Any number may wait; cancelling one disturbs none of the others."""
+        """Wait for its end; any number of tasks may wait, and cancelling one does not disturb the others."""
         return await asyncio.shield(self.over)
 
     async def end(self, by: str) -> Exit:
-        """Ask for its end (once, whoever asks), and wait for it: SIGTERM, the grace, SIGKILL, nothing left."""
+        """Ask for its end, once however often this is called, and wait until nothing of it is left."""
         if self.machine.asked_to_end():
             self._connection.cancel(by)
             await asyncio.wait({self.over}, timeout=PATIENCE)
@@ -102,13 +105,13 @@ class AcpTerminal:
             return  # what became of it is in its record
 
     async def output(self, *, note: str = "") -> ShownOutput:
-        """The end of what it printed. `note`: a last line of ours."""
+        """Return the end of what it printed, with `note` as a last line."""
         running = self.running
         found: ShownOutput = await self._in_thread(lambda: _end_of(self.job, self.limit, running, note))
         return found
 
     def note(self) -> str:
-        """For the agent, who sees nothing but output: a limit ended it, and why it was quiet."""
+        """Return a line for the agent, who sees only output: that a limit ended the command, and why."""
         exit = self.machine.exit
         if exit is None or exit.state != TIMED_OUT:
             return ""
@@ -116,7 +119,7 @@ class AcpTerminal:
         return f"\n[unhang: {exit.message}{f'; {why}' if why else ''}]\n"
 
     def about(self) -> dict[str, Any]:
-        """What the protocol has no words for."""
+        """Return what `_meta` tells of it beyond the protocol's own fields."""
         said: dict[str, Any] = {"jobId": self.id, "state": self.machine.state}
         exit = self.machine.exit
         if exit is not None and exit.state == TIMED_OUT:

@@ -72,28 +72,32 @@ class Terminals(Host):
         return _schema().CreateTerminalResponse.model_validate(answer)  # type: ignore[no-any-return]
 
     async def terminal_output(self, session_id: str, terminal_id: str, **_kwargs: Any) -> TerminalOutputResponse:
+        """Answer `terminal/output`: the end of the output and, once it has ended, the exit status."""
         answer = await _answered(self.output(session_id, terminal_id))
         return _schema().TerminalOutputResponse.model_validate(answer)  # type: ignore[no-any-return]
 
     async def wait_for_terminal_exit(
         self, session_id: str, terminal_id: str, **_kwargs: Any
     ) -> WaitForTerminalExitResponse:
+        """Answer `terminal/wait_for_exit` when the command has ended."""
         answer = await _answered(self.wait(session_id, terminal_id))
         return _schema().WaitForTerminalExitResponse.model_validate(answer)  # type: ignore[no-any-return]
 
     async def kill_terminal(self, session_id: str, terminal_id: str, **_kwargs: Any) -> KillTerminalResponse | None:
+        """Answer `terminal/kill` when nothing of the command is left; its output can still be read."""
         await _answered(self.kill(session_id, terminal_id))
         return _schema().KillTerminalResponse()  # type: ignore[no-any-return]
 
     async def release_terminal(
         self, session_id: str, terminal_id: str, **_kwargs: Any
     ) -> ReleaseTerminalResponse | None:
+        """Answer `terminal/release` when nothing of the command is left; the id is then unknown."""
         await _answered(self.release(session_id, terminal_id))
         return _schema().ReleaseTerminalResponse()  # type: ignore[no-any-return]
 
 
 def _schema() -> Any:
-    """The SDK takes most of a second to import; whoever talks ACP with it has it already."""
+    """Import the SDK late: it takes most of a second, and a client that uses it has imported it already."""
     try:
         from acp import schema
     except ModuleNotFoundError as error:

@@ -47,6 +47,7 @@ class FileChange(Record):
 
     @property
     def unchanged(self) -> str | None:
+        """Why nothing has to be written, as one line; None if the texts differ."""
         if self.before != self.after:
             return None
         return f"{'already installed' if self.installs else 'not installed'}: {self.path}"
@@ -64,6 +65,7 @@ class FileChange(Record):
         )
 
     def apply(self) -> str:
+        """Write or remove the file, keep a backup, and return what was done, as one line."""
         backup = user_file.write(self.path, self.before, self.after)
         if self.after is not None:
             return f"written: {self.path}" + (f" (backup: {backup})" if backup else "")

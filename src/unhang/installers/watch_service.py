@@ -57,10 +57,12 @@ class UnitInstall(Record):
     unchanged = None
 
     def preview(self) -> list[str]:
+        """Return the diff of the unit file, and the commands of systemd that follow."""
         enable = f"will run: systemctl --user daemon-reload; systemctl --user enable --now {UNIT}"
         return [*self.file.preview(), enable]
 
     def apply(self) -> str:
+        """Write the unit, enable and start it; return what was done, as one line."""
         backup = None
         if self.file.before != self.file.after:
             backup = user_file.write(self.file.path, self.file.before, self.file.after)
@@ -79,9 +81,11 @@ class JobInstall(Record):
     unchanged = None
 
     def preview(self) -> list[str]:
+        """Return the line that names the command of the job."""
         return [f"will start a background job (until this machine restarts): {shlex.join(self.command)}"]
 
     def apply(self) -> str:
+        """Start the job, and return what was done, as one line."""
         from unhang.jobs import api
 
         job = api.start(self.command, idle="off", hard="off", stall="off", labels={"unhang": "watch"})
@@ -98,6 +102,7 @@ class Uninstall(Record):
     unchanged = None
 
     def preview(self) -> list[str]:
+        """Return the lines that say what will be undone."""
         if self.there.get("how") == JOB:
             return [f"will cancel the job {self.there.get('jobId')}"]
         path, backup = self.there.get("path"), self.there.get("backup")
@@ -107,6 +112,7 @@ class Uninstall(Record):
         ]
 
     def apply(self) -> str:
+        """Undo the installation, and return what was done, as one line."""
         if self.there.get("how") == JOB:
             self._cancel()
         else:

@@ -28,13 +28,11 @@ class Changes:
         for job in jobs:
             self._wakeup.add_file(job.place.path)
             self._wakeup.add_file(job.place.events)
-        self._readable = Readable(self._wakeup.fd)
+        self._readable = Readable(self._wakeup)
 
     async def wait(self, seconds: float) -> None:
         """Return when there may be something new, at the next check, or when the time is over."""
         await self._readable.wait(seconds)
-        self._readable.clear()
-        self._wakeup.clear()
 
     async def __aenter__(self) -> Changes:
         await self._readable.__aenter__()

@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from unhang.jobs.handle import Job
 
 
-class Question(Record):
-    """A job waits for input. `key` names this one question, so that it is answered once."""
+class InputQuestion(Record):
+    """A job waits for input; `key` names this one question, so that it is answered once."""
 
     key: str
     prompt: str
     answerable: bool  # the job has a terminal or an open stdin, so `Job.send` reaches it
 
     def quoted(self, most: int) -> str:
-        """The prompt in quotation marks, on one line of at most so many characters."""
+        """Return the prompt in quotation marks, on one line of at most `most` characters."""
         return plain_text.quoted(self.prompt, most) if self.prompt else "(no prompt)"
 
 
-def question_of(job: Job, view: View) -> Question | None:
-    """The question that a job waits to have answered; None if it waits for none."""
+def question_of(job: Job, view: View) -> InputQuestion | None:
+    """Return the question that a job waits to have answered; None if it waits for none."""
     waits = view.needs_input
     if waits is None:
         return None
     spec = job.spec
     answerable = bool(spec.get("pty") or spec.get("stdin") == PIPE)
-    return Question(f"input-{waits.get('since') or view.seq}", str(waits.get("prompt") or ""), answerable)
+    return InputQuestion(f"input-{waits.get('since') or view.seq}", str(waits.get("prompt") or ""), answerable)

@@ -32,7 +32,7 @@ _LONGEST_ANSWER = 1 << 20
 
 
 class JobHasEnded(ControlError):
-    """There is nobody to ask any more."""
+    """Raised if the keeper has ended, so that no answer can come."""
 
 
 class _SentAway(Exception):

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 # A follower looks at the record now and then even if nothing wakes it (a lost job, a file system without inotify).
 _CHECK = 5.0
-_CHECK_ASYNC = 1.0
-# The same where there is no inotify at all.
-_NAP = 0.05
 
 
 class Follower:
@@ -125,33 +122,18 @@ async def follow_async(
     place: JobDir, *, after_seq: int = 0, timeout: float | None = None
 ) -> AsyncGenerator[ev.Event, None]:
     """As `follow`, without blocking the event loop: inotify's descriptor is one more to wait for."""
-    import asyncio
+    from unhang.jobs.readable import CHECK, Readable
 
-    loop = asyncio.get_running_loop()
-    woken = asyncio.Event()
     deadline = None if timeout is None else clock.monotonic() + timeout
     with Follower(place, after_seq=after_seq) as follower:
-        watched = follower.fd
-        if watched >= 0:
-            loop.add_reader(watched, woken.set)
-        try:
+        async with Readable(follower) as readable:
             while True:
-                follower.clear()
-                woken.clear()
                 for event in follower.new():
                     yield event
-                left = _CHECK_ASYNC if watched >= 0 else _NAP
-                if deadline is not None:
-                    left = min(left, deadline - clock.monotonic())
+                left = CHECK if deadline is None else deadline - clock.monotonic()
                 if follower.ended or left <= 0:
                     return
-                try:
-                    await asyncio.wait_for(woken.wait(), left)
-                except TimeoutError:
-                    continue
-        finally:
-            if watched >= 0:
-                loop.remove_reader(watched)
+                await readable.wait(left)
 
 
 class EventStream:

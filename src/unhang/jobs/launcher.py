@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     class Launcher(Protocol):
         """Gives a prepared job to a keeper, and connects the caller to it."""
 
-        def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection: ...
+        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection: ...
 
 
 # The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
@@ -38,15 +38,15 @@ _FREE_PIPES = 3
 _TO_START = 10.0
 
 
-class Streams(Record):
-    """The caller's descriptors that the job or its relay gets; None: nothing, or a pipe of the keeper's."""
+class CallerStreams(Record):
+    """The caller's descriptors that the job or its relay gets; None: the null device, or a pipe of the keeper."""
 
     stdin: int | None = None
     stdout: int | None = None
     stderr: int | None = None
 
 
-def _message(place: JobDir, prepared: Prepared, streams: Streams, owner: int) -> tuple[bytes, list[int]]:
+def _message(place: JobDir, prepared: Prepared, streams: CallerStreams, owner: int) -> tuple[bytes, list[int]]:
     given = {"owner": owner} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
     request = {"home": place.home, "id": place.id, "spec": prepared.spec.to_json(), "env": prepared.env}
     return spare.pack(request | {"fds": list(given)}), list(given.values())
@@ -84,7 +84,8 @@ class ForkingLauncher:
         except OSError as error:
             raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
-    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection:
+        """Create the record of a job and give the job to the keeper; raise UnhangError if that was killed."""
         place = layout.create(home)
         ours, theirs = connections.pair()
         try:
@@ -115,7 +116,8 @@ class ServedLauncher:
         self._line: socket | None = None
         self._server: int | None = None
 
-    def launch(self, home: str, prepared: Prepared, streams: Streams) -> Connection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection:
+        """Create the record of a job and have the fork server start its keeper; raise UnhangError if it cannot."""
         check_descriptors()
         place = layout.create(home)
         ours, theirs = connections.pair()

@@ -1,4 +1,4 @@
-"""A descriptor that a task of an event loop waits for: inotify's, say."""
+"""Waiting in an event loop for a descriptor that wakes its reader: inotify's, say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ import asyncio
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Protocol
+
+    class Source(Protocol):
+        """Something that makes a descriptor readable when there may be something new."""
+
+        @property
+        def fd(self) -> int:
+            """The descriptor; -1 where there is none."""
+
+        def clear(self) -> None:
+            """Forget what woke it."""
+
 
 # A job whose keeper was killed writes nothing more, so a waiting caller has to look for itself.
 CHECK = 1.0
@@ -15,21 +27,20 @@ NAP = 0.05
 
 
 class Readable:
-    """Lets a task wait until a descriptor is readable. Without one (-1), every wait is a nap."""
+    """Lets a task wait until a source is readable. Where it has no descriptor, every wait is a nap."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._fd = source.fd
         self._event = asyncio.Event()
 
     async def wait(self, seconds: float = CHECK) -> None:
-        """Return when the descriptor is readable, at the next check, or when the time is over."""
+        """Return when the source is readable, at the next check, or when the time is over; then clear the source."""
         try:
             await asyncio.wait_for(self._event.wait(), min(seconds, CHECK if self._fd >= 0 else NAP))
         except TimeoutError:
             pass
-
-    def clear(self) -> None:
-        """Forget that it was readable; what the descriptor holds is for the caller to read."""
+        self._source.clear()
         self._event.clear()
 
     async def __aenter__(self) -> Readable:

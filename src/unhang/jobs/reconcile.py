@@ -98,7 +98,7 @@ def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
 def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     """Make the record true. True: the job has ended (now or before); False: it runs, here or elsewhere.
 
-    `birth`: how long a job without a record may still get one; 0 for a caller who knows that nobody works on it.
+    `birth`: how long a job without a record may still get one; 0 for a caller who knows that no keeper works on it.
     Raises Busy where the end has to be recorded and another process holds the log.
     """
     if has_ended(place):
@@ -182,7 +182,7 @@ def _settle_nested(place: JobDir) -> None:
                 _kill(keeper)
             settle(inner)
         except (UnhangError, OSError):
-            continue  # said to whoever asks for that one
+            continue  # reported when that job is asked for
 
 
 def _kill(keeper: dict[str, Any]) -> None:
@@ -204,7 +204,7 @@ def _signal(process: Process, number: int) -> bool:
 
 
 def stop_keeper(place: JobDir) -> bool:
-    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: nobody is there."""
+    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: there is no keeper."""
     job = records.job(place)
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and sight_of(job).kind == vantage.HERE and _signal(process, signal.SIGTERM)

@@ -27,6 +27,8 @@ _MOST_RETRIES = 10
 
 
 class Prepared(Record):
+    """A checked job, ready to be launched: its specification, its environment, and how its limits were resolved."""
+
     spec: JobSpec
     env: dict[str, str]
     resolution: Resolution
@@ -87,7 +89,7 @@ def prepare(
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
     resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy))
     retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
-    if not pty:  # on a terminal somebody may well want a pager
+    if not pty:  # on a terminal a person may want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
         argv=argv,

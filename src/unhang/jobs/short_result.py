@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from unhang.core.result import Result
     from unhang.core.view import View
-    from unhang.jobs.attention import Question
+    from unhang.jobs.attention import InputQuestion
     from unhang.jobs.handle import Job
     from unhang.jobs.results import Excerpt
 
@@ -36,7 +36,7 @@ class ShortResult(Record):
     result: Result
     view: View
     excerpts: dict[str, Excerpt]
-    question: Question | None
+    question: InputQuestion | None
 
     @property
     def message(self) -> str:

@@ -11,7 +11,7 @@ from unhang.errors import SpawnError, UsageError
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import ServedLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ServedLauncher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def launch(prepared: Prepared, data: bytes | None = None, launcher: Launcher | N
     stdin = input_descriptor(prepared, data)
     try:
         home = state_home()
-        connection = (launcher or default_launcher()).launch(home, prepared, Streams(stdin=stdin))
+        connection = (launcher or default_launcher()).launch(home, prepared, CallerStreams(stdin=stdin))
         if launcher is None:
             cleanup.in_a_thread(home)
         return connection

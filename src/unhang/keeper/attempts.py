@@ -152,10 +152,14 @@ class Attempts:
     def _worth_another(self, end: outcome.Ended, loop: Loop) -> Decision | None:
         """Whether another attempt may help: the one answer for what we do and for what the result says.
 
-        None: it did not time out, and the question does not arise."""
+        None: it did not time out, so the question does not arise; or no descriptor is left to load the answer with.
+        """
         if end.phase != "timed_out":
             return None
-        from unhang.core.policy.retry import may_help
+        try:
+            from unhang.core.policy.retry import may_help
+        except (ImportError, OSError):
+            return None
 
         return may_help(end.fields["timeoutReason"], loop.diagnosis, self._journal.view.needs_input is not None)
 

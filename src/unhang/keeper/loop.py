@@ -346,14 +346,22 @@ class Loop:
 
     def _notice_prompt(self) -> None:
         prompt = self._observer.prompt(self._screen())
-        if prompt is None:
-            return
+        if prompt is None or self._has_unread_output():
+            return  # output from before the wait holds the question, and its event would take this one back
         self._prompted = True
         since = clock.rfc3339(self._life_at)
         text = f"Waits for input{': ' + repr(prompt.prompt) if prompt.prompt else ''}."
         hint = f" Answer it: unhang send {self.journal.job_id} TEXT" if self.into is not None else ""
         fields = {"prompt": prompt.prompt, "password": prompt.password, "waitingPid": prompt.pid, "since": since}
         self._record(ev.watchdog("needs_input", text + hint, **fields))
+
+    def _has_unread_output(self) -> bool:
+        """Whether the job has printed something that this turn has not read; the next look comes after it."""
+        poll = select.poll()
+        for stream in self.outputs:
+            if stream.open and not stream.blocked:
+                poll.register(stream.fd, select.POLLIN)
+        return any(mask & select.POLLIN for _, mask in poll.poll(0))
 
     def _notice_slow_run(self) -> None:
         text = self.slow_notice.notice(clock.monotonic()) if self.dog.phase == RUNNING else None
@@ -362,7 +370,7 @@ class Loop:
 
     def _notice(self, notice: act.Notice) -> None:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)
-        if isinstance(notice, act.TimedOut):
+        if isinstance(notice, act.LimitReached):
             self._silence_then = self.dog.silence(clock.monotonic())
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)

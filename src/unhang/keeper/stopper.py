@@ -119,7 +119,10 @@ def named(processes: list[Process], *, why: bool = False, most: int = 10) -> lis
 
 def _command(process: Process) -> str:
     """The name is known from the walk, also if the rest cannot be read any more."""
-    from unhang.procs import command_line  # most jobs leave nothing behind that is to be named
+    try:
+        from unhang.procs import command_line  # most jobs leave nothing behind that is to be named
 
-    text = command_line.of(process.pid, 80)
+        text = command_line.of(process.pid, 80)
+    except (ImportError, OSError):  # no descriptor is left to load it with
+        return f"[{process.name}]"
     return f"[{process.name}]" if text == command_line.GONE else text

@@ -9,6 +9,8 @@ from unhang.store.session_log import is_session_id
 
 
 class FileChanges(Record):
+    """What has changed since the last read."""
+
     files: set[tuple[str, int]]  # config dir and pid: a status file was written or removed
     streams: set[int]  # pids: hooks came
     sessions: set[str]  # session ids: a stream has appeared
@@ -31,6 +33,7 @@ class FileEvents:
 
     @property
     def fd(self) -> int:
+        """The descriptor that becomes readable when a file has changed."""
         return self._files.fd
 
     def listen(self, configs: list[str]) -> None:
@@ -45,6 +48,7 @@ class FileEvents:
             self._home_wd = self._files.add(self._home, ADDED)
 
     def listen_to(self, stream: str, pid: int) -> None:
+        """Watch the stream of a session for this process; add it to `deaf` if the stream cannot be watched."""
         wd = self._files.add(stream, CHANGED)
         if wd is None:
             self.deaf.add(pid)
@@ -53,6 +57,7 @@ class FileEvents:
         self._streams.setdefault(wd, set()).add(pid)
 
     def forget(self, pid: int) -> None:
+        """Stop watching the stream of a process that has ended."""
         self.deaf.discard(pid)
         for wd, pids in list(self._streams.items()):
             pids.discard(pid)
@@ -61,6 +66,7 @@ class FileEvents:
                 self._files.remove(wd)
 
     def read(self) -> FileChanges:
+        """Return what has changed since the last call, without waiting."""
         heard = FileChanges(set(), set(), set(), lost=False)
         for wd, mask, name in self._files.read():
             if mask & RELEASED:  # what was listened to is gone; if it comes back, the next scan finds it
@@ -79,4 +85,5 @@ class FileEvents:
         return heard
 
     def close(self) -> None:
+        """Stop watching, and close the descriptor."""
         self._files.close()

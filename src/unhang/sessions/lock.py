@@ -42,6 +42,8 @@ def _now() -> float:
 
 
 class WatcherLock:
+    """The lock that makes a process the only watcher of its home."""
+
     def __init__(self, home: str) -> None:
         self._home = home
         self.path = f"{homes.watch_folder(home)}/{LOCK}"
@@ -123,6 +125,7 @@ class WatcherLock:
         return (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino)
 
     def close(self) -> None:
+        """Give the lock up, if it is held."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

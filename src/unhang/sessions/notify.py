@@ -27,6 +27,7 @@ class Notifier:
         self._running: list[tuple[subprocess.Popen[bytes], float]] = []
 
     def tell(self, event: dict[str, Any]) -> None:
+        """Start the command for this event; do nothing where no command is set or too many of them run."""
         if not self._command:
             return
         self.reap()
@@ -58,6 +59,7 @@ class Notifier:
         self._running.append((process, clock.monotonic() + _LONGEST))
 
     def reap(self, *, last: bool = False) -> None:
+        """Collect the commands that have ended, and end those that take too long (`last`: all of them)."""
         now = clock.monotonic()
         left: list[tuple[subprocess.Popen[bytes], float]] = []
         for process, until in self._running:

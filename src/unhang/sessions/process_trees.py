@@ -93,6 +93,7 @@ def _fits_better(other: ToolCall, call: ToolCall, command: str) -> bool:
 
 
 def sample(root: Process) -> Sample:
+    """Return the counters of a tree and the sizes of the files it prints to."""
     printed: dict[str, int] = {}
     for process in [root, *descendants(root.pid)]:
         for fd in (1, 2):
@@ -106,6 +107,7 @@ def sample(root: Process) -> Sample:
 
 
 def compare(before: Sample, after: Sample) -> tuple[bool, str]:
+    """Return whether the tree has moved between two samples, and by what that shows."""
     grown = sum(max(0, size - before.printed.get(path, 0)) for path, size in after.printed.items())
     if grown:
         return True, f"it has printed {grown} bytes"

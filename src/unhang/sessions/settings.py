@@ -32,6 +32,8 @@ _SWITCHES = ("allow_clear", "allow_restart", "dry_run")
 
 
 class WatchSettings(Record):
+    """The settings of a watcher; `source` names the file that they come from."""
+
     limits: SessionLimits
     notify: str = ""
     config_dirs: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ class WatchSettings(Record):
 
 
 def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
+    """Read the settings from `explicit`, or from where the environment says; raise UsageError if they are invalid."""
     path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
     if path is None:
         return WatchSettings(SessionLimits())

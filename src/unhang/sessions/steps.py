@@ -16,7 +16,7 @@ from unhang.sessions import process_identity, process_trees
 from unhang.sessions.claude import resume, status_file
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.tmux import panes
-from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
+from unhang.sessions.tmux.client import Address, PaneState, Tmux, TmuxError
 from unhang.store import files
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float)
     return resume.restart(tmux, address, target.pid, target.start, target.session_id, seen.pane_pid, target.folder)
 
 
-def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[Seen, screen.AgentScreen]:
+def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[PaneState, screen.AgentScreen]:
     """Look again. Raises StepRefused if anything has changed, or a person is typing."""
     looked = panes.look(tmux, target.address, target.pid, target.start, hands_off)
     if looked.fact.refused or looked.seen is None:
@@ -114,13 +114,13 @@ def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[
     return looked.seen, looked.fact.screen
 
 
-def _send(tmux: Tmux, address: Address, seen: Seen, *keys: str, in_mode: bool = False) -> None:
+def _send(tmux: Tmux, address: Address, seen: PaneState, *keys: str, in_mode: bool = False) -> None:
     if not tmux.send(address, seen.pane_pid, *keys, in_mode=in_mode):
         raise StepRefused("the pane has just changed")
 
 
 def _clear(
-    tmux: Tmux, address: Address, target: Target, hands_off: float, seen: Seen, shown: screen.AgentScreen
+    tmux: Tmux, address: Address, target: Target, hands_off: float, seen: PaneState, shown: screen.AgentScreen
 ) -> str:
     """Type `/clear` into the empty box of an idle prompt; the content of the box is saved first."""
     if shown.insert or _has_vim(target.config):
@@ -144,7 +144,7 @@ def _clear(
 
 def _redrawn(
     tmux: Tmux, target: Target, hands_off: float, before: str, wanted: str | None = None
-) -> tuple[Seen, screen.AgentScreen]:
+) -> tuple[PaneState, screen.AgentScreen]:
     """Wait until the box shows something else (or `wanted`): Claude Code redraws it later and gives no sign."""
     deadline = clock.monotonic() + _REDRAW
     while True:
@@ -160,7 +160,7 @@ def _has_vim(config: str) -> bool:
     return value.get("editorMode") == "vim"
 
 
-def save(target: Target, seen: Seen, shown: screen.AgentScreen) -> str:
+def save(target: Target, seen: PaneState, shown: screen.AgentScreen) -> str:
     """Save the session's last state beside its events, and return the file's path."""
     path = f"{target.folder}/saved-{clock.now().replace(':', '')}.json"
     files.write_json(

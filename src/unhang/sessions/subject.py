@@ -96,6 +96,7 @@ class Subject:
         self.acts = status.entrypoint in ("", "cli")
 
     def read_status(self) -> None:
+        """Read the status file and tell the machine; a file that is missing or being written is ignored."""
         status = status_file.read(self.config, self.pid)
         if status is None or status.start != self.start:
             return  # being written; or removed, and then its process is about to end
@@ -115,6 +116,7 @@ class Subject:
         self.session.tell(facts.Renamed())
 
     def read_hooks(self) -> None:
+        """Tell the machine of the hooks that have been recorded since the last call."""
         now, wall = clock.monotonic(), clock.wall()
         for event in self._new_events():
             if event["type"] == HOOK:
@@ -167,6 +169,7 @@ class Subject:
                 self._do(action)
 
     def deadline(self) -> float | None:
+        """When `turn` must be called at the latest; None: only a change of its files matters."""
         return self.session.deadline()
 
     def _do(self, action: actions.Action) -> None:
@@ -255,9 +258,11 @@ class Subject:
             notify.show(self._tmux, self.address, said.message)
 
     def say(self, phase: str, message: str, **fields: Any) -> None:
+        """Record an event of the watcher, and tell the listener."""
         self._say(actions.Say(phase, message, fields))
 
     def view(self) -> dict[str, Any]:
+        """Return the session as `unhang watch --once --json` shows it."""
         place = None if self.address is None else {"socket": self.address.socket, "pane": self.address.pane}
         return {
             "sessionId": self.session_id,

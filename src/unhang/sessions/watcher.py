@@ -46,6 +46,12 @@ _MOST_UNREADABLE = 100
 
 
 class Watcher:
+    """Finds the sessions of a machine, and judges each one when its files change or a limit is near.
+
+    `wanted` chooses sessions, `tell` is called with every event, `linger` is how long the watcher stays without a
+    session.
+    """
+
     def __init__(
         self,
         home: str,
@@ -182,6 +188,7 @@ class Watcher:
     # --- the loop ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
+        """Watch until a signal ends it, the lock is lost, or no session came for `linger` seconds."""
         wake_r, wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_w)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -319,6 +326,7 @@ class Watcher:
         self._file_events.forget(pid)
 
     def close(self) -> None:
+        """Close the descriptors; the sessions go on unwatched."""
         for fd in self._processes:
             os.close(fd)
         self._file_events.close()

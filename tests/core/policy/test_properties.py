@@ -79,7 +79,7 @@ def test_the_order_of_the_file_does_not_change_the_answer(data: dict[str, Any], 
     assert (one.category, one.pattern, one.limits, one.pieces) == (two.category, two.pattern, two.limits, two.pieces)
 
 
-WISH = st.one_of(st.none(), st.just("off"), st.floats(0.001, 1e6))
+WISH = st.one_of(st.none(), st.just(0.0), st.floats(0.001, 1e6))  # 0.0: off
 
 
 @given(LINE, WISH, WISH)
@@ -98,7 +98,7 @@ def test_a_callers_wish_is_granted_or_the_refusal_is_shown(line: str, idle: Any,
         if wish is None:
             assert sourced.source == "policy:a"
             continue
-        wanted = None if wish == "off" else wish
+        wanted = wish or None
         assert sourced.asked is not None or sourced.value == wanted
         if most is not None:
             assert sourced.value is not None

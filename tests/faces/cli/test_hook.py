@@ -248,18 +248,3 @@ def test_it_loads_nothing_of_the_command_line(hooks: Hooks) -> None:
     assert "unhang.store.session_log" in loaded
     heavy = {"argparse", "typing", "subprocess", "socket", "threading", "datetime", "unhang.faces.cli.main"}
     assert not loaded & heavy
-
-
-@pytest.mark.slow
-def test_it_takes_less_than_50_ms_with_its_start(hooks: Hooks) -> None:
-    """As a share of what the interpreter alone takes here and now: the machine may be busy with other tests."""
-    data = json.dumps(PAYLOAD).encode()
-
-    def timed(*words: str) -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *words], input=data, env=hooks.env, capture_output=True, check=True)
-        return time.perf_counter() - start
-
-    pairs = [(timed("-P", "-m", "unhang", "hook"), timed("-c", "pass")) for _ in range(25)]
-    ours, bare = (min(times) for times in zip(*pairs, strict=True))
-    assert ours <= max(0.050, 3 * bare), (ours, bare)

@@ -15,7 +15,7 @@ from unhang.core.events import from_line, to_line
 from unhang.core.result import Printed, build
 from unhang.core.view import View
 from unhang.faces.mcp.text import fenced, sentence, text_of_event, text_of_result
-from unhang.jobs.attention import Question
+from unhang.jobs.attention import InputQuestion
 from unhang.jobs.short_result import ShortResult
 
 # what a job would print that wants to be taken for us
@@ -124,7 +124,7 @@ def test_words_of_a_job_in_our_sentences_are_quoted_and_stay_on_their_line(evil:
         assert line.isprintable()
         view.apply(back)
         built = build("abc", view, Printed("", "", False), Printed("", "", False), 1.0)
-        question = None if view.needs_input is None else Question("input-1", view.needs_input["prompt"], True)
+        question = None if view.needs_input is None else InputQuestion("input-1", view.needs_input["prompt"], True)
         message = ShortResult(built, view, {}, question).message
         _only_our_lines(message)
         assert "\n" not in sentence(message)

@@ -69,6 +69,7 @@ def cancel(session: str) -> bytes:
 
 
 def notice(session: str, text: str, how: Notice) -> bytes:
+    """Return the session update that shows a text of unhang's in the turn, as a paragraph of its own."""
     # a chunk is glued to what was said before it: a paragraph of its own keeps it readable
     content = {"type": "text", "text": f"\n\n[unhang] {text}\n\n"}
     update = {"sessionUpdate": f"agent_{how.value}_chunk", "content": content}
@@ -76,10 +77,12 @@ def notice(session: str, text: str, how: Notice) -> bytes:
 
 
 def title_of(update: dict[str, Any]) -> str:
+    """Return what a tool call is called, on one line."""
     return one_line(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
 
 
 def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: float | None) -> str:
+    """Return the sentences about a stall: its length, the tool that runs, the reason, the time left."""
     if tool is None:
         text = f"Nothing has come from the agent for {human(silence)}"
     else:
@@ -89,6 +92,7 @@ def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: f
 
 
 def limit_text(limit: str, length: float, set_to: float, tools: list[str]) -> str:
+    """Return the sentence that says which limit cancels the turn."""
     during = f" while {tools[0]} was running" if tools else ""
     if limit == "hard":
         return f"The turn is being cancelled: it has taken {human(length)}{during} (limit {human(set_to)})."
@@ -98,12 +102,12 @@ def limit_text(limit: str, length: float, set_to: float, tools: list[str]) -> st
 
 
 def opens_or_closes(lines: list[bytes]) -> bool:
-    """Might one of them be an `initialize`, or the end of a session?"""
+    """Return whether one of the lines may be an `initialize`, or the end of a session."""
     return any(b'"initialize"' in line or b'"session/close"' in line or b"session\\/close" in line for line in lines)
 
 
 def names_terminals(lines: list[bytes]) -> bool:
-    """Might one of them be a `terminal/*` request? (A slash may be written with a backslash.)"""
+    """Return whether one of the lines may be a `terminal/*` request, its slash escaped or not."""
     return any(b'"terminal/' in line or b'"terminal\\/' in line for line in lines)
 
 

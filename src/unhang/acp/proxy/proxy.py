@@ -3,9 +3,9 @@
     editor ── stdin ───> Lines ──> agent's stdin       (a pipe of ours)
     editor <── stdout ── Lines <── agent's stdout      (by way of the keeper of its job, which relays to a pipe of ours)
 
-One thread, one poll. A line is passed on first and read afterwards; it is read before only where somebody has to decide
-whose it is. What we say ourselves is put in between whole lines. Facts come before the clock: a turn is judged only
-when nothing is left to be read.
+One thread, one poll. A line is passed on first and read afterwards; it is read before only where the proxy must decide
+whether it is the addressee. Lines of unhang are inserted between whole lines. Facts come before the clock: a turn is
+judged only when nothing is left to be read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from unhang.acp.proxy.messages import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
 from unhang.acp.proxy.sink import Sink
 from unhang.acp.proxy.thread_results import ThreadResults, look_at
-from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, Told
+from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, DueLines
 from unhang.agents.base.update import one_line
 from unhang.core.lines import Lines
 from unhang.core.values import parse_message as value_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from unhang.jobs.connection import Connection
 
 _CHUNK = 1 << 18
-# Woken up so much later than asked for: we did not run (stopped, starved), and nobody was silent meanwhile.
+# Woken this much later than asked for, the proxy did not run (stopped, starved): that was no silence of the agent.
 _LATE = 2.0
 # An agent that never stops talking cannot put its judgement off for longer than this.
 _PATIENCE = 0.25
@@ -41,7 +41,7 @@ _COMPLAINTS = 5
 
 
 class Direction:
-    """One way: lines in, the same lines out, and between two of them what we have to say."""
+    """Forwards lines one way, unchanged, and inserts lines of unhang between them."""
 
     def __init__(self, sink: Sink) -> None:
         self.lines = Lines()
@@ -50,6 +50,7 @@ class Direction:
         self._at_start = True  # of a line, as far as the reader has seen
 
     def forward(self, data: bytes) -> None:
+        """Pass bytes on; the lines of `say` that wait follow as soon as a line is complete."""
         if data:
             self.sink.offer(data)
             self._at_start = data.endswith(b"\n")
@@ -58,11 +59,12 @@ class Direction:
             self._ours.clear()
 
     def say(self, line: bytes) -> None:
+        """Insert a line of unhang's at the next end of a line."""
         self._ours.append(line)
         self.forward(b"")
 
     def last_words(self, lines: list[bytes]) -> None:
-        """Nothing will come any more: what is held goes through as it is, and a line that was never finished ends."""
+        """Pass on what is held, end an unfinished line, and add these lines: no more input will come."""
         self.forward(self.lines.flush())
         if lines and not self._at_start:
             self.forward(b"\n")
@@ -71,6 +73,11 @@ class Direction:
 
 
 class Proxy:
+    """Forwards between an editor and its agent, keeps the clocks of its turns, and ends with the agent.
+
+    `terminals`: options of the terminals that it offers to the agent; None: it offers none.
+    """
+
     def __init__(
         self,
         connection: Connection,
@@ -186,7 +193,7 @@ class Proxy:
     # --- the loop -------------------------------------------------------------------------------------------
 
     def run(self) -> dict[str, Any]:
-        """Until the agent is gone and everything that it said has been passed on; the last event of its job."""
+        """Forward until the agent has ended and all its output is passed on; return the last event of its job."""
         while self._agent_open:
             self._turn()
         if self._owned:
@@ -304,7 +311,7 @@ class Proxy:
             self._connection.cancel("the end of its input")
         if self._blocked_since is not None:
             return
-        judged: list[Told] = []
+        judged: list[DueLines] = []
         if not self._surely(lambda: judged.append(self._conversation.judge(now))):
             self._conversation.forget()  # what cannot be judged would be due again at once
             return
@@ -352,15 +359,15 @@ def _gone(fd: int) -> bool:
 
 
 def parsed(line: bytes) -> Any:
-    """None: not JSON, or the beginning of an over-long line; it goes through all the same."""
+    """Return the message in a line; None: not JSON, or the beginning of an over-long line. Both are passed on."""
     if not line.endswith(b"\n"):
         return None
     return value_of(line)
 
 
 def complain(text: str) -> None:
-    """On stderr, which an editor shows in its log of the agent."""
+    """Print one line on stderr, which an editor shows in its log of the agent."""
     try:
         os.write(2, text.encode("utf-8", "replace") + b"\n")
     except OSError:
-        pass  # nobody reads it
+        pass  # stderr is closed

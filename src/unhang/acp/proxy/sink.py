@@ -35,13 +35,15 @@ class Sink:
             try:
                 self.fd = reopen_for_writing(fd)
             except OSError:
-                pass  # a terminal of somebody else's: it is written to as every program does it
+                pass  # a terminal of another user: it stays blocking, as for every other program
 
     @property
     def full(self) -> bool:
+        """Whether so much waits to be read that the other side must not be read for now."""
         return len(self.waiting) > ENOUGH and not self.broken
 
     def offer(self, data: bytes) -> None:
+        """Write what can be written now, and keep the rest; without a reader, drop it."""
         if self.broken:
             return
         if not self.waiting:
@@ -52,6 +54,7 @@ class Sink:
         self.waiting += data
 
     def flush(self) -> None:
+        """Write what was kept, as far as possible without waiting."""
         if self.waiting and not self.broken:
             with memoryview(self.waiting) as view:
                 done = self._some(view)
@@ -77,6 +80,7 @@ class Sink:
         return self._held.send(data, MSG_DONTWAIT)
 
     def close(self) -> None:
+        """Close the descriptor, and drop what was kept."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unhang.acp.host import Host
     from unhang.acp.proxy.thread_results import ThreadResults
 
-# The trees of the terminals are ended by the ladder; longer than that nobody waits for it here.
+# How long the end of the terminals may take; their keepers end them even if it takes longer.
 _PATIENCE = 30.0
 _MOST_OPEN = 1000  # requests of an agent at once
 
@@ -52,7 +52,7 @@ class ThreadedTerminals:
             self._loop.close()
 
     def ask(self, id: Any, method: str, params: Any) -> None:
-        """Called by the proxy's loop, as its answer is."""
+        """Handle a request; called in the proxy's loop, where its answer is given, too."""
         if self._open >= _MOST_OPEN:
             self._answer(id, messages.error(id, f"{_MOST_OPEN} terminal requests are open"))
             return
@@ -76,11 +76,12 @@ class ThreadedTerminals:
         self._answer(id, said)
 
     def end_session(self, session: str) -> None:
+        """End the terminals of a session, without waiting for it."""
         self._ready.wait()
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._host.end_session(session)))
 
     def close(self) -> None:
-        """Everything that still runs is ended."""
+        """End every terminal that still runs, and the thread."""
         import asyncio
 
         self._ready.wait()

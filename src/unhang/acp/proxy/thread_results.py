@@ -18,7 +18,7 @@ class ThreadResults:
         self._done: deque[Callable[[], None]] = deque()
 
     def give(self, work: Callable[[], None]) -> None:
-        """To be called in the proxy's loop. Safe from any thread."""
+        """Hand over a function to be called in the proxy's loop; safe to call from any thread."""
         self._done.append(work)
         try:
             os.write(self._poke, b"x")
@@ -26,6 +26,7 @@ class ThreadResults:
             pass  # full: it is awake
 
     def take(self) -> None:
+        """Run the results that threads have given; call it in the loop when `fd` is readable."""
         try:
             os.read(self.fd, 1 << 16)
         except BlockingIOError:
@@ -35,9 +36,9 @@ class ThreadResults:
 
 
 def look_at(job: str, results: ThreadResults, told: Callable[[str], None]) -> None:
-    """Why the agent's tree is quiet, in a few words; empty if that cannot be said."""
+    """Find out in a thread why the agent's tree is quiet, and call `told` with a short reason; empty: unknown."""
 
-    import threading  # only when somebody is quiet: a start does not pay for it
+    import threading  # here, so that a start without a stall does not pay for it
 
     def look() -> None:
         from unhang.errors import UnhangError

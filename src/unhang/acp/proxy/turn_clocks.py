@@ -1,4 +1,4 @@
-"""The clocks of a conversation between an editor and its agent, kept by whoever listens in. Pure: it is told the time.
+"""The clocks of a conversation between an editor and its agent, kept by the proxy between them. Pure: told the time.
 
 A *turn* is a `session/prompt` that has not been answered. Its silence counts from the last progress: an update that
 says something new, a request of the agent's, an answer to one. While the agent waits for the editor (a permission, a
@@ -43,7 +43,7 @@ _MOST = 2000
 
 
 class TurnLimits(Record):
-    """Seconds; None: off."""
+    """The limits of a turn in seconds; None: off."""
 
     stall: float | None = 60.0
     idle: float | None = 600.0
@@ -53,8 +53,8 @@ class TurnLimits(Record):
     grace: float = 10.0
 
 
-class Open:
-    """A request of the editor's that the agent has not answered."""
+class OpenRequest:
+    """A request of the editor that the agent has not answered, with its clocks."""
 
     def __init__(self, id: Any, method: str, session: str, now: float) -> None:
         self.id = id
@@ -73,11 +73,12 @@ class Open:
 
     @property
     def busy(self) -> bool:
+        """Whether a tool call or a command runs, so that its limit holds instead of the idle limit."""
         return bool(self.tools or self.commands)
 
 
-class Told(Record):
-    """Lines to be put in: towards the editor, towards the agent. `stalled`: sessions to be looked at."""
+class DueLines(Record):
+    """The lines to insert towards the editor and the agent; `stalled` names the sessions to diagnose."""
 
     editor: list[bytes]
     agent: list[bytes]
@@ -85,17 +86,20 @@ class Told(Record):
 
 
 class Conversation:
+    """The open requests of one editor and its agent, with their clocks."""
+
     def __init__(self, clocks: TurnLimits, notices: Notice = Notice.THOUGHT) -> None:
         self.clocks = clocks
         self.notices = notices
-        self._open: dict[str, Open] = {}
-        self._asked: dict[str, list[Open]] = {}  # the agent's requests: the turns they belong to
+        self._open: dict[str, OpenRequest] = {}
+        self._asked: dict[str, list[OpenRequest]] = {}  # the agent's requests: the turns they belong to
         self._given_up: dict[str, None] = {}
         self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
 
     # --- what is said ---------------------------------------------------------------------------------------
 
     def editor_said(self, message: Any, now: float) -> None:
+        """Take in a message of the editor."""
         if not isinstance(message, dict):
             return
         method, params = message.get("method"), mapping_of(message, "params")
@@ -120,9 +124,10 @@ class Conversation:
             return
         self._given_up.pop(key, None)
         if len(self._open) < _MOST or key in self._open:
-            self._open[key] = Open(id, method, session, now)
+            self._open[key] = OpenRequest(id, method, session, now)
 
     def agent_said(self, message: Any, now: float) -> None:
+        """Take in a message of the agent."""
         if not isinstance(message, dict):
             return
         method, params = message.get("method"), mapping_of(message, "params")
@@ -137,17 +142,17 @@ class Conversation:
                     self._update(turn, update, now)
 
     def agent_spoke(self, session: str, now: float) -> None:
-        """A few words more."""
+        """Count a further chunk of text in this session as progress."""
         for turn in self._turns(session):
             self._moved(turn, now)
 
     def agent_moved(self, now: float) -> None:
-        """A line that was too long to be read: somebody is alive there."""
+        """Count a line that was too long to be read as progress of every turn."""
         for turn in self._open.values():
             self._moved(turn, now)
 
     def is_late(self, message: Any) -> bool:
-        """An answer to what we have answered ourselves: nobody waits for it, and it must not come a second time."""
+        """Return whether this answers a request that unhang has already answered: then it must be dropped."""
         if not self._given_up or not isinstance(message, dict) or "method" in message:
             return False
         key = key_of(message.get("id"))
@@ -158,12 +163,13 @@ class Conversation:
 
     @property
     def expects_late(self) -> bool:
+        """Whether an answer of the agent may come for a request that unhang has already answered."""
         return bool(self._given_up)
 
-    def _turns(self, session: str) -> list[Open]:
+    def _turns(self, session: str) -> list[OpenRequest]:
         return [turn for turn in self._open.values() if turn.method == PROMPT and turn.session == session]
 
-    def _update(self, turn: Open, update: Message, now: float) -> None:
+    def _update(self, turn: OpenRequest, update: Message, now: float) -> None:
         kind = text_of(update, "sessionUpdate", most=120)
         if kind in _NO_PROGRESS:
             return
@@ -177,7 +183,7 @@ class Conversation:
                     del turn.tools[next(iter(turn.tools))]
         self._moved(turn, now)
 
-    def _moved(self, turn: Open, now: float) -> None:
+    def _moved(self, turn: OpenRequest, now: float) -> None:
         turn.moved = now
         turn.stalled = False
 
@@ -209,7 +215,7 @@ class Conversation:
                 turn.stands_since = None
 
     def answered_by_us(self, id: Any, now: float) -> None:
-        """A `terminal/*` request of the agent's that did not go to the editor."""
+        """Record that a `terminal/*` request of the agent was answered here, without the editor."""
         self._answered_by_editor(key_of(id), now)
 
     def _answered_by_agent(self, message: Message) -> None:
@@ -220,7 +226,7 @@ class Conversation:
             self._unheard = isinstance(version, int) and version > 1
 
     def away(self, seconds: float) -> None:
-        """We did not run for so long: that was nobody's silence."""
+        """Move every clock by this time, in which the proxy did not run: it was no silence of the agent."""
         for turn in self._open.values():
             turn.since += seconds
             turn.moved += seconds
@@ -231,12 +237,12 @@ class Conversation:
 
     # --- judging --------------------------------------------------------------------------------------------
 
-    def _watched(self) -> list[Open]:
+    def _watched(self) -> list[OpenRequest]:
         if self._unheard:
             return []
         return [turn for turn in self._open.values() if turn.method in (PROMPT, INITIALIZE)]
 
-    def _dues(self, turn: Open) -> dict[str, float]:
+    def _dues(self, turn: OpenRequest) -> dict[str, float]:
         """What will happen to it, and when, if nothing else does."""
         if turn.cancelled is not None:
             return {"give up": turn.cancelled + self.clocks.grace}
@@ -258,12 +264,12 @@ class Conversation:
         return dues
 
     def deadline(self) -> float | None:
-        """When to judge next."""
+        """Return when `judge` must be called next."""
         return min((due for turn in self._watched() for due in self._dues(turn).values()), default=None)
 
-    def judge(self, now: float) -> Told:
-        """Only after everything that was there to be read has been told."""
-        told = Told([], [], [])
+    def judge(self, now: float) -> DueLines:
+        """Return what is due now; call it only after every message that was readable has been taken in."""
+        told = DueLines([], [], [])
         for turn in self._watched():
             # asked for anew each time: cancelling one may have cancelled the next
             due = {name for name, at in self._dues(turn).items() if at <= now}
@@ -277,7 +283,7 @@ class Conversation:
                     told.stalled.append(turn.session)
         return told
 
-    def _cancel(self, turn: Open, limit: str, now: float, told: Told) -> None:
+    def _cancel(self, turn: OpenRequest, limit: str, now: float, told: DueLines) -> None:
         turn.cancelled = now
         if turn.method == INITIALIZE:  # nothing to be cancelled: it does not even know us yet
             text = f"the agent has not answered {INITIALIZE} for {human(now - turn.since)}"
@@ -292,14 +298,14 @@ class Conversation:
         for other in self._turns(turn.session):  # it is the session that is cancelled, once
             other.cancelled = other.cancelled or now
 
-    def _give_up(self, turn: Open, told: Told) -> None:
+    def _give_up(self, turn: OpenRequest, told: DueLines) -> None:
         if turn.cancelled_by_request:
             line = error(turn.id, "the agent did not answer its cancellation", REQUEST_CANCELLED)
         else:
             line = answer(turn.id, {"stopReason": "cancelled"})
         self._close(turn, told, line)
 
-    def _close(self, turn: Open, told: Told, line: bytes) -> None:
+    def _close(self, turn: OpenRequest, told: DueLines, line: bytes) -> None:
         key = key_of(turn.id) or ""
         self._open.pop(key, None)
         self._given_up[key] = None
@@ -308,12 +314,12 @@ class Conversation:
         told.editor.append(line)
 
     def forget(self) -> None:
-        """Nothing that is open is watched any more; its answers pass as they come."""
+        """Stop watching every open request; its answers pass unchanged."""
         self._open.clear()
         self._asked.clear()
 
     def stall_line(self, session: str, why: str, now: float) -> bytes | None:
-        """What to tell the editor of a stall that has been looked into; None: it is over."""
+        """Return the line that tells the editor of a stall that has been diagnosed; None: it is over."""
         for turn in self._turns(session):
             if not turn.stalled or turn.cancelled is not None or self.notices is Notice.OFF:
                 continue
@@ -324,7 +330,7 @@ class Conversation:
         return None
 
     def died(self, how: str) -> list[bytes]:
-        """The agent is no more: an answer to everything that somebody still waits for."""
+        """Return an error for every open request: the agent has ended."""
         lines = [error(request.id, how) for request in self._open.values()]
         self._open.clear()
         return lines

@@ -22,8 +22,8 @@ _SLACK = 30.0
 _MOST_OPEN = 100  # questions for one person
 
 
-class Question(Protocol):
-    """What every agent's question has."""
+class ApprovalQuestion(Protocol):
+    """A question of an agent for permission, with what every protocol has of it."""
 
     @property
     def method(self) -> str:
@@ -34,7 +34,7 @@ class Question(Protocol):
         """The question in words."""
 
 
-Q = TypeVar("Q", bound=Question)
+Q = TypeVar("Q", bound=ApprovalQuestion)
 
 
 class Approvals(ABC, Generic[Q]):

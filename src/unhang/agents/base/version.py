@@ -6,7 +6,7 @@ import importlib.metadata
 
 
 def version() -> str:
-    """The version that is installed. (The package itself cannot be asked: it imports the faces.)"""
+    """Return the installed version; read from the metadata, because the package itself imports the faces."""
     try:
         return importlib.metadata.version("unhang")
     except importlib.metadata.PackageNotFoundError:

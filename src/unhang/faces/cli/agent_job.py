@@ -13,7 +13,7 @@ from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 from unhang.jobs.request import split_pairs
 from unhang.jobs.start import check_started
 
@@ -42,7 +42,7 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
 
 def launch(prepared: Prepared, *, relay: bool) -> Connection:
     """Start the job; with `relay` its output is passed on to stdout and stderr."""
-    streams = Streams(None, 1, 2) if relay else Streams(None)
+    streams = CallerStreams(None, 1, 2) if relay else CallerStreams(None)
     return ForkingLauncher().launch(state_home(), prepared, streams)
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from unhang.store.session_log import SessionLog
 
 # Claude writes and closes at once. On a machine under load it may take longer, and a call whose end was not heard looks
-# like a hang; but Claude's own patience with a hook is 5 s. Whoever has said all and does not close is not waited for.
+# like a hang; but Claude's own patience with a hook is 5 s. A whole payload is not waited for to be closed.
 _QUIET = 3.0
 _LONGEST = 4.0
 _GLANCE = 0.1
 # What a tool gave back may be large. Of more than this only the ends are looked at.
 _MOST = 8 << 20
 _ENDS = 64 << 10
-# No payload is larger: whoever writes more than this never stops.
+# No payload is larger: a writer of more than this never stops.
 _ENDLESS = 64 << 20
 # A payload has some dozens of values; each costs a hundred bytes once it is parsed, and may have been three.
 _PARTS = 200_000
@@ -33,6 +33,7 @@ _UNWATCHED = "unwatched"
 
 
 def serve() -> int:
+    """Record the hook on stdin and start a watcher where a session needs one; always return 0."""
     stream: SessionLog | None = None
     try:
         stream = _record(understood(*read(0)))
@@ -47,7 +48,7 @@ def serve() -> int:
 
 
 def _say(text: str) -> None:
-    """Claude shows this only to somebody who debugs hooks."""
+    """Print one line on stderr, which Claude shows only to a person who debugs hooks."""
     try:
         os.write(2, f"unhang hook: {' '.join(text.split())[:300]}\n".encode("utf-8", "replace"))
     except OSError:

@@ -80,11 +80,13 @@ def words(argv: list[str], session_id: str) -> list[str]:
 
 
 def plan(pid: int, session_id: str) -> ResumeCommand:
+    """Return the command that resumes this session, from the process that runs it; raise OSError if it has ended."""
     argv = [identity.executable(pid), *identity.argv(pid)[1:]]
     return ResumeCommand(words(argv, session_id), identity.working_directory(pid), identity.environment(pid))
 
 
 def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str, pane_pid: int, folder: str) -> str:
+    """End the agent and start it again in its pane; return what was done, or raise StepRefused."""
     from unhang.sessions.steps import StepRefused
 
     shell = identity.find(pane_pid)

@@ -37,6 +37,7 @@ class StatusFile(Record):
 
 
 def config_dirs(environ: Mapping[str, str], more: list[str]) -> list[str]:
+    """Return the state directories of Claude Code, without repetition: `more`, then those of the environment."""
     found = [os.path.abspath(os.path.expanduser(folder)) for folder in more]
     if environ.get("CLAUDE_CONFIG_DIR"):
         found.append(os.path.abspath(environ["CLAUDE_CONFIG_DIR"]))
@@ -45,10 +46,12 @@ def config_dirs(environ: Mapping[str, str], more: list[str]) -> list[str]:
 
 
 def sessions_dir(config: str) -> str:
+    """Return the folder of the status files below a state directory."""
     return os.path.join(config, "sessions")
 
 
 def pids(config: str) -> list[int]:
+    """Return the pids that have a status file below a state directory; none if it cannot be read."""
     try:
         names = os.listdir(sessions_dir(config))
     except OSError:
@@ -101,6 +104,8 @@ def path_of(value: Any, name: str) -> str:
 
 
 def parse(value: dict[str, Any], pid: int) -> StatusFile | None:
+    """Return the status that a file's content states; None if it is not the file of this process."""
+
     def text(name: str) -> str:
         return text_of(value, name, most=_LONGEST_TEXT)
 

@@ -25,6 +25,7 @@ class Transcript:
         self._size = -1  # not looked at yet
 
     def follow(self, path: str) -> None:
+        """Read this file from now on; an empty path changes nothing."""
         if path and path != self.path:
             self.path, self._size = path, -1
 

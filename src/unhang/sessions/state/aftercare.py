@@ -33,6 +33,7 @@ class Aftercare:
         self._renamed = False
 
     def tell(self, fact: facts.Fact) -> None:
+        """Take in a fact; only those that a step waits for matter."""
         if isinstance(fact, facts.Pane) and self._phase == _ASKED:
             self._seen = fact
         elif isinstance(fact, facts.Done) and self._phase == _STEP:
@@ -41,6 +42,7 @@ class Aftercare:
             self._renamed = True
 
     def wake(self, now: float, *, idle: bool) -> list[Action]:
+        """Return what to do now; `idle` tells whether the session's prompt is free."""
         if self._phase == _ASKED and self._seen is not None:
             seen, self._seen = self._seen, None
             return self._on_pane(seen, now, idle=idle)

@@ -41,23 +41,29 @@ class Calls:
         self._open: dict[str, ToolCall] = {}
 
     def open(self, call: ToolCall) -> None:
+        """Add a call; the oldest is dropped where there are too many."""
         while len(self._open) >= MOST:
             del self._open[next(iter(self._open))]
         self._open[call.id] = call
 
     def close(self, call_id: str) -> bool:
+        """Remove a call; return whether it was open."""
         return self._open.pop(call_id, None) is not None
 
     def close_of(self, agent: str) -> None:
+        """Remove the calls of one agent; an empty name means the main loop."""
         self._open = {call.id: call for call in self._open.values() if call.agent_id != agent}
 
     def close_before(self, at: float) -> None:
+        """Remove the calls that were opened before `at`."""
         self._open = {call.id: call for call in self._open.values() if call.opened >= at}
 
     def close_doubtful(self) -> None:
+        """Remove the calls that may have been interrupted: a later sign shows that they were."""
         self._open = {call.id: call for call in self._open.values() if not call.doubtful}
 
     def close_all(self) -> None:
+        """Remove every call."""
         self._open.clear()
 
     def doubt(self) -> None:
@@ -69,12 +75,15 @@ class Calls:
         self._open = {i: call.replace(at=max(call.at, at)) for i, call in self._open.items()}
 
     def get(self, call_id: str) -> ToolCall | None:
+        """Return the open call with this id, if there is one."""
         return self._open.get(call_id)
 
     def main(self) -> list[ToolCall]:
+        """Return the open calls of the main loop."""
         return [call for call in self._open.values() if not call.agent_id]
 
     def of_agents(self) -> list[ToolCall]:
+        """Return the open calls of subagents."""
         return [call for call in self._open.values() if call.agent_id]
 
     def __iter__(self) -> Any:

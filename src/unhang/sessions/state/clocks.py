@@ -31,10 +31,12 @@ class Clock(Record):
 
     @property
     def is_bash(self) -> bool:
+        """Whether the call that is measured is a Bash command, which can be ended without Escape."""
         return self.call is not None and self.call.tool_name == BASH
 
     @property
     def rank(self) -> tuple[int, float]:
+        """The key to sort reached limits by: the one with the gentlest remedy first, then the earliest."""
         return (0 if self.is_bash else _RANK[self.kind], self.at)
 
     def label(self) -> str:

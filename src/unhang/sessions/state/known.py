@@ -63,6 +63,7 @@ class Known:
     # --- facts ------------------------------------------------------------------------------------------------
 
     def tell(self, fact: facts.Fact) -> None:
+        """Take in a fact."""
         if isinstance(fact, facts.Hook):
             self._hook(fact)
         elif isinstance(fact, facts.Status):

@@ -57,6 +57,7 @@ class Session:
     # --- facts ------------------------------------------------------------------------------------------------
 
     def tell(self, fact: facts.Fact) -> None:
+        """Take in a fact; call `wake` afterwards."""
         self._running = None
         self.known.tell(fact)
         if isinstance(fact, facts.Pane) and self._rescue is None:
@@ -74,6 +75,7 @@ class Session:
     # --- judgement --------------------------------------------------------------------------------------------
 
     def wake(self, now: float) -> list[Action]:
+        """Return what to do now, in order: looks, steps and messages."""
         said = self._mode_changed()
         if self.known.stops != self._stops:
             self._stops, self._rescues = self.known.stops, 0

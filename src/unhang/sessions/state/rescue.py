@@ -66,19 +66,23 @@ class Rescue:
 
     @property
     def phase(self) -> str:
+        """What the rescue waits for: look, asked, step, verify or held."""
         return self._phase
 
     @property
     def touched_pane(self) -> bool:
+        """Whether Escape was sent to the pane."""
         return actions.ESCAPE in self.taken
 
     def tell(self, fact: facts.Fact) -> None:
+        """Take in the answer to a look or a step; other facts do not matter."""
         if isinstance(fact, facts.Tree | facts.Pane) and self._phase == _ASKED:
             self._seen = fact
         elif isinstance(fact, facts.Done) and self._phase == _STEP:
             self._done = fact
 
     def wake(self, now: float, scene: Scene) -> list[Action]:
+        """Return what to do now."""
         if self._phase == _ASKED and self._seen is not None:
             seen, self._seen = self._seen, None
             return self._on_tree(seen, now) if isinstance(seen, facts.Tree) else self._on_pane(seen, now, scene)

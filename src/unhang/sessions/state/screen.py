@@ -31,6 +31,8 @@ _QUEUED = "Press up to edit queued messages"
 
 
 class AgentScreen(Record):
+    """What the screen of Claude Code shows: `kind` is a prompt, a dialog, or unknown."""
+
     kind: str = UNKNOWN
     busy: bool = False  # "esc to interrupt" is shown; its absence means nothing
     background: bool = False  # a free prompt that waits for agents in the background

@@ -31,7 +31,7 @@ _CLIENT = "client:"
 
 
 class TmuxError(Exception):
-    """One line; `gone`: the server or the pane is not there."""
+    """Raised if a tmux command fails, with one line that says why; `gone`: the server or the pane does not exist."""
 
     def __init__(self, message: str, *, gone: bool = False) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class TmuxError(Exception):
 
 
 class Address(Record):
-    """A pane of one certain server."""
+    """The address of a pane: the socket and pid of its server, and its id."""
 
     socket: str
     server: int  # its pid
@@ -57,7 +57,9 @@ class Address(Record):
         return cls(socket, int(server), pane)
 
 
-class Seen(Record):
+class PaneState(Record):
+    """A pane and its text, as one call of tmux found them."""
+
     server: int
     pane: str
     pane_pid: int
@@ -69,13 +71,14 @@ class Seen(Record):
 
 
 class Tmux:
-    """All servers, by socket."""
+    """Calls tmux servers by their sockets; one that did not answer is not called again for a while."""
 
     def __init__(self, program: str = "tmux") -> None:
         self._program = program
         self._paused: dict[str, float] = {}
 
     def call(self, socket: str, *words: str, timeout: float = TIMEOUT) -> str:
+        """Run one tmux command and return its output; raise TmuxError if it fails or takes too long."""
         now = clock.monotonic()
         if self._paused.get(socket, 0.0) > now:
             raise TmuxError("its tmux server does not answer")
@@ -99,7 +102,7 @@ class Tmux:
             raise TmuxError(f"tmux: {text}", gone=gone)
         return out.decode("utf-8", "replace")
 
-    def look(self, address: Address) -> Seen:
+    def look(self, address: Address) -> PaneState:
         """The pane, who sits before it, and what it shows: one call."""
         form = _SEP.join(f"#{{{name}}}" for name in _FIELDS)
         clients = f"{_CLIENT}#{{client_activity}} #{{pane_id}}"
@@ -111,7 +114,7 @@ class Tmux:
             "capture-pane", "-e", "-p", "-t", address.pane,
         )
         # fmt: on
-        return seen_in(out)
+        return parse_pane(out)
 
     def send(self, address: Address, pane_pid: int, *keys: str, in_mode: bool = False) -> bool:
         """Keys, if the server finds at that moment that the pane is still the one that was looked at."""
@@ -129,7 +132,7 @@ class Tmux:
         return out.strip() == "sent"
 
     def show(self, address: Address, text: str) -> None:
-        """In the status line of whoever sits before it; a key takes it away, and is not lost."""
+        """Show a text in the status line of the pane's clients until a key is pressed; the key is not lost."""
         words = ("-t", address.pane, "--", _literal(text))
         try:
             self.call(address.socket, "display-message", "-d", "8000", *words)
@@ -153,8 +156,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 
-def seen_in(answer: str) -> Seen:
-    """What `look` asked for."""
+def parse_pane(answer: str) -> PaneState:
+    """Parse the answer to the command of `look`; raise TmuxError if it is none."""
     first, _, rest = answer.partition("\n")
     values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
     sat: list[tuple[int, str]] = []
@@ -164,7 +167,7 @@ def seen_in(answer: str) -> Seen:
         sat.append((int(activity) if _is_number(activity) else 0, pane))
     if len(values) < len(_FIELDS) or not _is_number(values["pid"]) or not _is_number(values["pane_pid"] or "0"):
         raise TmuxError("tmux's answer cannot be read")
-    return Seen(
+    return PaneState(
         int(values["pid"]),
         values["pane_id"],
         int(values["pane_pid"] or 0),

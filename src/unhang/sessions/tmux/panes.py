@@ -8,14 +8,14 @@ from unhang.core.record import Record
 from unhang.procs import clock, identity
 from unhang.sessions import process_identity
 from unhang.sessions.state import facts, screen
-from unhang.sessions.tmux.client import Address, Seen, Tmux, TmuxError
+from unhang.sessions.tmux.client import Address, PaneState, Tmux, TmuxError
 
 
 class PaneLook(Record):
     """The fact, and what tmux said."""
 
     fact: facts.Pane
-    seen: Seen | None = None
+    seen: PaneState | None = None
 
 
 def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: float) -> PaneLook:
@@ -33,7 +33,7 @@ def look(tmux: Tmux, address: Address | None, pid: int, start: str, hands_off: f
     return PaneLook(facts.Pane(in_mode=seen.in_mode, human=human, screen=screen.read(seen.text)), seen)
 
 
-def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
+def _doubt(address: Address, seen: PaneState, pid: int, start: str) -> str:
     """Why this pane may not be the session's; empty: it is."""
     if seen.server != address.server:
         return "another tmux server uses its socket"
@@ -53,7 +53,7 @@ def _doubt(address: Address, seen: Seen, pid: int, start: str) -> str:
     return ""
 
 
-def _human(seen: Seen, wall: float, hands_off: float) -> bool:
+def _human(seen: PaneState, wall: float, hands_off: float) -> bool:
     """Whether a person has just pressed a key at a client that shows this pane."""
     return any(pane == seen.pane and wall - at < hands_off for at, pane in seen.clients)
 

@@ -35,7 +35,7 @@ _STREAM = frozenset(
 
 
 class ClaudeTurnEnd(Record):
-    """A turn that has ended. `reason`: completed, api_error, aborted_tools, aborted_streaming, max_turns, …"""
+    """How a turn has ended; `reason`: completed, api_error, aborted_tools, aborted_streaming, max_turns or others."""
 
     is_error: bool
     reason: str

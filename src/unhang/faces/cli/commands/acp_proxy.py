@@ -6,7 +6,7 @@ import argparse
 import os
 
 from unhang.errors import UsageError
-from unhang.jobs.launcher import ForkingLauncher, Streams
+from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     agent_out, writes = os.pipe2(os.O_CLOEXEC)
     home = state_home()
     try:
-        connection = launcher.launch(home, prepared, Streams(reads, writes, 2))
+        connection = launcher.launch(home, prepared, CallerStreams(reads, writes, 2))
     finally:
         os.close(reads)
         os.close(writes)

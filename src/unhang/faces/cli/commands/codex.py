@@ -210,7 +210,7 @@ def _cloud(args: argparse.Namespace) -> int:
     from unhang.core.spec import INHERIT
     from unhang.faces.cli.agent_job import AgentMonitor
     from unhang.jobs.home import state_home
-    from unhang.jobs.launcher import ForkingLauncher, Streams
+    from unhang.jobs.launcher import CallerStreams, ForkingLauncher
     from unhang.jobs.request import prepare
 
     words = [codex_job.PROGRAM.find(), "cloud", *args.words]
@@ -218,5 +218,5 @@ def _cloud(args: argparse.Namespace) -> int:
     asked = LimitRequest(category=CLOUD, liveness="output")
     prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
     monitor = AgentMonitor(quiet=True, add_report=codex_job.with_agent_report)
-    connection = ForkingLauncher().launch(state_home(), prepared, Streams(0, 1, 2))
+    connection = ForkingLauncher().launch(state_home(), prepared, CallerStreams(0, 1, 2))
     return monitor.wait_for_end(connection, as_json=False)

@@ -12,7 +12,7 @@ from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
 from unhang.faces.cli.terminal import UserTerminal
 from unhang.jobs import cleanup
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import Streams
+from unhang.jobs.launcher import CallerStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     prepared = options.prepare_job(args, stdin=stdin, foreground=True, size=size)
     signals = CaughtSignals(resizes=terminal is not None)
     relays = (None, None) if args.json else (1, 2)
-    streams = Streams(descriptor, *relays)
+    streams = CallerStreams(descriptor, *relays)
     home = state_home()
     connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)

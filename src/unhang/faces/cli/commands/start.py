@@ -9,7 +9,7 @@ from unhang.faces.cli.output import print_json
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
-from unhang.jobs.launcher import Streams
+from unhang.jobs.launcher import CallerStreams
 from unhang.jobs.start import check_started
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     prepared = options.prepare_job(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = state_home()
-    connection = launcher.launch(home, prepared, Streams(descriptor))
+    connection = launcher.launch(home, prepared, CallerStreams(descriptor))
     connection.wait_until_started()
     cleanup.in_a_child(home)
     check_started(connection)

@@ -1,0 +1,52 @@
+"""A prompt is reported after the output that came before it: one turn of the loop at a time, on a real pipe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from unhang.core import events as ev
+from unhang.core.diagnosis.prompt import NeedsInput
+from unhang.core.diagnosis.waits import STDIN
+from unhang.core.limits import Limits
+from unhang.core.spec import JobSpec
+from unhang.keeper.journal import Journal
+from unhang.keeper.loop import KeeperParts, Loop, StartedJob
+from unhang.keeper.streams import OutputStream
+from unhang.store.layout import JobDir
+from unhang.store.output import OutputStore
+
+
+class WaitingJob:
+    """An observer of a job that waits for input; its prompt is the end of what is known of its output."""
+
+    def prompt(self, screen: Any) -> NeedsInput:
+        return NeedsInput(1, "job", STDIN, screen.text.decode(), False, "waits for input")
+
+
+def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp_path: Path) -> None:
+    place = JobDir(str(tmp_path), "job0000000")
+    os.makedirs(place.path)
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    stream = OutputStream("stdout", ours, OutputStore(place.stream("stdout")), None)
+    journal = Journal(place, None)
+    unused: Any = SimpleNamespace(poke=lambda _: None)
+    parts = KeeperParts(unused, journal, unused, unused, unused, unused)
+    spec = JobSpec(["job"], None, "/", Limits(idle=60.0, hard=600.0), {})
+    loop = Loop(spec, parts, StartedJob(1, [stream], None, None, None), unused)
+    observer: Any = WaitingJob()
+    loop._observer = observer
+    try:
+        os.write(theirs, b"Your name? ")
+        loop._notice_prompt()
+        assert journal.view.last_events == []
+        loop._drain(stream)
+        loop._notice_prompt()
+        assert (journal.view.needs_input or {})["prompt"] == "Your name? "
+        assert [event["type"] for event in journal.view.last_events] == [ev.OUTPUT, ev.WATCHDOG]
+    finally:
+        os.close(theirs)
+        stream.close()
