@@ -37,7 +37,7 @@ def words(action: Action) -> str:
             return f"warn {tier} {left:g}"
         case act.Extended(tier, left):
             return f"extended {tier} {left:g}"
-        case act.TimedOut(tier, _):
+        case act.LimitReached(tier, _):
             return f"timeout {tier}"
         case act.Terminate(reason):
             return f"TERM {reason}"

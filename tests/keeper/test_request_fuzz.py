@@ -68,7 +68,7 @@ def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
-    client = control_socket.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
+    client = control_socket.ClientConnection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
     with ours:
         for piece in pieces:
             if piece:

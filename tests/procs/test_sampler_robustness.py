@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.diagnosis.actors import actor, until_blocked, until_state
 from unhang.core.diagnosis.rules import diagnose
-from unhang.core.diagnosis.samples import Process
+from unhang.core.diagnosis.samples import ProcessSample
 from unhang.procs.linux.procfs import split
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
@@ -88,7 +88,7 @@ def test_another_users_process_is_hidden_and_not_skipped() -> None:
     os.close(told)
 
 
-def moves(seen: Process) -> tuple[object, ...]:
+def moves(seen: ProcessSample) -> tuple[object, ...]:
     """Everything that counts on while anybody in there runs."""
     return seen.cpu, seen.faults, seen.io, [(thread.cpu, thread.faults, thread.switches) for thread in seen.threads]
 

@@ -14,22 +14,22 @@ from tests.support.diagnosis.build import look, looks, process, thread
 from unhang.core import events as ev
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, ProcessSample, Socket, TerminalSettings
 from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.diagnosis.verdict import STATES, Diagnosis
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import messages
 from unhang.faces.cli.commands.diagnose import render
 
-TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
+TTY = TerminalSettings("/dev/pts/3", echo=True, canonical=True, foreground=2)
 
 
-def twice(*processes: Process, **more: Any) -> Diagnosis:
+def twice(*processes: ProcessSample, **more: Any) -> Diagnosis:
     """Nothing changed between two looks three seconds apart."""
     return diagnose(look(0, *processes, **more), look(3, *processes, **more))
 
 
-def at(pid: int, syscall: str, fd: int, target: str, **more: Any) -> Process:
+def at(pid: int, syscall: str, fd: int, target: str, **more: Any) -> ProcessSample:
     return process(pid, thread(pid, syscall, reads=(fd,)), fds={fd: target}, **more)
 
 
@@ -100,7 +100,7 @@ def test_two_mutexes_in_the_wrong_order() -> None:
     ],
     ids=["a mutex of its own", "one thread", "a pipe of its own"],
 )
-def test_a_deadlock_without_chance_will_happen_again(alone: Process) -> None:
+def test_a_deadlock_without_chance_will_happen_again(alone: ProcessSample) -> None:
     found = twice(alone, pipes={"pipe:[1]": Pipe(readers=((2, 5),), writers=((2, 6),))})
     assert (found.state, found.cause) == ("hung", "deadlock")
     assert repeats(found.to_json())

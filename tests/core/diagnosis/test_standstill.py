@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from unhang.core.diagnosis.samples import FullSample, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket, Thread
 from unhang.core.diagnosis.standstill import SURELY, as_it_is, as_it_was
-from unhang.procs.sampler.cheap import Eye
+from unhang.procs.sampler.cheap import TreeSampler
 
-SLEEPER = Process(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0),), thread_count=1)
+SLEEPER = ProcessSample(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0),), thread_count=1)
 
 
-def sample(process: Process = SLEEPER, **rest: Any) -> FullSample:
+def sample(process: ProcessSample = SLEEPER, **rest: Any) -> FullSample:
     return FullSample(at=100.0, hz=100, processes={process.pid: process}, **rest)
 
 
@@ -114,14 +114,14 @@ def test_a_tree_that_runs_now_and_then_is_never_still() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        eye = Eye(os.getpid())
-        eye.look()
+        sampler = TreeSampler(os.getpid())
+        sampler.look()
         for _ in range(20):
             child.stdin.write(b"x\n")
             child.stdin.flush()
             child.stdout.readline()
-            eye.look()
-            assert eye.still_since is None
+            sampler.look()
+            assert sampler.still_since is None
         child.stdin.close()
 
 
@@ -133,18 +133,18 @@ def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps()
         shell.stdin.write(b"x\n")
         shell.stdin.flush()
         shell.stdout.readline()
-        eye = Eye(shell.pid)
-        first = eye.look()
-        while eye.still_since is None:  # no event tells that a process has begun to wait
-            last, first = first, eye.look()
-        assert eye.still_since == last.at
-        samples = [eye.look() for _ in range(5)]
-        assert eye.still_since == last.at
+        sampler = TreeSampler(shell.pid)
+        first = sampler.look()
+        while sampler.still_since is None:  # no event tells that a process has begun to wait
+            last, first = first, sampler.look()
+        assert sampler.still_since == last.at
+        samples = [sampler.look() for _ in range(5)]
+        assert sampler.still_since == last.at
         assert all(sample.processes is last.processes for sample in samples)
         shell.stdin.close()
         shell.wait()
-        assert not eye.look().processes
-        assert eye.still_since is None
+        assert not sampler.look().processes
+        assert sampler.still_since is None
 
 
 def test_threads_are_looked_at_as_ever() -> None:
@@ -152,7 +152,7 @@ def test_threads_are_looked_at_as_ever() -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        eye = Eye(os.getpid())
-        assert eye.look().processes is not eye.look().processes
-        assert eye.still_since is None
+        sampler = TreeSampler(os.getpid())
+        assert sampler.look().processes is not sampler.look().processes
+        assert sampler.still_since is None
         child.kill()
