@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.keeper.test_escapes import SOMEBODY, interpreter_for_everybody, open_folder
+from tests.keeper.test_escapes import ORDINARY_USER, interpreter_for_user, open_folder
 from tests.support import programs
 from tests.support.engine import Engine, actor, wait_until
 from tests.support.places import ROOT, SOURCE, TESTS
@@ -125,16 +125,16 @@ def test_a_tree_is_ended_to_the_last_process_without_a_single_descriptor() -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to mount a /proc that hides processes needs root")
 def test_a_process_that_proc_hides_is_known_by_its_parent_and_ended(open_folder: Path) -> None:
-    python = interpreter_for_everybody(SOMEBODY)
+    python = interpreter_for_user(ORDINARY_USER)
     if python is None:
         pytest.skip("NOT TESTED: no Python that an ordinary user may run")
     shutil.copytree(SOURCE / "unhang", open_folder / "unhang", ignore=shutil.ignore_patterns("__pycache__"))
     (open_folder / "tests" / "support").mkdir(parents=True)
     for name in ("__init__.py", "support/__init__.py", "support/blind.py"):
         shutil.copy(TESTS / name, open_folder / "tests" / name)
-    as_somebody = ["setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups"]
+    as_ordinary_user = ["setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups"]
     told = play(
-        python, *in_a_mount_namespace(WITH_HIDEPID, as_somebody), what="hidden", cwd=open_folder,
+        python, *in_a_mount_namespace(WITH_HIDEPID, as_ordinary_user), what="hidden", cwd=open_folder,
         env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert (told["visible"], told["known"], len(told["unknown"])) == (True, 4, 1)

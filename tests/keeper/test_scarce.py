@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.keeper.test_escapes import interpreter_for_everybody, open_folder
+from tests.keeper.test_escapes import interpreter_for_user, open_folder
 from tests.support.engine import Done, Engine, actor
 from tests.support.places import SOURCE
 from unhang.jobs.launcher import FEWEST_DESCRIPTORS
@@ -22,7 +22,7 @@ from unhang.testing.liveness import RollCall
 
 __all__ = ["open_folder"]
 
-SOMEBODY = 65529  # an ordinary user with nothing else running
+ORDINARY_USER = 65529  # an ordinary user with nothing else running
 
 
 def limited(kind: int, number: int) -> Callable[[], None]:
@@ -125,20 +125,20 @@ def test_the_job_itself_dies_of_a_limit_on_the_size_of_files(engine: Engine, tmp
 def test_with_few_processes_allowed_a_job_runs_or_is_refused_in_one_line(
     engine: Engine, open_folder: Path, command: str
 ) -> None:
-    python = interpreter_for_everybody(SOMEBODY)
+    python = interpreter_for_user(ORDINARY_USER)
     if python is None:
         pytest.skip("NOT TESTED: no Python that an ordinary user may run")
     shutil.copytree(SOURCE / "unhang", open_folder / "unhang", ignore=shutil.ignore_patterns("__pycache__"))
     home = open_folder / "home"
     home.mkdir(0o700)
-    os.chown(home, SOMEBODY, SOMEBODY)
+    os.chown(home, ORDINARY_USER, ORDINARY_USER)
     keep = {"PATH": os.defpath, "PYTHONPATH": str(open_folder), "PYTHONDONTWRITEBYTECODE": "1"}
     env = engine.env | keep | {"UNHANG_HOME": str(home), "HOME": str(home)}
     seen: list[int] = []
     for number in (1, 2, 3, 4, 8):
         done = subprocess.run(
             [python, "-m", "unhang", command, "--", "true"],
-            cwd=home, env=env, user=SOMEBODY, group=SOMEBODY, extra_groups=[], stdin=subprocess.DEVNULL,
+            cwd=home, env=env, user=ORDINARY_USER, group=ORDINARY_USER, extra_groups=[], stdin=subprocess.DEVNULL,
             capture_output=True, timeout=60, check=False, preexec_fn=limited(resource.RLIMIT_NPROC, number),
         )  # fmt: skip
         seen.append(done.returncode)
