@@ -44,7 +44,7 @@ class Step(Record):
         return f"{reached}; there may be others: {self.unseen}" if self.unseen else reached
 
     def fields(self) -> dict[str, Any]:
-        """For the event, beside what every signal has."""
+        """The fields of its event, beside those that every signal has."""
         shown: dict[str, Any] = {} if self.group is None else {"group": self.group}
         return shown | ({"unseen": self.unseen} if self.unseen else {})
 
