@@ -134,7 +134,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control)
-    journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
+    journal.write_status()  # a cache: a caller that waits for the end need not wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()

@@ -109,6 +109,16 @@ def signal_members(members: Iterable[Process], send: Callable[[Process], bool]) 
     return Signalled(reached, denied, None, unseen)
 
 
+def signal_number(pid: int, signals: tuple[int, ...]) -> bool:
+    """Signal the process that has this number. False: none has. PermissionError: it is another user's."""
+    try:
+        for number in signals:
+            os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def signal_group(group: int, signals: tuple[int, ...]) -> bool:
     """Signal a process group as a whole. False: it has no member, or none that we may signal."""
     try:

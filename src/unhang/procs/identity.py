@@ -6,59 +6,27 @@ import os
 import sys
 
 if sys.platform == "linux":
-    from unhang.procs.linux.procfs import (
-        age,
-        argv,
-        boot_id,
-        environment,
-        every,
-        executable,
-        find,
-        lock_limit,
-        owner,
-        pid_namespace,
-        sees_own_namespace,
-        working_directory,
-    )
+    from unhang.procs.linux import procfs as system
 else:
-    from unhang.procs.posix.ps import (
-        age,
-        argv,
-        boot_id,
-        environment,
-        every,
-        executable,
-        find,
-        lock_limit,
-        owner,
-        pid_namespace,
-        sees_own_namespace,
-        working_directory,
-    )
+    from unhang.procs.posix import ps as system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.procs.base import Process
 
-__all__ = [
-    "age",
-    "argv",
-    "boot_id",
-    "environment",
-    "every",
-    "executable",
-    "exists",
-    "find",
-    "find_same",
-    "is_alive",
-    "is_below",
-    "lock_limit",
-    "owner",
-    "pid_namespace",
-    "sees_own_namespace",
-    "start_time",
-    "working_directory",
-]
+# What each system answers in its own way.
+age = system.age
+argv = system.argv
+boot_id = system.boot_id
+environment = system.environment
+every = system.every
+executable = system.executable
+find = system.find
+lock_limit = system.lock_limit
+owner = system.owner
+pid_namespace = system.pid_namespace
+sees_own_namespace = system.sees_own_namespace
+working_directory = system.working_directory
 
 # A process that has more ancestors than this is taken for unrelated.
 _MOST_ANCESTORS = 64

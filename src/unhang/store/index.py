@@ -152,7 +152,7 @@ def listed(
             with Index(where) as index:
                 ended = index.refresh(ids, read)
                 return index.rows(running_only=running_only), ended if index.lasting else []
-        except sqlite3.OperationalError:  # somebody holds it for too long, or there is no room
+        except sqlite3.OperationalError:  # another process holds it for too long, or there is no room
             if where == MEMORY:
                 raise
             where = MEMORY

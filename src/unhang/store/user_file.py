@@ -1,7 +1,7 @@
 """Files of people's own that we add something to: read whole, backed up, replaced in one step, never left half.
 
 The folder may have come with a downloaded project, so nothing in it is believed: what is not a regular file is not
-opened in a way that waits, and a new file is made under a name that nobody can have put there before.
+opened in a way that waits, and a new file is made under a name that no other process can have taken before.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def read(path: str) -> str | None:
 def write(path: str, before: str | None, after: str | None) -> str | None:
     """Atomically, with the mode it had; the name of the backup, if there was something to back up.
 
-    `after` None: the file goes, without a backup, since all in it was ours. Whoever changed it in the meantime keeps
-    what they wrote.
+    `after` None: the file goes, without a backup, since all in it was ours. A change that was made in the
+    meantime is kept.
     """
-    real = os.path.realpath(path)  # a link into somebody's dotfiles stays one
+    real = os.path.realpath(path)  # a link into a person's dotfiles stays one
     if read(real) != before:
-        raise UsageError(f"{path} was changed by somebody else just now: nothing was written; try again")
+        raise UsageError(f"{path} was changed by another program just now: nothing was written; try again")
     backup = None
     mode = 0o600
     try:

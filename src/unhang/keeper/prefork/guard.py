@@ -165,8 +165,8 @@ class _Watch:
         return Hang(promise, state, asked=False)
 
     def _speaks(self, promise: Promise) -> bool:
-        """Has it printed more since the last time, and its keeper has not read it? Then the silence is the keeper's.
-        The same where it cannot print more because nobody reads."""
+        """Whether the job has printed more that its keeper has not read, or cannot print more because its
+        pipe is full. Either way the silence is the keeper's."""
         unread = UnreadOutput(self._keeper, promise.pipes)
         before = self._printed
         self._printed, full = unread.count()

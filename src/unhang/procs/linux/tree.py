@@ -21,7 +21,7 @@ import ctypes
 import errno
 import os
 
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members, signal_number
 from unhang.procs.identity import exists
 from unhang.procs.linux import census, pidfd, procfs
 
@@ -68,9 +68,9 @@ def _listed(pid: int, threads: int) -> list[int]:
 
 
 def _table() -> dict[int, list[int]]:
-    from unhang.procs.linux.sampler.tree import everybody
+    from unhang.procs.linux.sampler.tree import children_table
 
-    return everybody()
+    return children_table()
 
 
 def survey(root: int) -> Survey:
@@ -132,12 +132,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
     ours, so that its number is its own until we reap it.
     """
     if direct:
-        try:
-            for number in signals:
-                os.kill(process.pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+        return signal_number(process.pid, signals)
     try:
         fd = pidfd.open_process(process.pid)
     except ProcessLookupError:

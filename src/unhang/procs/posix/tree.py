@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members, signal_number
 from unhang.procs.posix import ps
 
 
@@ -37,12 +37,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
         now = ps.find(process.pid)
         if now is None or now.start != process.start:
             return False
-    try:
-        for number in signals:
-            os.kill(process.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
+    return signal_number(process.pid, signals)
 
 
 class PosixTree:
