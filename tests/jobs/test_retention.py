@@ -94,9 +94,9 @@ def test_gc_by_age_and_by_size(jobs: Jobs) -> None:
     assert jobs.said("gc", "--age", "1h", "--bytes", "1M") == {"removed": []}
     assert jobs.said("gc", "--bytes", "50k")["removed"] == [small.id, large.id]
     last = _ended(jobs)
-    assert jobs.call("gc", "--age", "0").out == b"1 jobs removed\n"
+    assert jobs.call("gc", "--age", "0").out.startswith(b"1 ")
     assert not os.path.exists(last.place.path)
-    assert jobs.refused("status", last.id).endswith(f"no such job: {last.id}")
+    assert last.id in jobs.refused("status", last.id)
 
 
 def test_a_removal_that_was_interrupted_leaves_no_lost_job_behind(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def _make_due(jobs: Jobs) -> None:
     os.utime(jobs.home / "maintained", (an_hour_ago, an_hour_ago))
 
 
-def test_starting_a_job_lets_old_ones_go_now_and_then(jobs: Jobs) -> None:
+def test_starting_a_job_lets_old_ones_go_when_maintenance_is_due(jobs: Jobs) -> None:
     """Automatic, cheap (one stat) and in nobody's way; only once an hour."""
     old = _ended(jobs)
     _make_old(old, LONG_AGO)
@@ -275,7 +275,7 @@ def test_a_start_that_is_none_bounds_no_age(start: object) -> None:
     assert retention.most_of(clocks, "this", "200000", 100, 0) == 0.0
 
 
-def test_gc_reaches_the_history(jobs: Jobs) -> None:
+def test_gc_removes_old_runs_from_the_history(jobs: Jobs) -> None:
     _ended(jobs)
     assert len(json.loads(jobs.call("history", "--json").out)["commands"]) == 1
     assert jobs.said("gc", "--history", "1h") == {"removed": []}
@@ -289,8 +289,12 @@ def test_gc_reaches_the_history(jobs: Jobs) -> None:
     assert "--history" in jobs.refused("gc", "--history", "soon", code=2)
 
 
-def test_the_library_maintains_without_forking_its_process(jobs: Jobs) -> None:
+def test_the_library_maintains_without_forking_its_process(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden() -> int:
+        raise AssertionError("the library forked its caller")
+
     old = _ended(jobs)
+    monkeypatch.setattr(os, "fork", forbidden)
     os.utime(jobs.home / "maintained", (0, 0))
     handler = signal.getsignal(signal.SIGCHLD)
     assert unhang.run(["true"]).ok
@@ -346,7 +350,7 @@ def test_a_chain_of_folders_longer_than_a_path_may_be_is_removed(tmp_path: Path)
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_mounted_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_mounted_in_a_job_directory_is_left_alone(tmp_path: Path) -> None:
     """A bind mount of the same file system: the device number is the same, and still it is not ours."""
     top, outside = tmp_path / "x.gone", tmp_path / "outside"
     (top / "mounted").mkdir(parents=True)

@@ -28,14 +28,14 @@ _CUT = "…"  # a long command is cut in the record of its hook
 
 
 class Sample(Record):
-    """One look, to compare the next with."""
+    """The state of a tree at one moment, to be compared with a later one."""
 
     counters: CheapSample
     printed: dict[str, int]  # file → size
 
 
 def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
-    """The shell of this call; empty if it is not certain which one that is."""
+    """Return the shell of this call; empty if it is not certain which one that is."""
     now = clock.monotonic()
     found: list[Process] = []
     try:
@@ -61,7 +61,7 @@ def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
 
 
 def evaluated(pid: int) -> str:
-    """What a shell of Claude Code's was started to evaluate; empty: it is none."""
+    """Return the command that a shell of Claude Code was started to evaluate; empty: it is no such shell."""
     words = identity.argv(pid, 1 << 17)
     if len(words) < 3 or words[1] not in ("-c", "-lc"):
         return ""
@@ -116,7 +116,7 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
 
 
 def end(root: Process, number: int) -> list[int]:
-    """Signal the whole tree, parents first, each only if it is still the one that was seen. Who was reached."""
+    """Signal the whole tree, parents first, but no process that has replaced one; return the pids that were reached."""
     reached: list[int] = []
     if identity.start_time(root.pid) != root.start:
         return reached  # its number is another process's by now, and so is what is below it

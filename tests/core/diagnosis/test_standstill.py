@@ -26,7 +26,7 @@ def test_a_tree_that_slept_through_was_then_as_it_is_now() -> None:
     assert was == sample()._replace(at=70.0)
 
 
-def test_it_is_known_only_as_far_back_as_everybody_slept() -> None:
+def test_the_past_is_known_only_as_far_back_as_all_threads_slept() -> None:
     was = as_it_was(sample(), since=10.0)
     assert was is not None
     assert was.at == 60.0
@@ -54,7 +54,7 @@ def test_a_sample_of_long_ago_is_brought_up_to_date() -> None:
     ],
     ids=["hidden", "unseen thread", "unknown", "ran just now", "a lock outside", "not all seen", "network", "nobody"],
 )
-def test_whatever_may_have_moved_unseen_is_not_known(seen: FullSample) -> None:
+def test_nothing_is_known_of_the_past_where_something_may_have_moved_unseen(seen: FullSample) -> None:
     assert as_it_was(seen, since=70.0) is None
 
 
@@ -125,7 +125,7 @@ def test_a_tree_that_runs_now_and_then_is_never_still() -> None:
         child.stdin.close()
 
 
-def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps() -> None:
+def test_a_sleeping_tree_is_still_since_the_first_look_until_it_ends() -> None:
     """Below a shell, so that nothing else that this process has started is looked at."""
     with subprocess.Popen(["sh", "-c", "cat; read go"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdin is not None
@@ -147,7 +147,7 @@ def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps()
         assert sampler.still_since is None
 
 
-def test_threads_are_looked_at_as_ever() -> None:
+def test_a_tree_with_several_threads_is_looked_at_each_time() -> None:
     code = "import threading; threading.Thread(target=input).start(); print(flush=True); threading.Event().wait()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

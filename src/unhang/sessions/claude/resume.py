@@ -56,7 +56,7 @@ _PROMPT = 3.0
 
 
 class ResumeCommand(Record):
-    """How the agent is started again."""
+    """The command line, directory and environment to start the agent with again."""
 
     argv: list[str]
     cwd: str
@@ -64,7 +64,7 @@ class ResumeCommand(Record):
 
 
 def words(argv: list[str], session_id: str) -> list[str]:
-    """The command line to resume with."""
+    """Return the command line that resumes the session, with the options that are safe to repeat."""
     kept: list[str] = []
     at = 1
     while at < len(argv):
