@@ -16,7 +16,7 @@ from unhang.core.diagnosis.counters import CheapSample
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.record import Record
 from unhang.procs import clock, descriptors, identity
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.tree import children, descendants, signal_one
 from unhang.sessions.state.calls import ToolCall
@@ -34,10 +34,10 @@ class Sample(Record):
     printed: dict[str, int]  # file → size
 
 
-def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
+def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[ProcessInfo]:
     """Return the shell of this call; empty if it is not certain which one that is."""
     now = clock.monotonic()
-    found: list[Process] = []
+    found: list[ProcessInfo] = []
     try:
         below = children(pid)
     except OSError:
@@ -92,7 +92,7 @@ def _fits_better(other: ToolCall, call: ToolCall, command: str) -> bool:
     return len(_text(other)) > len(_text(call)) and _fits(other, command)
 
 
-def sample(root: Process) -> Sample:
+def sample(root: ProcessInfo) -> Sample:
     """Return the counters of a tree and the sizes of the files it prints to."""
     printed: dict[str, int] = {}
     for process in [root, *descendants(root.pid)]:
@@ -115,7 +115,7 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
     return moved.alive, moved.reason
 
 
-def end(root: Process, number: int) -> list[int]:
+def end(root: ProcessInfo, number: int) -> list[int]:
     """Signal the whole tree, parents first, but no process that has replaced one; return the pids that were reached."""
     reached: list[int] = []
     if identity.start_time(root.pid) != root.start:

@@ -17,7 +17,7 @@ import time
 from unhang.core.record import Record
 from unhang.jobs import executable
 from unhang.procs import clock, identity
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.procs.process_handle import ProcessHandle
 from unhang.sessions import process_identity
 from unhang.store import files
@@ -106,7 +106,7 @@ def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str,
 
 
 def _start_again(
-    tmux: Tmux, address: Address, planned: ResumeCommand, shell: Process, pid: int, start: str, path: str
+    tmux: Tmux, address: Address, planned: ResumeCommand, shell: ProcessInfo, pid: int, start: str, path: str
 ) -> str:
     from unhang.sessions.steps import StepRefused
 
