@@ -16,7 +16,7 @@ from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_o
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.procs import markers
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.store import reader
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import RollCall
@@ -166,7 +166,7 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
     assert keeper.wait_gone()
     looks = 0
 
-    def find(marks: markers.Marks) -> list[Process]:
+    def find(marks: markers.Marks) -> list[ProcessInfo]:
         nonlocal looks
         looks += 1
         return [] if looks == 1 else real(marks)

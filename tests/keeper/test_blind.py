@@ -20,7 +20,7 @@ from tests.support import programs
 from tests.support.engine import Engine, actor, wait_until
 from tests.support.places import ROOT, SOURCE, TESTS
 from unhang.procs import identity
-from unhang.procs.base import UNKNOWN, Process
+from unhang.procs.base import UNKNOWN, ProcessInfo
 from unhang.procs.linux import census, procfs
 from unhang.procs.linux import tree as linux
 from unhang.procs.posix import ps
@@ -238,7 +238,7 @@ def test_a_hidden_process_whose_parent_has_just_been_ended_is_known_as_our_own_c
     try:
         gone = subprocess.Popen(["true"])
         gone.wait()
-        hidden = Process(orphan.pid, UNKNOWN, gone.pid, UNKNOWN, UNKNOWN)
+        hidden = ProcessInfo(orphan.pid, UNKNOWN, gone.pid, UNKNOWN, UNKNOWN)
         assert linux.signal_one(hidden, (signal.SIGKILL,), direct=False)
     finally:
         orphan.kill()
@@ -253,7 +253,7 @@ def test_a_signal_by_pidfd_raises_when_no_descriptor_is_left(monkeypatch: pytest
     other = subprocess.Popen(["sleep", "1000"])
     try:
         monkeypatch.setattr(os, "pidfd_open", used_up)
-        process = Process(other.pid, UNKNOWN, os.getpid(), UNKNOWN, UNKNOWN)
+        process = ProcessInfo(other.pid, UNKNOWN, os.getpid(), UNKNOWN, UNKNOWN)
         with pytest.raises(OSError, match="Too many"):
             linux.signal_one(process, (signal.SIGKILL,), direct=False)
         assert linux.signal_one(process, (signal.SIGKILL,), direct=True)
@@ -285,6 +285,6 @@ def test_the_group_that_was_seen_empty_is_never_the_portable_trees_again(monkeyp
     assert Held(leader).wait_gone()
     while not tree.reap().empty:
         pass
-    stranger = Process(4_000_000, "now", 1, "S", "stranger")
+    stranger = ProcessInfo(4_000_000, "now", 1, "S", "stranger")
     monkeypatch.setattr(ps, "process_table", lambda: {stranger.pid: stranger.replace(group=leader)})
     assert tree.survey().found == []

@@ -22,7 +22,7 @@ DEFAULT_HISTORY = 90 * 86400.0
 
 
 class Keep(Record):
-    """None: no bound."""
+    """How much is kept; None is no bound."""
 
     age: float | None = DEFAULT_AGE
     count: int | None = DEFAULT_COUNT

@@ -110,13 +110,13 @@ class Journal:
         return self._durability.due()
 
     def keep_durable(self, now: float) -> None:
-        """What was written some seconds ago is brought to the disk."""
+        """Bring what was written some seconds ago to the disk."""
         due = self._durability.due()
         if due is not None and now >= due:
             self._durability.later([stream.store.sync for stream in self._streams.values()], now)
 
     def sync_output(self) -> None:
-        """What the job has printed would survive a power cut when this returns."""
+        """Bring what the job has printed to the disk before this returns."""
         for stream in self._streams.values():
             stream.store.sync()
 

@@ -446,7 +446,7 @@ class Loop:
         )
 
     def advice(self, reason: str | None) -> dict[str, Any]:
-        """What follows from the diagnosis, for the last event."""
+        """The suggestions that follow from the diagnosis, for the last event."""
         if self.spec.kind == AGENT:
             return {}  # its driver has said what can be done; the kernel only sees an event loop
         return {"suggestions": self._observer.suggestions(reason)}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
-    """From what arrived over a spare's line (see `pack` of its maker)."""
+    """Read a launch from what arrived over a spare's line (see `pack` of its maker)."""
     streams = dict(zip(request["fds"], fds, strict=True))
     return Launch(
         place=JobDir(request["home"], request["id"]),
@@ -106,7 +106,7 @@ def promise_to_start(launch: Launch, ready: Ready) -> None:
 
 
 def keep(launch: Launch, ready: Ready) -> None:
-    """From the request to the recorded end."""
+    """Run the job that was handed over, from the request to the recorded end."""
     place, spec, tree = launch.place, launch.spec, ready.tree
     tag = markers.new_tag(clock.wall())
     journal = None

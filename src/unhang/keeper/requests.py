@@ -88,7 +88,7 @@ class RequestServer:
         return min(dues, default=None)
 
     def serve(self, ready: dict[int, int], served: JobControls) -> None:
-        """Those who are here first, then those who want to come in."""
+        """Serve the clients that are connected, then let in those that wait."""
         for fd, client in [(fd, each) for fd, each in self._clients.items() if fd in ready or each.behind]:
             if not client.open:
                 continue  # it had to make room just now

@@ -12,7 +12,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.procs.base import Process
+    from unhang.procs.base import ProcessInfo
 
 # What each system answers in its own way.
 age = system.age
@@ -38,7 +38,7 @@ def start_time(pid: int) -> str | None:
     return found.start if found is not None else None
 
 
-def find_same(pid: int, start: str) -> Process | None:
+def find_same(pid: int, start: str) -> ProcessInfo | None:
     """Return the process that had this number and start time, if it still lives."""
     found = find(pid)
     return found if found is not None and found.start == start and not found.is_dead else None

@@ -40,7 +40,7 @@ class Spawned(Record):
 
 
 def find_program(name: str, path: str) -> str:
-    """As the shell does it, because the two ways to fail have two exit codes."""
+    """Find a program as the shell does. Raises SpawnError: the two ways to fail have two exit codes."""
     if "/" in name:
         return _checked(name, name)
     seen_unusable = ""
@@ -108,7 +108,7 @@ def _shortage(error: OSError) -> SpawnError:
 
 
 def open_null() -> int:
-    """For a job that reads nothing."""
+    """Open /dev/null for a job that reads nothing. Raises SpawnError."""
     try:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:

@@ -84,7 +84,7 @@ ON CONFLICT (command, directory) DO UPDATE SET
 
 
 class Run(NamedTuple):
-    """One finished run. Seconds; `command` is `core.policy.key.command_key` of what was run."""
+    """One finished run. Seconds; `command` is `core.policy.command_key` of what was run."""
 
     command: str
     directory: str

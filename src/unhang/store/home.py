@@ -57,7 +57,7 @@ def ensure(home: str) -> str:
 
 
 def make(folder: str) -> None:
-    """One directory of ours, made if need be; StateError if it cannot be made or trusted."""
+    """Make a directory of unhang's if need be. Raises StateError if it cannot be made or trusted."""
     try:
         trust(folder)
     except FileNotFoundError:

@@ -31,7 +31,7 @@ def in_project(folder: str, name: str) -> str:
 
 
 def read(path: str) -> str | None:
-    """None: there is none. Raises UsageError for what is not a regular file of UTF-8."""
+    """The text of a file; None if there is none. Raises UsageError for what is not a regular file of UTF-8."""
     try:
         # without waiting: a pipe without a writer would hold us for ever
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -48,7 +48,7 @@ def read(path: str) -> str | None:
 
 
 def write(path: str, before: str | None, after: str | None) -> str | None:
-    """Atomically, with the mode it had; the name of the backup, if there was something to back up.
+    """Replace a file atomically, with the mode it had; returns the name of the backup, if one was made.
 
     `after` None: the file goes, without a backup, since all in it was ours. A change that was made in the
     meantime is kept.
@@ -73,7 +73,7 @@ def write(path: str, before: str | None, after: str | None) -> str | None:
 
 
 def backups(path: str) -> list[str]:
-    """Newest first."""
+    """The backups of a file, newest first."""
     folder, name = os.path.split(path)
     found: list[tuple[int, str]] = []
     try:

@@ -38,7 +38,7 @@ def waits_for_input(sample: FullSample) -> NeedsInput | None:
 
 
 def asks(view: SampleView) -> NeedsInput | None:
-    """As `waits_for_input`, for a sample whose view is there already."""
+    """Do as `waits_for_input` does, for a sample whose view is there already."""
     sample = view.sample
     line = last_line(sample.screen)
     question = unfinished(sample.screen) and looks_like_a_question(line)

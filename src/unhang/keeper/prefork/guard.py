@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from unhang.procs.base import Process, Tree
+    from unhang.procs.base import ProcessInfo, Tree
 
 # between rounds of SIGKILL while something does not die (another user's process, the kernel holds it)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 1.0
@@ -325,7 +325,7 @@ class _Enforcement:
         )
 
 
-def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
+def _signalled(processes: list[ProcessInfo], signals: tuple[int, ...]) -> list[ProcessInfo]:
     """Those that were reached. Another user's are passed over, and those that no descriptor is left to reach by:
     once the keeper is gone they are our own children."""
     return signal_members(processes, lambda process: signal_one(process, signals, direct=False)).reached

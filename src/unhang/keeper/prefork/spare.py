@@ -198,7 +198,7 @@ def send(line: socket, message: bytes, fds: list[int]) -> None:
 
 
 def receive(line: socket) -> tuple[dict[str, Any], list[int]] | None:
-    """None: the other side is gone."""
+    """Receive a request and its descriptors; None: the other side is gone."""
     received = receive_raw(line)
     if received is None:
         return None
@@ -243,7 +243,7 @@ def _exactly(line: socket, size: int) -> bytes | None:
 
 
 def close_all_but(keep: set[int]) -> None:
-    """Of those above the standard three."""
+    """Close every descriptor above 2 except `keep`."""
     low = 3
     for fd in sorted(fd for fd in keep if fd > 2):
         os.closerange(low, fd)

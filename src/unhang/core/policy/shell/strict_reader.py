@@ -27,7 +27,7 @@ _ARITHMETIC = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 
 
 class Uncertain(ValueError):
-    """It cannot be told what the line runs; the reason, for people."""
+    """It cannot be told what the line runs; the message says why, for people."""
 
 
 class Word:
@@ -72,7 +72,7 @@ class Words:
         raise NotImplementedError
 
     def blanks(self) -> None:
-        """Past blanks, continued lines and a comment, but not past a newline."""
+        """Skip blanks, continued lines and a comment, but no newline."""
         text = self.text
         while self.at < len(text):
             if text[self.at] in " \t":
@@ -142,11 +142,11 @@ class Words:
         return False
 
     def note_hidden(self, text: str) -> None:
-        """What is a substitution only for a shell that looks at it a second time."""
+        """Note a text that is a substitution only for a shell that reads it a second time."""
         self.hides = self.hides or "$(" in text or "`" in text
 
     def expansions(self) -> None:
-        """Of a text that is no command, as in a here-document: only what is substituted in it runs."""
+        """Read a text that is no command, as in a here-document: only what is substituted in it runs."""
         while self.at < len(self.text):
             char = self.text[self.at]
             if char == "\\":

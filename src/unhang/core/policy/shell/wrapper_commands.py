@@ -147,7 +147,7 @@ _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-c
 
 
 def options_of(spec: str) -> frozenset[str]:
-    """Those options of a wrapper that are followed by a value."""
+    """The options of a wrapper that are followed by a value."""
     return frozenset(_SIMPLE.get(spec, "").partition("|")[2].split())
 
 
@@ -193,7 +193,7 @@ def _key(name: str, words: tuple[str, ...]) -> tuple[str, int] | None:
 
 
 def unwrap(words: tuple[str, ...]) -> Unwrapped | None:
-    """One wrapper off; None when the first word is the command itself."""
+    """Take one wrapper off; None when the first word is the command itself."""
     name = command_name(words[0])
     name = _SAME_AS.get(name, name)
     if len(words) < 2:
