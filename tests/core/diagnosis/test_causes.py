@@ -53,7 +53,7 @@ def test_every_row_is_documented(cause: str) -> None:
 def calls(name: str, under: Path) -> Iterator[ast.Call]:
     for path in under.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+            if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
                 yield node
 
 
@@ -68,12 +68,13 @@ def test_every_cause_that_a_rule_names_is_a_row() -> None:
 
 
 def test_every_cause_that_a_driver_names_is_a_row() -> None:
-    found = [call for name in ("Standing", "StallReason") for call in calls(name, ROOT / "src" / "unhang" / "agents")]
+    found = [call for name in ("StallReason", "_stall") for call in calls(name, ROOT / "src" / "unhang" / "agents")]
     assert len(found) > 10
     for call in found:
         [cause] = [call.args[0]] if call.args else [each.value for each in call.keywords if each.arg == "cause"]
-        assert isinstance(cause, ast.Constant)
-        assert cause.value in TABLE
+        if ast.unparse(cause) != "cause":  # handed on by `_stall`, whose own calls are among these
+            assert isinstance(cause, ast.Constant)
+            assert cause.value in TABLE
 
 
 # -- another attempt
