@@ -27,6 +27,7 @@ _STEERING = (
 
 
 def main() -> None:
+    """Run the command line and exit with its code."""
     # A short life makes little garbage, and a collection in the middle of the imports costs a millisecond.
     gc.disable()
     if not sys.flags.isolated and any(map(os.environ.get, _STEERING)):

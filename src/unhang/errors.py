@@ -36,6 +36,8 @@ class UnhangError(Exception):
 
 
 class UsageError(UnhangError):
+    """What was asked for makes no sense; nothing was done."""
+
     exit_code = EXIT_USAGE
 
 
@@ -48,21 +50,23 @@ class SpawnError(UnhangError):
 
 
 class NoSuchJob(UnhangError):
-    pass
+    """No job has this id or prefix."""
 
 
 class AmbiguousJob(UnhangError):
+    """Several jobs have this prefix; `candidates` are their ids."""
+
     def __init__(self, message: str, candidates: list[str]) -> None:
         super().__init__(message)
         self.candidates = candidates
 
 
 class StateError(UnhangError):
-    pass
+    """The state directory cannot be trusted, read or written."""
 
 
 class ControlError(UnhangError):
-    pass
+    """The keeper of a running job refused a request or did not answer."""
 
 
 class JobError(UnhangError):
@@ -74,12 +78,16 @@ class JobError(UnhangError):
 
 
 class TimedOut(JobError):
+    """The idle or the hard limit ended the job."""
+
     exit_code = EXIT_TIMEOUT
 
 
 class Failed(JobError):
-    pass
+    """The job exited with a code other than 0, died of a signal, was lost, or could not be started."""
 
 
 class Cancelled(JobError):
+    """A caller asked for the end of the job, or the caller exited."""
+
     exit_code = EXIT_INTERRUPTED

@@ -35,7 +35,7 @@ def test_a_turn_goes_through_and_the_end_is_the_agents(editors: Open) -> None:
 def test_a_turn_that_hangs_is_cancelled_by_the_agents_own_answer(editors: Open) -> None:
     editor = editors(*QUICK)
     assert editor.turn("hang") == "cancelled"
-    assert any("nothing came from the agent for 1" in text for text in editor.texts())
+    assert any("[unhang]" in text and "limit 1s" in text for text in editor.texts())
     assert editor.turn("say:next") == "end_turn", "and the next turn is not hit"
     assert editor.close() == 0
 
@@ -68,9 +68,8 @@ def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(editors: O
     prompt = editor.prompt("hang")
     editor.until(lambda m: "[unhang]" in json.dumps(m), "a notice")
     (text,) = editor.texts("agent_thought_chunk")
-    assert "Nothing has come from the agent for" in text
     assert "stdin" not in text, "that it waits for its editor's next line is no reason"
-    assert "will be cancelled in" in text
+    assert "cancelled in" in text
     assert editor.answers(prompt) == [], "nothing is touched"
     editor.cancel()
     assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
@@ -105,14 +104,14 @@ def test_a_tool_in_flight_has_its_own_limit(editors: Open) -> None:
     began = time.monotonic()
     assert editor.turn("tool:npm test") == "cancelled"
     assert time.monotonic() - began >= 2
-    assert any("while npm test was running (limit 2s)" in text for text in editor.texts())
+    assert any("npm test" in text and "limit 2s" in text for text in editor.texts())
     assert editor.close() == 0
 
 
-def test_an_agent_that_never_says_hello_is_an_error(editors: Open) -> None:
+def test_an_agent_that_never_answers_initialize_is_an_error(editors: Open) -> None:
     editor = editors("--start", "1", agent=("--mute",), begin=False)
     answer = editor.answer(editor.ask("initialize", protocolVersion=1))
-    assert "has not answered initialize" in answer["error"]["message"]
+    assert "initialize" in answer["error"]["message"]
     assert editor.close() == 0
 
 
@@ -130,9 +129,10 @@ def test_an_agent_that_dies_answers_everything_that_is_open(editors: Open, how: 
 def test_an_agent_that_cannot_be_started_is_one_line(jobs: Jobs) -> None:
     done = jobs.call("acp", "proxy", "--", "no-such-agent")
     assert (done.code, done.out) == (127, b"")
-    assert done.err == b"unhang: command not found: no-such-agent\n"
-    assert "no agent given" in jobs.refused("acp", "proxy", code=2)
-    assert "not a duration" in jobs.refused("acp", "proxy", "--idle", "soon", "--", "true", code=2)
+    [line] = done.err.decode().splitlines()
+    assert "no-such-agent" in line
+    jobs.refused("acp", "proxy", code=2)
+    assert "--idle" in jobs.refused("acp", "proxy", "--idle", "soon", "--", "true", code=2)
 
 
 def test_stderr_is_drained_and_passed_on(editors: Open) -> None:
@@ -225,7 +225,7 @@ def test_many_messages_keep_their_order(editors: Open) -> None:
 def test_an_agent_that_never_stops_talking_meets_the_hard_limit(editors: Open) -> None:
     editor = editors("--hard", "1", "--grace", "20")
     assert editor.turn("endless") == "cancelled"
-    assert any("it has taken 1" in text for text in editor.texts())
+    assert any("[unhang]" in text and "limit 1s" in text for text in editor.texts())
     assert editor.turn("say:next") == "end_turn"
     assert editor.close() == 0
 

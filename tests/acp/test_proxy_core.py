@@ -82,12 +82,11 @@ def test_a_quiet_turn_is_told_then_cancelled_then_given_up() -> None:
     line = talk.stall_line("s", "node [7] waits for 1.2.3.4:443", 11.0)
     assert line is not None
     text = json.loads(line)["params"]["update"]["content"]["text"]
-    assert "Nothing has come from the agent for 11s: node [7] waits for 1.2.3.4:443." in text
-    assert "will be cancelled in 49s" in text
+    assert all(part in text for part in ("11s", "node [7] waits for 1.2.3.4:443", "49s"))
     assert talk.deadline() == 60.0
     told = talk.judge(60.0)
     assert said(told.agent) == [{"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s"}}]
-    assert "nothing came from the agent for 1m" in told.editor[0].decode()
+    assert "limit 1m" in told.editor[0].decode()
     assert talk.deadline() == 65.0
     told = talk.judge(65.0)
     assert said(told.editor) == [{"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "cancelled"}}]
@@ -156,10 +155,12 @@ def test_a_tool_in_flight_has_its_own_limit() -> None:
     assert talk.judge(51.0).stalled == ["s"]
     line = talk.stall_line("s", "", 51.0)
     assert line is not None
-    assert "npm test has been running for 50s, without news for 50s." in line.decode()
+    assert "npm test" in line.decode()
+    assert "50s" in line.decode()
     assert talk.judge(61.0) == DueLines([], [], [])
     told = talk.judge(201.0)
-    assert "while npm test was running (limit 3m 20s)" in told.editor[0].decode()
+    assert "npm test" in told.editor[0].decode()
+    assert "limit 3m 20s" in told.editor[0].decode()
     assert len(told.agent) == 1
     talk = begun()
     talk.agent_said(update("tool_call", toolCallId="t", title="npm test"), 1.0)
@@ -189,7 +190,7 @@ def test_the_hard_limit_is_for_a_turn_that_never_stops_talking() -> None:
     for second in range(1000):
         talk.agent_said(update(), float(second))
     told = talk.judge(1000.0)
-    assert "it has taken 16m 40s (limit 16m 40s)" in told.editor[0].decode()
+    assert "limit 16m 40s" in told.editor[0].decode()
 
 
 def test_an_editors_own_cancel_is_answered_for_an_agent_that_ignores_it() -> None:
@@ -204,12 +205,14 @@ def test_an_editors_own_cancel_is_answered_for_an_agent_that_ignores_it() -> Non
     assert said(talk.judge(8.0).editor)[0]["error"]["code"] == -32800
 
 
-def test_an_agent_that_never_says_hello_is_an_error_and_no_spinner() -> None:
+def test_an_agent_that_never_answers_initialize_is_an_error_for_the_editor() -> None:
     talk = Conversation(CLOCKS)
     talk.editor_said({"id": 0, "method": "initialize", "params": {}}, 0.0)
     assert talk.deadline() == 30.0
     told = talk.judge(30.0)
-    assert "has not answered initialize for 30s" in said(told.editor)[0]["error"]["message"]
+    message = said(told.editor)[0]["error"]["message"]
+    assert "initialize" in message
+    assert "30s" in message
     assert told.agent == []
     assert talk.is_late({"id": 0, "result": {}})
 
@@ -228,7 +231,7 @@ def test_a_dead_agent_leaves_no_request_open() -> None:
     talk.editor_said({"id": "x", "method": "session/list"}, 1.0)
     answers = said(talk.died("exited with 3 after 2s"))
     assert [answer["id"] for answer in answers] == [1, "x"]
-    assert all(answer["error"]["message"] == "unhang: exited with 3 after 2s" for answer in answers)
+    assert all("exited with 3 after 2s" in answer["error"]["message"] for answer in answers)
     assert talk.died("again") == []
 
 
@@ -239,7 +242,7 @@ def test_notices_can_be_off_and_the_turn_ends_all_the_same() -> None:
     assert (told.editor, len(told.agent)) == ([], 1)
 
 
-def test_time_that_we_did_not_run_is_nobodys_silence() -> None:
+def test_time_in_which_the_proxy_did_not_run_does_not_count_as_silence() -> None:
     talk = begun()
     talk.away(100.0)
     assert talk.judge(105.0) == DueLines([], [], [])

@@ -1,4 +1,4 @@
-"""How an agent behind the proxy ends, whoever goes first; and the terminals that the proxy answers for."""
+"""How an agent behind the proxy ends, by whichever side; and the terminals that the proxy answers for."""
 
 from __future__ import annotations
 
@@ -61,14 +61,16 @@ def test_an_agent_whose_keeper_is_killed_is_ended_and_its_requests_are_answered(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_agent_politely_and_everything_of_it(
-    editors: Open, roll: RollCall, number: signal.Signals
+def test_a_signal_ends_the_whole_tree_of_the_agent_by_sigterm_before_sigkill(
+    editors: Open, jobs: Jobs, roll: RollCall, number: signal.Signals
 ) -> None:
     editor = editors("--grace", "0.5")
     daemon(editor, roll)
     editor.process.send_signal(number)
     assert roll.wait_empty()
     assert editor.process.wait(30) == 128 + number
+    steps = [event["step"] for event in jobs.handle(jobs.job().id).events() if event["type"] == "signal"]
+    assert steps == ["terminate", "kill"]
 
 
 def test_an_agent_that_stays_after_its_input_has_ended_is_ended(jobs: Jobs, roll: RollCall, tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_an_agent_that_stays_after_its_input_has_ended_is_ended(jobs: Jobs, roll
     assert roll.is_empty()
 
 
-def test_the_agent_is_a_job_that_anybody_can_look_at(editors: Open, jobs: Jobs) -> None:
+def test_the_agent_is_a_job_that_ps_lists_and_that_ends_with_the_proxy(editors: Open, jobs: Jobs) -> None:
     editor = editors()
     (row,) = jobs.said("ps")
     assert row["labels"] == {"acp": "proxy"}
@@ -134,7 +136,7 @@ def test_terminals_of_a_session_end_when_it_is_closed(editors: Open, roll: RollC
     assert editor.close() == 0
 
 
-def test_without_terminals_they_are_the_editors_business(editors: Open) -> None:
+def test_without_the_option_requests_for_terminals_reach_the_editor(editors: Open) -> None:
     editor = editors()
     editor.prompt("run:" + json.dumps(["true"]))
     ask = editor.until(lambda m: m.get("method") == "terminal/create")

@@ -81,7 +81,9 @@ def test_a_recorded_conversation_is_the_same_with_and_without_the_proxy(
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
-def test_a_real_agent_through_the_proxy(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str) -> None:
+def test_an_editor_receives_from_a_real_agent_what_its_keeper_stored(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
+) -> None:
     """A turn, a command, a cancelled turn; and the editor got, byte by byte, what the agent's keeper has read of it."""
     started = programs.start(name, tmp_path, fake)
     workspace = tmp_path / "workspace"

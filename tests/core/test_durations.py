@@ -79,5 +79,5 @@ def test_a_number_that_is_no_length_of_time_is_refused_in_one_line(number: float
         lambda: read_limits({"timeout_sec": number}),
         lambda: read_limits({"idleTimeoutMs": number}),
     ):
-        with pytest.raises((ValueError, UsageError), match="must be between 0 and a century"):
+        with pytest.raises((ValueError, UsageError), match="century"):
             refuse()

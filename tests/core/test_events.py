@@ -108,7 +108,7 @@ def test_the_end_of_a_job_is_shortened_and_never_elided() -> None:
 def test_undecodable_bytes_of_a_command_do_not_break_the_line() -> None:
     back = ev.from_line(ev.to_line({"seq": 1} | ev.started(1, "a\udcffb", {})))
     assert back is not None
-    assert back["message"] == "started: a\\xffb"
+    assert back["message"].endswith("a\\xffb")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_whatever_a_job_record_holds_has_our_types(value: Any) -> None:
 
 
 @pytest.mark.parametrize("tag", ["unlimited", "-", "", 0, -1, 1 << 63, 1 << 64, True, None, 7.0])
-def test_nothing_but_the_number_of_a_job_is_looked_for_in_a_sweep(tag: Any) -> None:
+def test_a_tag_that_is_no_number_of_a_job_is_left_out(tag: Any) -> None:
     assert not (job_record({"keeper": {"tag": tag}})["keeper"].get("tag"))
 
 
@@ -169,7 +169,7 @@ def test_an_event_has_its_five_fields_whatever_was_written() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_line_is_too_odd(line: bytes) -> None:
+def test_any_line_is_an_event_or_none(line: bytes) -> None:
     event = ev.from_line(line)
     assert event is None or event["seq"] > 0
 

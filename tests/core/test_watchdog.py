@@ -37,7 +37,7 @@ def words(action: Action) -> str:
             return f"warn {tier} {left:g}"
         case act.Extended(tier, left):
             return f"extended {tier} {left:g}"
-        case act.TimedOut(tier, _):
+        case act.LimitReached(tier, _):
             return f"timeout {tier}"
         case act.Terminate(reason):
             return f"TERM {reason}"
@@ -147,7 +147,7 @@ TIMELINES = [
 
 
 @pytest.mark.parametrize("line", TIMELINES, ids=lambda line: line.name)
-def test_timeline(line: Timeline) -> None:
+def test_a_timeline_of_facts_gives_its_actions(line: Timeline) -> None:
     assert play(line) == line.expected
 
 
@@ -204,7 +204,7 @@ def test_a_job_that_is_ending_cannot_be_extended() -> None:
         dog.tell(fact.Extend(idle=10), 1.5)
 
 
-def test_phases_have_an_order() -> None:
+def test_a_job_whose_leader_has_exited_is_closing() -> None:
     dog = Watchdog(PLAIN, 0.0)
     assert dog.phase == RUNNING
     dog.tell(EXIT, 1.0)

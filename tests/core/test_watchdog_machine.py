@@ -174,7 +174,7 @@ class Timeline(RuleBasedStateMachine):
             case act.Warned(tier, _, left):
                 assert left > 0
                 self.warned_at[tier] = self.now
-            case act.TimedOut(tier, _):
+            case act.LimitReached(tier, _):
                 self.check_timeout(tier)
             case act.Terminate() if self.dies_of == "term":
                 self.tree_dies()
@@ -228,7 +228,7 @@ class Timeline(RuleBasedStateMachine):
         if not hasattr(self, "dog"):
             return
         kinds = [type(a) for a in self.actions]
-        for kind in (act.Terminate, act.Kill, act.Settle, act.TimedOut):
+        for kind in (act.Terminate, act.Kill, act.Settle, act.LimitReached):
             assert kinds.count(kind) <= 1
         if act.Kill in kinds and act.Terminate not in kinds:
             assert self.forced

@@ -211,15 +211,14 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / ".claude").write_text("")
     done = run(tmp_path, "install", "-y")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "cannot read" in done.stderr or "cannot write" in done.stderr
+    assert str(tmp_path / ".claude") in done.stderr
 
 
 def test_a_folder_without_permission_is_one_line(tmp_path: Path) -> None:
     """/proc: there even root may make no file."""
     done = run(tmp_path, "install", "-y", env={"CLAUDE_CONFIG_DIR": "/proc/self"})
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "cannot write" in done.stderr
-    assert "nothing was changed" in done.stderr
+    assert "settings.json" in done.stderr
 
 
 def test_without_a_yes_nothing_is_changed(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_json_that_is_nested_too_deep_is_refused(jobs: Jobs, project: Path) -> N
     jobs.refused("claude", "install", "--project", "--yes", code=2, cwd=project)
 
 
-def test_what_is_equal_to_nothing_does_not_stop_an_edit(jobs: Jobs, project: Path) -> None:
+def test_nan_in_a_configuration_does_not_stop_an_edit(jobs: Jobs, project: Path) -> None:
     """NaN is not equal to itself, and stands in both."""
     file = jobs.folder / "user" / ".codex" / "config.toml"
     file.parent.mkdir()

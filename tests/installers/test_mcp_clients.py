@@ -131,7 +131,7 @@ def test_a_project_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert not (tmp_path / ".claude.json").exists()
 
 
-def test_an_unknown_client_is_named(tmp_path: Path) -> None:
+def test_an_unknown_client_is_refused_with_the_names_of_the_known(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="claude-code, codex"):
         mcp_clients.client_of("emacs", {"HOME": str(tmp_path)})
     assert mcp_clients.client_of("claude", {"HOME": str(tmp_path)}).name == "claude-code"
@@ -165,5 +165,5 @@ def test_a_missing_sdk_is_one_line(tmp_path: Path) -> None:
         [sys.executable, "-S", "-E", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 125
-    assert "pip install 'unhang[mcp]'" in done.stderr
+    assert "unhang[mcp]" in done.stderr
     assert len(done.stderr.splitlines()) == 1

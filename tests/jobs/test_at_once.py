@@ -63,7 +63,7 @@ def test_many_threads_ask_one_keeper_and_every_one_is_answered(jobs: Jobs, roll:
     assert job.result().limits["hardMs"]["value"] == 160_000
 
 
-def test_two_cancels_at_once_are_one_end(jobs: Jobs, roll: RollCall) -> None:
+def test_several_cancels_at_once_are_one_end(jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--grace", "0.2", "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
     done = [jobs.finish(process) for process in [jobs.popen("cancel", job.id) for _ in range(4)]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import stat
 import subprocess
@@ -86,7 +87,7 @@ def test_a_request_that_is_too_long_is_dropped(job: Job) -> None:
     assert job.ping()["ok"] is True
 
 
-def test_those_who_say_nothing_are_dropped_and_keep_nobody_out(job: Job) -> None:
+def test_silent_connections_are_dropped_and_a_later_request_is_answered(job: Job) -> None:
     """More than the keeper serves at once; a later one still gets its answer."""
     silent = [_line(job) for _ in range(requests.MAX_SEATS + 20)]
     try:
@@ -99,7 +100,7 @@ def test_those_who_say_nothing_are_dropped_and_keep_nobody_out(job: Job) -> None
             line.close()
 
 
-def test_one_who_does_not_read_the_answers_is_dropped(job: Job) -> None:
+def test_a_client_that_does_not_read_its_answers_is_dropped(job: Job) -> None:
     with _line(job) as line:
         line.setblocking(False)
         try:
@@ -110,9 +111,12 @@ def test_one_who_does_not_read_the_answers_is_dropped(job: Job) -> None:
         except OSError:
             return  # dropped already
         assert job.ping()["ok"] is True
+        poll = select.poll()
+        poll.register(line, 0)  # nothing but the end of the connection
+        assert poll.poll(PATIENCE * 1000), "it was not dropped"
 
 
-def test_the_socket_is_in_a_private_directory_and_asks_the_kernel_who_is_there(job: Job) -> None:
+def test_the_socket_is_in_a_private_directory_and_knows_the_user_of_its_peer(job: Job) -> None:
     assert stat.S_IMODE(os.stat(job.place.path).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(job.place.home).st_mode) == 0o700
     with _line(job) as line:
@@ -132,9 +136,9 @@ except OSError as error:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to come as somebody else needs root")
-def test_another_user_gets_no_answer_even_if_the_directory_lets_him_in(tmp_path: Path) -> None:
-    """The directory would keep him out; this one does not, so that the second check is seen to work."""
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to connect as another user needs root")
+def test_another_user_gets_no_answer_even_if_the_directory_is_open(tmp_path: Path) -> None:
+    """The directory of a job is closed to other users; this one is not, so that the second check is seen to work."""
     tmp_path.chmod(0o755)
     server = control_socket.listen(str(tmp_path), "control")
     assert server is not None
@@ -150,7 +154,7 @@ def test_another_user_gets_no_answer_even_if_the_directory_lets_him_in(tmp_path:
         server.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to come as somebody else needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to connect as another user needs root")
 def test_another_user_cannot_even_reach_the_socket(job: Job) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _KNOCK, job.place.control], capture_output=True, cwd="/", timeout=PATIENCE, check=True

@@ -1,4 +1,4 @@
-"""More clients than the keeper serves, than its queue holds, than it has descriptors for: whoever asks is answered."""
+"""More clients than the keeper serves, than its queue holds, than it has descriptors for: requests are answered."""
 
 from __future__ import annotations
 

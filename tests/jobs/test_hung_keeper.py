@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import unhang
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
 from unhang.procs import identity
 from unhang.store import claim, files
@@ -153,7 +152,6 @@ def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) 
 _STOPPED_SERVER = """
 import os, signal
 from pathlib import Path
-import unhang
 unhang.run(["true"])
 [server] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 os.kill(int(server), signal.SIGSTOP)
@@ -208,12 +206,13 @@ def test_what_a_job_printed_last_is_kept_when_its_guard_ends_it(jobs: Jobs) -> N
     assert (job.result().status, job.result().stdout) == ("timeout", "last words\n")
 
 
-def test_a_stopped_guard_does_not_hold_up_run_and_is_woken_by_a_look(jobs: Jobs, roll: RollCall) -> None:
+def test_a_stopped_guard_does_not_hold_up_run_and_is_gone_afterwards(jobs: Jobs, roll: RollCall) -> None:
     front = jobs.popen("run", "--hard", "3", "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
-    _stopped(jobs.guard())
+    guard = _stopped(jobs.guard())
     assert jobs.finish(front, BOUND).code == 124
     assert roll.wait_empty()
+    assert guard.wait_gone()
 
 
 def test_a_look_wakes_a_stopped_guard_which_then_ends_the_job_of_a_stopped_keeper(jobs: Jobs, roll: RollCall) -> None:
@@ -272,9 +271,7 @@ def _told(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_finder_that_is_stopped_with_the_record_in_its_hands_delays_nobody_for_long(
-    jobs: Jobs, roll: RollCall
-) -> None:
+def test_a_process_that_is_stopped_while_it_recovers_a_job_holds_up_no_command(jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
     for process in reversed(keeper_of(job.place)):
@@ -294,7 +291,7 @@ def test_a_finder_that_is_stopped_with_the_record_in_its_hands_delays_nobody_for
     assert roll.wait_empty()
 
 
-def test_any_lock_on_the_folder_holds_up_no_command(jobs: Jobs) -> None:
+def test_a_lock_on_the_folder_of_a_job_holds_up_no_listing(jobs: Jobs) -> None:
     job = jobs.begin(*STILL, "--", "sleep", "1000")
     for process in reversed(keeper_of(job.place)):
         process.send(signal.SIGKILL)
@@ -307,7 +304,7 @@ def test_any_lock_on_the_folder_holds_up_no_command(jobs: Jobs) -> None:
         os.close(folder)
 
 
-def test_a_pipe_in_the_place_of_any_file_of_a_job_blocks_neither_its_keeper_nor_a_reader(jobs: Jobs) -> None:
+def test_pipes_in_the_place_of_files_of_a_job_block_neither_its_keeper_nor_a_reader(jobs: Jobs) -> None:
     line = (
         'cd "$UNHANG_HOME/jobs/$UNHANG_JOB"; for f in status.json status.json.new stdout.tail stderr.tail; do '
         "rm -f $f; mkfifo $f; done; i=0; while [ $i -lt 14 ]; do i=$((i+1)); "
@@ -320,7 +317,7 @@ def test_a_pipe_in_the_place_of_any_file_of_a_job_blocks_neither_its_keeper_nor_
         assert jobs.call(*words, timeout=BOUND).code == 0
 
 
-def test_a_kind_of_file_that_is_none_is_refused_in_one_line(jobs: Jobs) -> None:
+def test_what_is_no_regular_file_in_a_job_directory_is_refused_in_one_line(jobs: Jobs) -> None:
     job = jobs.begin("--", "echo", "hello")
     job.wait()
     for name, command in (("events.ndjson", "events"), ("stdout", "logs"), ("events.ndjson", "status")):
@@ -333,4 +330,3 @@ def test_a_kind_of_file_that_is_none_is_refused_in_one_line(jobs: Jobs) -> None:
             assert len(done.err.splitlines()) == 1
             path.unlink() if not path.is_dir() else path.rmdir()
         path.with_suffix(".kept").rename(path)
-    assert unhang.__version__

@@ -1,4 +1,4 @@
-"""The index is a cache: whatever happens to it, listing tells the truth of the job directories."""
+"""The index is a cache: whatever happens to it, a listing shows what the job directories hold."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_home_without_jobs_lists_nothing_and_makes_nothing(jobs: Jobs) -> None
     assert not jobs.home.exists()
 
 
-def test_words_of_a_command_cannot_move_the_cursor_of_who_lists_it(jobs: Jobs) -> None:
+def test_words_of_a_command_cannot_act_on_the_terminal_of_a_listing(jobs: Jobs) -> None:
     job = jobs.begin("--", "sh", "-c", "# \x1b[2J\x1b]0;title\x07\r\nexit 0")
     job.wait()
     for words in (("ps", "--all"), ("status", job.id), ("events", job.id)):

@@ -16,7 +16,7 @@ from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_o
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.procs import markers
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.store import reader
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import RollCall
@@ -59,7 +59,7 @@ def _ended_truthfully(jobs: Jobs, job: Job, roll: RollCall, *, after: int) -> st
 
 @pytest.mark.parametrize("who", ["keeper", "both"])
 def test_a_job_whose_keeper_is_killed_after_any_event_is_recorded_as_what_it_is(jobs: Jobs, who: str) -> None:
-    """`both`: the guard dies too, so that nobody is left but whoever looks next."""
+    """`both`: the guard dies too, so that only the next look can record the loss."""
     running: list[tuple[int, subprocess.Popen[bytes], RollCall]] = []
     for number in range(1, _BOUNDARIES + 1):
         roll = jobs.roll()
@@ -132,7 +132,7 @@ def _start_quietly(jobs: Jobs) -> subprocess.Popen[bytes]:
     return jobs.popen("start", *_LIMITS, "--shell", line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_whoever_looks_first_records_the_loss_and_all_others_see_the_same(jobs: Jobs, roll: RollCall) -> None:
+def test_the_first_look_records_the_loss_and_all_others_see_the_same(jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--", *actor("env_cleared", roll.path))
     roll.wait_for("member")
     roll.wait_for("leader")
@@ -166,7 +166,7 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
     assert keeper.wait_gone()
     looks = 0
 
-    def find(marks: markers.Marks) -> list[Process]:
+    def find(marks: markers.Marks) -> list[ProcessInfo]:
         nonlocal looks
         looks += 1
         return [] if looks == 1 else real(marks)
@@ -193,7 +193,7 @@ def test_doctor_finds_and_repairs_the_record_of_a_lost_job(jobs: Jobs, roll: Rol
     assert roll.wait_empty()
 
 
-def test_a_record_of_before_a_restart_of_the_machine_is_lost_and_nobody_with_its_pids_is_touched(
+def test_a_record_of_before_a_restart_of_the_machine_is_lost_and_no_process_with_its_pids_is_touched(
     jobs: Jobs, roll: RollCall
 ) -> None:
     """Its keeper's pid now belongs to a process of another boot: here a live keeper stands for it."""
@@ -209,7 +209,7 @@ def test_a_record_of_before_a_restart_of_the_machine_is_lost_and_nobody_with_its
     assert (status["phase"], status["durationMs"]) == ("lost", None)
     took = next(line for line in jobs.call("status", old.id).out.decode().splitlines() if line.startswith("took"))
     assert took.split() == ["took", "unknown"]
-    assert check_log(old)[-1]["message"].startswith("lost: the machine went down")
+    assert reconcile.MACHINE_WENT_DOWN in check_log(old)[-1]["message"]
     assert leader.is_alive()
     assert job.status()["status"] == "running"
 

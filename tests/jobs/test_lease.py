@@ -41,7 +41,7 @@ def replaced(lease: Lease, old: Process) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_a_process_that_is_killed_or_stopped_is_replaced_by_one_that_knows_everything(
+def test_a_process_that_is_killed_or_stopped_is_replaced_by_one_that_ends_the_same_jobs(
     lease: Lease, roll: RollCall, number: int
 ) -> None:
     """At once: the holder may die before it has another word for the lease."""
@@ -114,7 +114,7 @@ def test_a_process_that_was_stopped_as_it_was_let_go_does_its_last_work(lease: L
     assert process.wait_gone()
 
 
-def test_a_process_that_cannot_be_had_is_said_before_a_job_is_started(
+def test_ready_raises_when_the_process_cannot_be_started_and_works_once_it_can(
     lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as here:

@@ -15,7 +15,7 @@ from unhang.core.limit_request import LimitRequest
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 from unhang.jobs.start import start
-from unhang.store.output import OutputStore, Piece, gap_line, kept, pieces
+from unhang.store.output import OutputPiece, OutputStore, gap_line, kept, pieces
 from unhang.store.output_reader import laid_out, read
 
 _BUDGET = 64 << 10
@@ -74,7 +74,7 @@ def test_a_lost_job_keeps_both_ends_by_position(tmp_path: Path) -> None:
     os.kill(int(job.spec["keeper"]["pid"]), 9)
     result = job.wait()
     assert (result.status, result.truncated) == ("error", True)
-    assert "bytes left out here" in result.stdout
+    assert "left out" in result.stdout
     _check(job, whole, least=_HEAD // 2)
 
 
@@ -103,7 +103,7 @@ def test_whatever_is_written_reads_back_right_at_any_moment(writes: list[int], b
             _reads_back(laid_out(path, total=at, head=budget // 2), whole)
 
 
-def _reads_back(parts: list[Piece], whole: bytes) -> None:
+def _reads_back(parts: list[OutputPiece], whole: bytes) -> None:
     offset = 0
     while (piece := read(parts, offset, 333)).data:
         assert piece.data == whole[piece.offset : piece.next]

@@ -18,7 +18,7 @@ import unhang
 from tests.support import programs
 from tests.support.jobs import STILL, Jobs, actor, check_log, wait_until
 from unhang.core import retention
-from unhang.core.retention import Ended, Keep, choose
+from unhang.core.retention import EndedJob, Keep, choose
 from unhang.jobs import cleanup, collect
 from unhang.jobs.handle import Job
 from unhang.procs import clock
@@ -29,7 +29,7 @@ from unhang.testing.liveness import RollCall
 
 LONG_AGO = "2001-01-01T00:00:00.000Z"
 _JOBS = st.lists(
-    st.builds(Ended, st.text("abc", min_size=4, max_size=8), st.floats(0, 1000), st.integers(0, 100)),
+    st.builds(EndedJob, st.text("abc", min_size=4, max_size=8), st.floats(0, 1000), st.integers(0, 100)),
     unique_by=lambda job: job.id,
     max_size=30,
 )
@@ -43,7 +43,7 @@ _KEEP = st.builds(
 
 @given(_JOBS, _KEEP, st.floats(1000, 3000))
 def test_what_is_kept_is_within_every_bound_and_nothing_is_let_go_without_one(
-    jobs: list[Ended], keep: Keep, now: float
+    jobs: list[EndedJob], keep: Keep, now: float
 ) -> None:
     gone = choose(jobs, keep, now)
     kept = [job for job in jobs if job.id not in gone]
@@ -60,7 +60,7 @@ def test_what_is_kept_is_within_every_bound_and_nothing_is_let_go_without_one(
 
 
 @given(_JOBS, _KEEP, st.floats(1000, 3000))
-def test_letting_go_is_done_after_one_round_and_oldest_first(jobs: list[Ended], keep: Keep, now: float) -> None:
+def test_letting_go_is_done_after_one_round_and_oldest_first(jobs: list[EndedJob], keep: Keep, now: float) -> None:
     gone = choose(jobs, keep, now)
     ends = {job.id: job.ended for job in jobs}
     assert [ends[job] for job in gone] == sorted(ends[job] for job in gone)
@@ -94,9 +94,9 @@ def test_gc_by_age_and_by_size(jobs: Jobs) -> None:
     assert jobs.said("gc", "--age", "1h", "--bytes", "1M") == {"removed": []}
     assert jobs.said("gc", "--bytes", "50k")["removed"] == [small.id, large.id]
     last = _ended(jobs)
-    assert jobs.call("gc", "--age", "0").out == b"1 jobs removed\n"
+    assert jobs.call("gc", "--age", "0").out.startswith(b"1 ")
     assert not os.path.exists(last.place.path)
-    assert jobs.refused("status", last.id).endswith(f"no such job: {last.id}")
+    assert last.id in jobs.refused("status", last.id)
 
 
 def test_a_removal_that_was_interrupted_leaves_no_lost_job_behind(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def _make_due(jobs: Jobs) -> None:
     os.utime(jobs.home / "maintained", (an_hour_ago, an_hour_ago))
 
 
-def test_starting_a_job_lets_old_ones_go_now_and_then(jobs: Jobs) -> None:
+def test_starting_a_job_lets_old_ones_go_when_maintenance_is_due(jobs: Jobs) -> None:
     """Automatic, cheap (one stat) and in nobody's way; only once an hour."""
     old = _ended(jobs)
     _make_old(old, LONG_AGO)
@@ -233,7 +233,7 @@ def test_however_the_clock_is_set_no_record_goes_before_its_time(
     """Only the time that really passes counts. `before`: how long before this boot other jobs had ended."""
     boot_at, since_boot, set_by = 2_000_000_000.0, 100.0, 0.0
     keep = Keep(count=None, bytes=None)
-    jobs = {f"old{n}": Ended(f"old{n}", boot_at - ago, 1) for n, ago in enumerate(before)}
+    jobs = {f"old{n}": EndedJob(f"old{n}", boot_at - ago, 1) for n, ago in enumerate(before)}
     ended_at = {name: job.ended for name, job in jobs.items()}  # as it really was
     born: dict[str, float] = {}
     took: dict[str, float] = {}
@@ -248,9 +248,9 @@ def test_however_the_clock_is_set_no_record_goes_before_its_time(
             born[name], took[name] = since_boot, value
             since_boot += value
             ended_at[name] = boot_at + since_boot
-            jobs[name] = Ended(name, boot_at + since_boot + set_by, 1)
+            jobs[name] = EndedJob(name, boot_at + since_boot + set_by, 1)
         else:
-            clocks = retention.Clocks(boot_at + since_boot + set_by, since_boot, "this")
+            clocks = retention.ClockReadings(boot_at + since_boot + set_by, since_boot, "this")
             stamp = stamp or retention.first_of(clocks)
             offered = [
                 job
@@ -267,15 +267,15 @@ def test_however_the_clock_is_set_no_record_goes_before_its_time(
 
 @pytest.mark.parametrize("start", ["", "x", "-1", "1.5", "²", "9" * 19, None, 5, True])
 def test_a_start_that_is_none_bounds_no_age(start: object) -> None:
-    clocks = retention.Clocks(2e9, 1000.0, "this")
+    clocks = retention.ClockReadings(2e9, 1000.0, "this")
     assert retention.most_of(clocks, "this", start, 100, 0) is None
     assert retention.most_of(clocks, "another", "100", 100, 0) is None
-    assert retention.most_of(retention.Clocks(2e9, 1000.0, ""), "", "100", 100, 0) is None
+    assert retention.most_of(retention.ClockReadings(2e9, 1000.0, ""), "", "100", 100, 0) is None
     assert retention.most_of(clocks, "this", "100", 100, 9) == 990.0
     assert retention.most_of(clocks, "this", "200000", 100, 0) == 0.0
 
 
-def test_gc_reaches_the_history(jobs: Jobs) -> None:
+def test_gc_removes_old_runs_from_the_history(jobs: Jobs) -> None:
     _ended(jobs)
     assert len(json.loads(jobs.call("history", "--json").out)["commands"]) == 1
     assert jobs.said("gc", "--history", "1h") == {"removed": []}
@@ -289,8 +289,12 @@ def test_gc_reaches_the_history(jobs: Jobs) -> None:
     assert "--history" in jobs.refused("gc", "--history", "soon", code=2)
 
 
-def test_the_library_maintains_without_forking_its_process(jobs: Jobs) -> None:
+def test_the_library_maintains_without_forking_its_process(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden() -> int:
+        raise AssertionError("the library forked its caller")
+
     old = _ended(jobs)
+    monkeypatch.setattr(os, "fork", forbidden)
     os.utime(jobs.home / "maintained", (0, 0))
     handler = signal.getsignal(signal.SIGCHLD)
     assert unhang.run(["true"]).ok
@@ -346,7 +350,7 @@ def test_a_chain_of_folders_longer_than_a_path_may_be_is_removed(tmp_path: Path)
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_mounted_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_mounted_in_a_job_directory_is_left_alone(tmp_path: Path) -> None:
     """A bind mount of the same file system: the device number is the same, and still it is not ours."""
     top, outside = tmp_path / "x.gone", tmp_path / "outside"
     (top / "mounted").mkdir(parents=True)

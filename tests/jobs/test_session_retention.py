@@ -35,13 +35,13 @@ def test_the_stream_of_a_session_that_lives_stays_however_old_it_is(jobs: Jobs) 
     assert jobs.said("gc")["sessions"] == ["recycled"]
 
 
-def test_their_number_is_bounded(jobs: Jobs) -> None:
+def test_the_number_of_session_streams_is_bounded(jobs: Jobs) -> None:
     for number in range(5):
         stream(jobs, f"s{number}", 60 * number)
     assert sorted(jobs.said("gc", "--count", "2")["sessions"]) == ["s2", "s3", "s4"]
 
 
-def test_what_is_planted_beside_them_is_not_followed(jobs: Jobs) -> None:
+def test_links_planted_beside_session_streams_are_not_followed(jobs: Jobs) -> None:
     log = stream(jobs, "old", OLD)
     keep = jobs.folder / "keep"
     keep.mkdir()

@@ -29,7 +29,7 @@ def _pipe_with(data: bytes) -> int:
     return read_end
 
 
-def test_a_job_that_does_not_read_is_said_so_and_its_keeper_goes_on(jobs: Jobs, roll: RollCall) -> None:
+def test_input_that_a_job_does_not_read_is_refused_and_its_keeper_goes_on(jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--stdin", "pipe", "--", *actor("obedient", roll.path))
     roll.wait_for("leader")
     refused = None
@@ -136,7 +136,7 @@ def test_what_a_lost_job_printed_is_kept_whole_even_what_no_event_had_said(jobs:
     assert job.output(offset=2).data == b"1\n2\n"
 
 
-def test_a_background_job_speaks_to_nobody_who_listens_on_the_callers_side(jobs: Jobs) -> None:
+def test_the_output_of_a_background_job_does_not_reach_its_callers_streams(jobs: Jobs) -> None:
     code = "import subprocess, sys; print(subprocess.run(sys.argv[1:], capture_output=True).stdout.decode(), end='')"
     done = jobs.finish(
         jobs.popen_program(

@@ -58,7 +58,7 @@ odd_lines = st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(ODD), max_s
 
 @given(pieces=st.lists(odd_lines | st.binary(max_size=60) | st.just(b"\n"), max_size=8))
 @FEW
-def test_any_bytes_are_heard_without_harm(pieces: list[bytes]) -> None:
+def test_any_bytes_leave_the_channel_open_and_the_next_update_is_read(pieces: list[bytes]) -> None:
     with line() as (ours, writes):
         for piece in [*pieces, b"\n", b'{"phase": "completed", "message": "after all"}\n']:
             view = memoryview(piece + b"\n")
@@ -100,7 +100,7 @@ def test_what_is_too_long_for_a_line_is_cut_and_not_lost() -> None:
 # --- the driver's end -------------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_never_stops_talking_has_an_allowance() -> None:
+def test_updates_beyond_the_allowance_are_refused_and_the_end_of_a_turn_has_its_own() -> None:
     allowance = Allowance(0.0)
     taken = sum(allowance.take("unknown", number / 1000) for number in range(50_000))
     assert 1000 <= taken <= 1000 + 5 * 50 + 1
@@ -110,7 +110,7 @@ def test_an_agent_that_never_stops_talking_has_an_allowance() -> None:
     assert allowance.take("unknown", 150.0), "and after a while everything is"
 
 
-def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_updates_that_were_not_recorded_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     reads, writes = os.pipe()
     monkeypatch.setenv(agent_channel.VARIABLE, str(writes))
     ours = KeeperChannel()
@@ -128,7 +128,9 @@ def test_what_was_not_recorded_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
-def test_a_driver_can_say_anything(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_value_that_a_driver_reports_is_written_as_bounded_json(
+    value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reads, writes = os.pipe()
     monkeypatch.setenv(agent_channel.VARIABLE, str(writes))
     ours = KeeperChannel()

@@ -1,4 +1,4 @@
-"""Whoever dies, nothing is orphaned: `unhang run` itself, the keeper, the guard, or two of them at once."""
+"""No process is orphaned when `unhang run`, the keeper or the guard is killed, or two of them at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_job_is_ended_and_recorded_when_unhang_run_is_killed(engine: Engine,
     assert roll.wait_empty()
     last = engine.wait_for_event("job/exited")
     assert (last["phase"], last["terminationMode"]) == ("cancelled", "hard")
-    assert last["cancelledBy"] == "the death of its caller"
+    assert "caller" in last["cancelledBy"]
 
 
 def test_the_guard_ends_the_tree_and_records_the_loss_when_the_keeper_is_killed(engine: Engine, roll: RollCall) -> None:
@@ -83,7 +83,7 @@ def test_the_job_runs_on_when_the_guard_is_killed(engine: Engine, roll: RollCall
     assert (done.code, done.result["status"]) == (0, "success")
 
 
-def test_whoever_looks_next_ends_what_a_dead_keeper_and_a_dead_guard_left(engine: Engine, roll: RollCall) -> None:
+def test_the_next_look_ends_what_a_killed_keeper_and_a_killed_guard_left(engine: Engine, roll: RollCall) -> None:
     running = engine.start("--", *actor("env_cleared", roll.path))
     roll.wait_for("member")
     roll.wait_for("leader")
@@ -107,8 +107,7 @@ def test_a_job_inside_a_job_ends_with_it(engine: Engine, roll: RollCall) -> None
     assert engine.left_over() == []
 
 
-def test_a_keeper_stopped_for_ever_does_not_keep_a_killed_caller_waiting(engine: Engine, roll: RollCall) -> None:
-    """Nothing can be done about a stopped keeper but to let it run again: then the job ends at once."""
+def test_the_job_of_a_killed_caller_ends_when_its_stopped_keeper_runs_again(engine: Engine, roll: RollCall) -> None:
     running = engine.start("--grace", "0.2", "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
     keeper = engine.keeper()

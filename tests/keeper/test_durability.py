@@ -65,7 +65,7 @@ def test_what_may_wait_is_due_some_seconds_after_the_first_of_it(disk: Disk, pla
     assert disk.synced
 
 
-def test_a_slow_disk_keeps_the_keeper_from_nothing(disk: Disk, place: JobDir) -> None:
+def test_a_slow_sync_does_not_block_the_keeper_and_only_one_runs_at_a_time(disk: Disk, place: JobDir) -> None:
     kept = Durability(place)
     disk.leave.clear()
     kept.wrote_output(1.0)

@@ -16,7 +16,7 @@ import pytest
 from tests.support.escapes import ESCAPES, names, play_all
 from tests.support.places import SOURCE, SUPPORT
 
-SOMEBODY = 65533  # an ordinary user with nothing else running
+ORDINARY_USER = 65533  # an ordinary user with nothing else running
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def interpreter_for_everybody(uid: int) -> str | None:
+def interpreter_for_user(uid: int) -> str | None:
     """This interpreter if an ordinary user may run it (one below /root may not), else the system's."""
     for candidate in (
         sys.executable,
@@ -60,7 +60,7 @@ def interpreter_for_everybody(uid: int) -> str | None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user already")
 def test_no_escape_survives_when_everything_runs_as_an_ordinary_user_without_capabilities(open_folder: Path) -> None:
-    python = interpreter_for_everybody(SOMEBODY)
+    python = interpreter_for_user(ORDINARY_USER)
     if python is None:
         pytest.skip("no Python that an ordinary user may run")
     shutil.copytree(SOURCE / "unhang", open_folder / "unhang", ignore=shutil.ignore_patterns("__pycache__"))
@@ -69,13 +69,13 @@ def test_no_escape_survives_when_everything_runs_as_an_ordinary_user_without_cap
     (tests / "__init__.py").touch()
     work = open_folder / "work"
     work.mkdir()
-    os.chown(work, SOMEBODY, SOMEBODY)
+    os.chown(work, ORDINARY_USER, ORDINARY_USER)
     done = subprocess.run(
         [python, "-m", "tests.support.escapes", str(work)],
         cwd=work,
         env={"PATH": os.defpath, "PYTHONPATH": str(open_folder), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(work)},
-        user=SOMEBODY,
-        group=SOMEBODY,
+        user=ORDINARY_USER,
+        group=ORDINARY_USER,
         extra_groups=[],
         capture_output=True,
         timeout=110,
@@ -83,5 +83,5 @@ def test_no_escape_survives_when_everything_runs_as_an_ordinary_user_without_cap
     )
     assert done.returncode == 0, done.stderr.decode()
     played = json.loads(done.stdout)
-    assert played["uid"] == SOMEBODY
+    assert played["uid"] == ORDINARY_USER
     assert played["problems"] == {name: [] for name in names(ESCAPES)}

@@ -57,13 +57,13 @@ def test_the_socket_is_a_private_file_of_the_job_and_gone_at_its_end(engine: Eng
     assert not os.path.exists(place.notify)
 
 
-def test_it_is_gone_too_where_nothing_could_be_started(engine: Engine) -> None:
+def test_the_socket_is_removed_when_nothing_could_be_started(engine: Engine) -> None:
     assert engine.run("--", "no-such-command").code == 127
     assert not os.path.exists(engine.job().notify)
 
 
 @pytest.mark.usefixtures("short")
-def test_it_is_gone_too_when_keeper_and_guard_were_killed(engine: Engine, roll: RollCall) -> None:
+def test_the_sockets_are_removed_when_keeper_and_guard_were_killed(engine: Engine, roll: RollCall) -> None:
     running = engine.start("--", *actor("obedient", roll.path))
     roll.wait_for("leader")
     keeper, guard, place = engine.keeper(), engine.guard(), engine.job()
@@ -164,7 +164,7 @@ def test_only_so_many_messages_are_read_in_a_turn_and_a_rest_follows(
 
 
 @pytest.mark.parametrize("name", ["a" * 200, "no-such-folder/notify"])
-def test_where_no_file_can_be_had_it_is_an_abstract_socket(tmp_path: Path, name: str) -> None:
+def test_where_no_file_can_be_made_the_socket_is_abstract(tmp_path: Path, name: str) -> None:
     heart = HeartbeatSocket("job", str(tmp_path / name))
     try:
         assert heart.environment(None)["NOTIFY_SOCKET"].startswith("@unhang/job/")
@@ -175,7 +175,7 @@ def test_where_no_file_can_be_had_it_is_an_abstract_socket(tmp_path: Path, name:
         heart.close()
 
 
-def test_a_relative_path_would_mean_another_file_to_the_job() -> None:
+def test_a_relative_path_becomes_an_abstract_socket() -> None:
     heart = HeartbeatSocket("job", "notify")
     try:
         assert heart.environment(None)["NOTIFY_SOCKET"].startswith("@")
@@ -193,12 +193,14 @@ def test_any_message_is_understood_or_passed_over(data: bytes) -> None:
 
 
 @given(number=st.integers() | st.floats() | st.text())
-def test_a_wish_for_time_is_a_number_or_nothing(number: object) -> None:
+def test_a_requested_extension_is_a_bounded_number_whatever_was_sent(number: object) -> None:
     found = parse(f"EXTEND_TIMEOUT_USEC={number}".encode("utf-8", "replace"))
     assert 0.0 <= found.extend < 1e12
 
 
-def test_a_heartbeat_that_nobody_takes_does_not_hang_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_to_a_full_queue_fails_and_does_not_block_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The queue is full and its reader stopped."""
     monkeypatch.setattr(beat, "PATIENCE", 0.1)
     monkeypatch.chdir(tmp_path)

@@ -65,7 +65,7 @@ def test_long_output_is_reported_with_its_beginning_and_its_end(engine: Engine) 
     assert (result["status"], result["truncated"]) == ("error", True)
     assert result["stdout"].startswith("first\n")
     assert result["stdout"].endswith("last\n")
-    assert "bytes left out here" in result["stdout"]
+    assert "left out" in result["stdout"]
     assert len(result["partial"]["stdoutTail"].encode()) <= 64 << 10
     assert result["partial"]["stdoutTail"].endswith("last\n")
 

@@ -34,7 +34,7 @@ def test_group_and_walk_end_what_they_promise(problems: dict[str, list[str]], na
     assert problems[name] == []
 
 
-def test_plain_commands_run_as_ever(engine: Engine) -> None:
+def test_a_plain_command_is_run_and_its_exit_code_passed_on(engine: Engine) -> None:
     done = engine.run("--", "sh", "-c", "echo hello; exit 3")
     assert (done.code, done.out) == (3, b"hello\n")
 

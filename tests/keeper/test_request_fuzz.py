@@ -66,9 +66,9 @@ def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None
 
 @given(pieces=st.lists(st.binary(max_size=200) | LINES.map(lambda line: line + b"\n"), max_size=12))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: list[bytes]) -> None:
+def test_every_line_gets_one_answer_however_the_bytes_are_cut(served: Served, pieces: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
-    client = control_socket.Connection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
+    client = control_socket.ClientConnection(socket.SocketType(fileno=theirs.detach()), clock.monotonic())
     with ours:
         for piece in pieces:
             if piece:
@@ -89,13 +89,13 @@ def test_however_it_is_cut_every_line_gets_its_answer(served: Served, pieces: li
         client.close()
 
 
-def test_a_request_of_brackets_is_refused_before_it_becomes_memory(served: Served) -> None:
+def test_a_request_of_too_many_parts_is_refused(served: Served) -> None:
     line = b'{"do":"ping","a":[' + b"{}," * 600_000 + b"{}]}"
     answer = control_socket.answer(line, lambda request: requests._handle(request, served))
     assert (answer["ok"], "parts" in answer["error"]) == (False, True)
 
 
-def test_whatever_a_request_brings_about_the_keeper_is_not_ended_by_it() -> None:
+def test_an_error_of_the_handler_is_an_answer_in_one_line() -> None:
     def fails(_request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError("one\ntwo")
 

@@ -142,7 +142,7 @@ def test_json_is_one_object_with_every_key_and_nothing_else(engine: Engine, word
     assert set(result["limits"]) >= {"idleMs", "hardMs"}
 
 
-def test_json_of_a_timeout_has_the_whole_story(engine: Engine) -> None:
+def test_json_of_a_timeout_has_error_partial_output_limits_diagnosis_and_recovery(engine: Engine) -> None:
     done = engine.run("--json", "--idle", "1", "--", "sh", "-c", "echo before; echo warned >&2; exec sleep 1000")
     result = done.result
     assert len(done.out.splitlines()) == 1

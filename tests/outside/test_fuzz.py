@@ -188,13 +188,13 @@ def _only_usage_errors(work: Callable[[], Any]) -> Any:
 
 @given(TOML, st.booleans())
 @FUZZ
-def test_a_policy_in_toml(text: str, trusted: bool) -> None:
+def test_any_toml_is_a_policy_or_a_usage_error(text: str, trusted: bool) -> None:
     _policy(text, toml=True, trusted=trusted)
 
 
 @given(JSON, st.booleans())
 @FUZZ
-def test_a_policy_in_json(text: str, trusted: bool) -> None:
+def test_any_json_is_a_policy_or_a_usage_error(text: str, trusted: bool) -> None:
     _policy(text, toml=False, trusted=trusted)
 
 
@@ -207,7 +207,7 @@ def _policy(text: str, *, toml: bool, trusted: bool) -> None:
 
 @given(BYTES, st.sampled_from([".unhang.toml", ".unhang.json"]))
 @settings(FUZZ, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_a_policy_file_of_any_bytes(tmp_path: Path, data: bytes, name: str) -> None:
+def test_a_policy_file_of_any_bytes_is_read_or_a_usage_error(tmp_path: Path, data: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(data)
     _only_usage_errors(lambda: policy_file.find(None, str(tmp_path), {}))
     (tmp_path / name).unlink()
@@ -243,7 +243,7 @@ _PATTERNS = st.lists(
 
 @given(st.lists(_PATTERNS, min_size=1, max_size=5), st.text("a x*", max_size=600))
 @FUZZ
-def test_patterns_of_any_kind(patterns: list[str], line: str) -> None:
+def test_any_patterns_match_or_are_a_usage_error(patterns: list[str], line: str) -> None:
     text = json.dumps(_SOUND | {"command_patterns": {"a": patterns}})
     policy = _only_usage_errors(lambda: load(text, "p"))
     if policy is not None:
@@ -271,7 +271,7 @@ def test_reading_and_matching_takes_little_memory() -> None:
     st.one_of(BYTES, JSON.map(lambda text: text.encode("utf-8", "surrogatepass"))), st.sampled_from(["toml", "json"])
 )
 @settings(FUZZ, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_the_settings_of_a_watcher(tmp_path: Path, data: bytes, kind: str) -> None:
+def test_any_settings_of_a_watcher_are_read_or_a_usage_error(tmp_path: Path, data: bytes, kind: str) -> None:
     file = tmp_path / f"watch.{kind}"
     file.write_bytes(data)
     _only_usage_errors(lambda: watch_settings.load({}, str(file)))
@@ -284,7 +284,7 @@ CLIENTS = mcp_clients.known({"HOME": "/home"})
 
 @given(st.one_of(JSON, TOML), st.sampled_from(sorted(CLIENTS)))
 @FUZZ
-def test_a_client_s_configuration(text: str, name: str) -> None:
+def test_any_configuration_of_a_client_is_edited_or_a_usage_error(text: str, name: str) -> None:
     client = CLIENTS[name]
     after = _only_usage_errors(lambda: mcp_clients.add(client, text, ["unhang", "mcp"]))
     if after is not None:
@@ -295,7 +295,7 @@ def test_a_client_s_configuration(text: str, name: str) -> None:
 
 @given(JSON)
 @settings(FUZZ, max_examples=100)
-def test_claude_s_settings(text: str) -> None:
+def test_any_settings_of_claude_are_edited_or_a_usage_error(text: str) -> None:
     after = _only_usage_errors(lambda: claude_code.with_hooks(text, "/bin/unhang hook"))
     if after is not None:
         assert claude_code.state(after, "/bin/unhang hook") == "installed"
@@ -305,7 +305,7 @@ def test_claude_s_settings(text: str) -> None:
 
 @given(JSON)
 @FUZZ
-def test_an_editor_s_settings(text: str) -> None:
+def test_any_settings_of_an_editor_are_edited_or_a_usage_error(text: str) -> None:
     after = _only_usage_errors(lambda: zed.add(text, "x", ["unhang", "acp", "proxy", "--", "x"]))
     if after is not None:
         assert _only_usage_errors(lambda: zed.remove(after, "x")) is not None
@@ -313,7 +313,7 @@ def test_an_editor_s_settings(text: str) -> None:
 
 @given(st.one_of(JSON, TOML))
 @FUZZ
-def test_json_with_comments(text: str) -> None:
+def test_any_text_is_json_with_comments_or_a_value_error(text: str) -> None:
     try:
         jsonc.parse(text)
     except ValueError:
@@ -325,7 +325,7 @@ def test_json_with_comments(text: str) -> None:
 
 @given(LINES)
 @FUZZ
-def test_a_line_is_explained(line: str) -> None:
+def test_any_line_is_explained(line: str) -> None:
     found = resolve(line, builtin.policy())
     json.dumps(found.to_json())
     command_key(line)
@@ -333,7 +333,7 @@ def test_a_line_is_explained(line: str) -> None:
 
 @given(st.lists(st.one_of(st.text(max_size=30), LINES), min_size=1, max_size=8))
 @FUZZ
-def test_words_are_explained(words: list[str]) -> None:
+def test_any_words_are_explained(words: list[str]) -> None:
     found = resolve(words, builtin.policy())
     json.dumps(found.to_json())
     command_key(words)

@@ -45,7 +45,7 @@ def unhang(jobs: Jobs, trap: Trap, *words: str, **given: object) -> subprocess.C
     return subprocess.run([*UNHANG, *words], capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def test_the_command_line(jobs: Jobs, trap: Trap) -> None:
+def test_the_command_line_imports_nothing_from_the_current_folder(jobs: Jobs, trap: Trap) -> None:
     assert unhang(jobs, trap, "run", "--", "echo", "hi").stdout == "hi\n"
     assert unhang(jobs, trap, "run", "--pty", "--json", "--shell", "echo hi").returncode == 0
     job = unhang(jobs, trap, "start", "--", "true").stdout.strip()
@@ -64,7 +64,7 @@ def test_the_command_line(jobs: Jobs, trap: Trap) -> None:
     assert trap.run_from_here() == {}
 
 
-def test_the_module(jobs: Jobs, trap: Trap) -> None:
+def test_the_module_imports_nothing_from_the_current_folder(jobs: Jobs, trap: Trap) -> None:
     """Python itself looks into the current folder first for what it needs to run a module: that cannot be helped."""
     trap.spare("runpy, sys")
     words = [sys.executable, "-m", "unhang", "run", "--", "echo", "hi"]
@@ -74,7 +74,7 @@ def test_the_module(jobs: Jobs, trap: Trap) -> None:
     assert (done.stdout, trap.run_from_here()) == ("hi\n", {})
 
 
-def test_the_library(jobs: Jobs, trap: Trap) -> None:
+def test_the_library_imports_nothing_from_the_current_folder(jobs: Jobs, trap: Trap) -> None:
     """The fork server above all."""
     words = [sys.executable, "-I", "-c", LIBRARY]
     done = subprocess.run(
@@ -84,7 +84,7 @@ def test_the_library(jobs: Jobs, trap: Trap) -> None:
 
 
 @pytest.mark.parametrize("command", [[*UNHANG, "mcp"], [str(MCP)]], ids=["installed", "plugin"])
-def test_the_mcp_server(jobs: Jobs, trap: Trap, command: list[str]) -> None:
+def test_the_mcp_server_imports_nothing_from_the_current_folder(jobs: Jobs, trap: Trap, command: list[str]) -> None:
     """With its fork server and its lease."""
     env = jobs.env | {"PATH": f"{os.path.dirname(UNHANG[0])}:{jobs.env['PATH']}"}
     server = Raw(jobs.popen_program(*command, cwd=trap.project, env=env, stdin=subprocess.PIPE))
@@ -100,7 +100,9 @@ def test_the_mcp_server(jobs: Jobs, trap: Trap, command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", [[*UNHANG, "hook"], [str(HOOK)]], ids=["installed", "plugin"])
-def test_a_hook_and_the_watcher_that_it_starts(jobs: Jobs, trap: Trap, command: list[str]) -> None:
+def test_a_hook_and_its_watcher_import_nothing_from_the_current_folder(
+    jobs: Jobs, trap: Trap, command: list[str]
+) -> None:
     env = {name: value for name, value in jobs.env.items() if not name.startswith(("CLAUDE", "TMUX"))}
     env |= {"TMUX_PANE": "%1", "HOME": str(jobs.folder), "PATH": f"{os.path.dirname(UNHANG[0])}:{jobs.env['PATH']}"}
     payload = json.dumps({"session_id": "abc-1", "hook_event_name": "Stop"}).encode()
@@ -122,7 +124,7 @@ def test_a_hook_and_the_watcher_that_it_starts(jobs: Jobs, trap: Trap, command: 
     assert trap.run_from_here() == {}
 
 
-def test_a_watcher_that_was_installed(jobs: Jobs, trap: Trap) -> None:
+def test_an_installed_watcher_imports_nothing_from_the_current_folder(jobs: Jobs, trap: Trap) -> None:
     command = watch_service.plan_install(str(jobs.home), ["--json"], jobs.env, job=True).command
     env = jobs.env | {"HOME": str(jobs.folder)}
     watcher = jobs.popen_program(*command, cwd=trap.project, env=env)
@@ -140,7 +142,9 @@ AGENTS = {
 
 
 @pytest.mark.parametrize("words", AGENTS.values(), ids=AGENTS)
-def test_a_driver(jobs: Jobs, trap: Trap, words: tuple[str, ...]) -> None:
+def test_a_driver_imports_nothing_from_the_current_folder_and_hands_pythonpath_to_its_agent(
+    jobs: Jobs, trap: Trap, words: tuple[str, ...]
+) -> None:
     """Its agent is a program that says nothing and ends; by then the driver has loaded what it needs."""
     programs = jobs.folder / "programs"
     programs.mkdir()
@@ -155,7 +159,7 @@ def test_a_driver(jobs: Jobs, trap: Trap, words: tuple[str, ...]) -> None:
     assert trap.run_from_here() == {}
 
 
-def test_a_session_that_is_started_again(trap: Trap, tmp_path: Path) -> None:
+def test_a_resumed_session_imports_nothing_from_the_current_folder(trap: Trap, tmp_path: Path) -> None:
     file = tmp_path / "resume.json"
     file.write_text(json.dumps({"argv": ["/bin/echo", "resumed"], "cwd": str(trap.project), "env": {}}))
     words = executable.module("unhang.sessions.claude.resume", str(file))

@@ -11,7 +11,7 @@ from tests.support.jobs import Jobs
 from tests.support.outside.usage import used
 from unhang.core import settings_text
 from unhang.core.policy.file.load import LARGEST_OF_A_PROJECT, load
-from unhang.core.policy.regex.match import Program
+from unhang.core.policy.regex.match import CompiledPattern
 from unhang.core.policy.regex.parse import RegexError
 from unhang.errors import UsageError
 from unhang.jobs import executable
@@ -97,7 +97,7 @@ def test_the_bombs_are_no_sound_policies() -> None:
 @pytest.mark.parametrize("pattern", ["((((){999}){999}){999}){999}", "(((a{999}){999}){999}){999}"])
 def test_a_pattern_that_grows_without_end_is_refused(pattern: str) -> None:
     with pytest.raises(RegexError):
-        Program(pattern)
+        CompiledPattern(pattern)
 
 
 @pytest.mark.parametrize(

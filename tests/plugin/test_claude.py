@@ -45,12 +45,12 @@ def recorded(bench: Bench, turn: Turn) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("place", [ROOT, PLUGIN], ids=["marketplace", "plugin"])
-def test_it_is_valid_by_the_strictest_measure(bench: Bench, place: Path) -> None:
+def test_the_plugin_passes_strict_validation(bench: Bench, place: Path) -> None:
     done = claude(bench, "plugin", "validate", "--strict", str(place))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_is_installed_from_the_repository_and_works(bench: Bench) -> None:
+def test_the_plugin_is_installed_from_the_repository_with_commands_server_and_hooks(bench: Bench) -> None:
     bench.env["PATH"] = with_unhang(bench.folder / "bin")
     added = claude(bench, "plugin", "marketplace", "add", str(ROOT))
     assert added.returncode == 0, added.stdout + added.stderr
@@ -107,7 +107,7 @@ def test_rescue_hands_a_task_to_the_real_codex_and_does_not_wait_for_it(bench: B
     assert f'"seq":{seen},' not in done.stdout.replace(" ", "")
 
 
-def test_its_server_answers_in_the_session(bench: Bench) -> None:
+def test_the_server_of_the_plugin_answers_in_a_session(bench: Bench) -> None:
     bench.env["PATH"] = with_unhang(bench.folder / "bin")
     task = "fake: tool mcp__plugin_unhang_unhang__list {}"
     turn, _ = session(bench, task, "--allowed-tools", "mcp__plugin_unhang_unhang", "--", "--plugin-dir", str(PLUGIN))
@@ -127,7 +127,7 @@ def test_a_session_without_unhang_is_not_disturbed(bench: Bench) -> None:
     assert recorded(bench, turn) == []
 
 
-def test_the_same_hooks_by_the_settings_and_gone_again(bench: Bench) -> None:
+def test_hooks_in_the_settings_record_a_session_and_are_removed_again(bench: Bench) -> None:
     settings = bench.config / "settings.json"
     settings.write_text('{"model": "claude-opus-5-5"}')
     installed = bench.call("claude", "install", "--yes")

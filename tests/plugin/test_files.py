@@ -82,7 +82,7 @@ def test_the_hooks_are_those_of_unhang_claude_install() -> None:
     assert set(found) == set(asked.split())
 
 
-def test_versions_are_the_package_s() -> None:
+def test_plugin_and_marketplace_have_the_version_of_the_package() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     market: dict[str, Any] = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
     plugin = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
@@ -99,12 +99,12 @@ def call(file: Path, path: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(file)], env=env, input="{}", capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_without_unhang_a_hook_is_silent_and_fine(tmp_path: Path) -> None:
+def test_without_unhang_a_hook_is_silent_and_exits_with_0(tmp_path: Path) -> None:
     done = call(HOOK, without_unhang(tmp_path / "bin"), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_python_without_unhang_is_fine_too(tmp_path: Path) -> None:
+def test_with_a_python_without_unhang_a_hook_is_silent_and_exits_with_0(tmp_path: Path) -> None:
     path = without_unhang(tmp_path / "bin")
     program(tmp_path / "bin", "python3", "#!/bin/sh\necho 'No module named unhang' >&2\nexit 1\n")
     done = call(HOOK, path, tmp_path)
@@ -129,7 +129,7 @@ def test_unhang_is_found_in_the_usual_place_beside_the_path(tmp_path: Path) -> N
     assert seen.read_text() == "hook\nmcp\n"
 
 
-def test_python_is_the_last_resort(tmp_path: Path) -> None:
+def test_without_unhang_on_the_path_python_runs_its_module(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     path = without_unhang(tmp_path / "bin")
     program(tmp_path / "bin", "python3", f'#!/bin/sh\necho "$@" >> {seen}\n')
@@ -138,15 +138,15 @@ def test_python_is_the_last_resort(tmp_path: Path) -> None:
     assert seen.read_text() == "-E -P -m unhang hook\n-E -P -c import unhang\n-E -P -m unhang mcp\n"
 
 
-def test_a_missing_server_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_missing_server_is_one_line_that_names_the_package(tmp_path: Path) -> None:
     done = call(MCP, without_unhang(tmp_path / "bin"), tmp_path)
     assert done.returncode == 127
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert "pip install 'unhang[mcp]'" in line
+    assert "unhang[mcp]" in line
 
 
-def test_the_real_hook_is_reached(tmp_path: Path) -> None:
+def test_the_wrapper_reaches_the_real_hook(tmp_path: Path) -> None:
     path = with_unhang(tmp_path / "bin")
     env = {"PATH": path, "HOME": str(tmp_path), "UNHANG_HOME": str(tmp_path / "state"), "UNHANG_WATCH": "off"}
     given = json.dumps({"session_id": "abc-1", "hook_event_name": "Stop"})

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.diagnosis.actors import actor, until_blocked, until_state
 from unhang.core.diagnosis.rules import diagnose
-from unhang.core.diagnosis.samples import Process
+from unhang.core.diagnosis.samples import ProcessSample
 from unhang.procs.linux.procfs import split
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
@@ -20,7 +20,7 @@ from unhang.procs.sampler.full import full
 NOBODY = 65534
 
 
-def test_a_name_that_looks_like_the_rest_of_the_line() -> None:
+def test_a_process_name_with_parentheses_is_read_whole() -> None:
     source = "open('/proc/self/comm','w').write(') R 1 (x) S'); print('READY'); input()"
     with actor(source) as job:
         seen = cheap(os.getpid()).processes[job.pid]
@@ -33,7 +33,7 @@ def test_a_torn_stat_line_is_a_process_that_is_gone(line: bytes) -> None:
     assert split(line) is None
 
 
-def test_processes_that_vanish_while_they_are_looked_at() -> None:
+def test_processes_that_vanish_during_a_look_break_no_look() -> None:
     """A tree that is born and dies all the time: whatever is caught half-way, no look fails."""
     source = (
         "import os; print('READY', flush=True)\nwhile True:\n"
@@ -60,7 +60,7 @@ def test_a_zombie_is_listed_as_ended() -> None:
         process.wait()
 
 
-def test_a_process_that_is_not_there() -> None:
+def test_a_process_that_is_not_there_has_an_empty_sample() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert cheap(process.pid, include_root=True).processes == {}
@@ -88,13 +88,13 @@ def test_another_users_process_is_hidden_and_not_skipped() -> None:
     os.close(told)
 
 
-def moves(seen: Process) -> tuple[object, ...]:
+def moves(seen: ProcessSample) -> tuple[object, ...]:
     """Everything that counts on while anybody in there runs."""
     return seen.cpu, seen.faults, seen.io, [(thread.cpu, thread.faults, thread.switches) for thread in seen.threads]
 
 
 @pytest.mark.slow
-def test_five_thousand_threads() -> None:
+def test_a_look_at_five_thousand_threads_is_bounded_and_says_so() -> None:
     source = (
         "import threading; threading.stack_size(65536); lock = threading.Lock(); lock.acquire()\n"
         "for _ in range(5000): threading.Thread(target=lock.acquire, daemon=True).start()\n"
@@ -120,7 +120,7 @@ def test_five_thousand_threads() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_descriptors() -> None:
+def test_a_look_at_a_hundred_thousand_descriptors_is_bounded_and_says_so() -> None:
     """Or as many as this machine lets one process have."""
     source = (
         "import os, resource\n"

@@ -33,7 +33,7 @@ def test_the_tables_name_the_same_calls() -> None:
 
 
 @pytest.mark.parametrize(("machine", "read", "futex"), [("x86_64", 0, 202), ("aarch64", 63, 98)])
-def test_the_numbers_of(machine: str, read: int, futex: int) -> None:
+def test_the_tables_have_the_numbers_of_read_and_futex(machine: str, read: int, futex: int) -> None:
     assert (TABLES[machine][read], TABLES[machine][futex]) == ("read", "futex")
 
 
@@ -43,7 +43,7 @@ def test_a_read_is_endless_and_names_its_descriptor(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITES))
-def test_a_write_likewise(name: str) -> None:
+def test_a_write_is_endless_and_names_its_descriptor(name: str) -> None:
     assert call(name, 3) == Call(writes=(3,), timeout=FOREVER)
 
 
@@ -60,14 +60,14 @@ def test_a_set_that_cannot_be_read_is_said_to_be_unseen() -> None:
     assert not call("ppoll", 0, 0, 0).unseen
 
 
-def test_select() -> None:
+def test_select_reads_its_sets_and_its_timeout() -> None:
     bits = struct.pack("<Q", 0b1001)
     found = call("pselect6", 8, 0x10, 0, 0, 0x20, memory={0x10: bits, 0x20: timespec(1, 500_000_000)})
     assert found == Call(reads=(0, 3), timeout=1.5)
     assert call("select", 8, 0x10, 0, 0, 0x20, memory={0x10: bits, 0x20: timespec(1, 500_000)}).timeout == 1.5
 
 
-def test_sleeping_until_a_moment() -> None:
+def test_a_sleep_has_its_length_or_the_time_until_its_moment() -> None:
     assert call("clock_nanosleep", 1, 1, 0x10, memory={0x10: timespec(130)}) == Call(timeout=30.0, until=30.0)
     assert call("clock_nanosleep", 1, 0, 0x10, memory={0x10: timespec(30)}) == Call(timeout=30.0)
     assert call("nanosleep", 0x10).timeout is None, "memory that cannot be read is not known, not endless"
@@ -88,7 +88,7 @@ def test_a_futex_with_an_absolute_deadline() -> None:
     assert call("futex", 0x10, 128 | 9, 0, 0x20, memory={0x20: timespec(107)}).until == 7.0
 
 
-def test_waiting_for_children() -> None:
+def test_a_wait_names_its_child() -> None:
     assert call("wait4", MINUS_ONE).child is None
     assert call("wait4", 812).child == 812
     assert call("waitid", 1, 812).child == 812
@@ -102,5 +102,5 @@ def test_opening_names_the_path_also_across_a_page() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(X86_64.values())))
 @pytest.mark.parametrize("value", [0, 1, (1 << 64) - 1])
-def test_no_registers_make_it_fail(name: str, value: int) -> None:
+def test_any_registers_can_be_decoded(name: str, value: int) -> None:
     call(name, *[value] * 6)

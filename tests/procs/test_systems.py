@@ -11,24 +11,36 @@ import pytest
 
 from tests.support.places import SOURCE
 from unhang.procs import base
-from unhang.procs.linux.inotify import FileWatch as LinuxWatch
+from unhang.procs.linux.inotify import InotifyWatch
 from unhang.procs.linux.tree import LinuxTree
-from unhang.procs.posix.absent import FileWatch as PosixWatch
+from unhang.procs.posix.absent import AbsentFileWatch
 from unhang.procs.posix.tree import PosixTree
 
 PROCS = SOURCE / "unhang" / "procs"
+SYSTEMS = ("unhang.procs.linux", "unhang.procs.posix")
 
 
-def chosen(front: Path) -> list[tuple[str, str]]:
-    """(module, name) of everything that this front takes from the folder of one system."""
-    tree = ast.parse(front.read_text(encoding="utf-8"))
-    systems = ("unhang.procs.linux", "unhang.procs.posix")
-    return [
-        (node.module, name.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith(systems)
-        for name in node.names
+def chosen(front: Path) -> list[tuple[str, str, str]]:
+    """(module, its name there, its name in the front) of everything that this front takes from one system's folder.
+
+    A whole module that is imported as `system` counts for each of its names that the front uses.
+    """
+    nodes = list(ast.walk(ast.parse(front.read_text(encoding="utf-8"))))
+    used = [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "system"
     ]
+    found: list[tuple[str, str, str]] = []
+    for node in nodes:
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(SYSTEMS):
+            continue
+        for name in node.names:
+            if name.asname == "system":
+                found += [(f"{node.module}.{name.name}", each, each) for each in used]
+            else:
+                found.append((str(node.module), name.name, name.asname or name.name))
+    return found
 
 
 FRONTS = sorted(path for path in [*PROCS.glob("*.py"), *(PROCS / "sampler").glob("*.py")] if chosen(path))
@@ -50,18 +62,20 @@ def signature(module: str, name: str) -> list[tuple[str, object]]:
 
 @pytest.mark.parametrize("front", FRONTS, ids=lambda path: str(path.relative_to(PROCS)))
 def test_a_front_takes_the_same_functions_from_every_system(front: Path) -> None:
-    taken = [(module, name) for module, name in chosen(front) if name not in ("LinuxTree", "PosixTree")]
-    linux = {name: module for module, name in taken if module.startswith("unhang.procs.linux")}
-    posix = {name: module for module, name in taken if module.startswith("unhang.procs.posix")}
+    taken = [each for each in chosen(front) if each[1] not in ("LinuxTree", "PosixTree")]
+    linux, posix = (
+        {front_name: (module, name) for module, name, front_name in taken if module.startswith(system)}
+        for system in SYSTEMS
+    )
     assert set(linux) == set(posix)
-    for name, module in linux.items():
-        assert signature(module, name) == signature(posix[name], name), name
+    for front_name, there in linux.items():
+        assert signature(*there) == signature(*posix[front_name]), front_name
 
 
 def test_every_system_has_a_tree_and_a_file_watch() -> None:
     """The type checker compares each with the protocol; this keeps the comparison where it sees it."""
     trees: list[base.Tree] = [LinuxTree(), PosixTree()]
-    watches: list[base.FileWatch] = [LinuxWatch(), PosixWatch()]
+    watches: list[base.FileWatch] = [InotifyWatch(), AbsentFileWatch()]
     assert [tree.proof for tree in trees] == [True, False]
     assert [watch.fd >= 0 for watch in watches] == [True, False]
     for watch in watches:

@@ -12,7 +12,7 @@ from tests.support.second_kernel.machine import Machine
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_reboot_ends_every_job_and_loses_no_word(machine: Machine) -> None:
+def test_a_reboot_loses_nothing_that_was_reported_before_it(machine: Machine) -> None:
     known = Known()
     boot_ids = set()
     for reports in (20, 40):

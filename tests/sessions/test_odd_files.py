@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def planted(kind: str, path: Path, elsewhere: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link", "device"])
-def test_only_a_plain_file_of_ours_is_opened(kind: str, tmp_path: Path) -> None:
+def test_only_a_regular_file_is_opened(kind: str, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text(json.dumps(STATUS) + '{"type":"assistant"}')
     (tmp_path / "sessions").mkdir()
@@ -148,15 +149,20 @@ def test_any_transcript_can_be_looked_at(
     assert set(transcript.answered(calls)) <= set(calls)
 
 
-def test_a_huge_transcript_costs_no_memory(tmp_path: Path) -> None:
+def test_a_huge_transcript_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.touch()
     transcript = Transcript()
     transcript.follow(str(path))
     transcript.grew()
     os.truncate(path, 1 << 42)
-    assert transcript.grew()[0] is True
-    assert transcript.answered(["t1"]) == []
+    tracemalloc.start()
+    try:
+        assert transcript.grew()[0] is True
+        assert transcript.answered(["t1"]) == []
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # --- hooks, as recorded -------------------------------------------------------------------------------------------
@@ -238,7 +244,7 @@ def test_a_huge_answer_is_cut(text: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["while :; do echo xxxxxxxxxxxxxxxx; done", "exec sleep 1000", "exec yes >&2"])
-def test_a_tmux_that_never_ends_is_left_alone(code: str, tmp_path: Path) -> None:
+def test_a_tmux_that_never_ends_is_an_error(code: str, tmp_path: Path) -> None:
     program = tmp_path / "tmux"
     program.write_text(f"#!/bin/sh\n{code}\n")
     program.chmod(0o755)
@@ -272,7 +278,7 @@ SHOWN = [
 ]
 
 
-def test_what_is_shown_in_tmux_is_shown_as_it_is(place: Place) -> None:
+def test_no_text_that_is_shown_in_tmux_is_expanded_or_run(place: Place) -> None:
     seen = place.standin()
     address = Address(str(place.socket()), place.server_pid(), seen.pane)
     ours = Tmux()
@@ -293,7 +299,7 @@ def _messages(place: Place) -> list[str]:
     return [line.partition(" message: ")[2] for line in reversed(lines) if " message: " in line]
 
 
-def test_keys_are_sent_as_they_are(place: Place) -> None:
+def test_no_key_that_is_sent_is_expanded_or_run(place: Place) -> None:
     seen = place.standin()
     address = Address(str(place.socket()), place.server_pid(), seen.pane)
     pane = int(place.tmux("display-message", "-p", "-t", seen.pane, "#{pane_pid}"))
@@ -309,7 +315,7 @@ def test_keys_are_sent_as_they_are(place: Place) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "device"])
-def test_a_settings_file_that_is_none_is_an_error_and_no_wait(kind: str, tmp_path: Path) -> None:
+def test_settings_that_are_no_regular_file_are_an_error_and_not_waited_for(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "watch.toml"
     planted(kind, path, tmp_path)
     with pytest.raises(UsageError):

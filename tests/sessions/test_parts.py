@@ -40,7 +40,7 @@ def test_settings_come_from_a_file(tmp_path: Path) -> None:
     assert (found.limits.allow_clear, found.limits.per_session, found.notify) == (True, 3, "cat")
 
 
-def test_the_users_file_is_found_and_a_file_of_others_is_not(tmp_path: Path) -> None:
+def test_the_users_file_is_found_and_one_that_others_may_write_is_not(tmp_path: Path) -> None:
     folder = tmp_path / "unhang"
     folder.mkdir()
     (folder / "watch.json").write_text('{"turn": "1h"}')
@@ -90,7 +90,7 @@ def test_keys_beside_the_status_files_are_passed_over() -> None:
         assert status_file.pid_of(name) == 0
 
 
-def test_where_a_pane_is() -> None:
+def test_the_address_of_a_pane_is_read_from_the_variables_of_tmux() -> None:
     assert Address.of("/tmp/a,b,12,0", "%3") == Address("/tmp/a,b", 12, "%3")
     for tmux, pane in (("", ""), ("x,1,2", "%1"), ("/tmp/s,1,0", "1"), ("/tmp/s", "%1"), ("/tmp/s,x,0", "%1")):
         assert Address.of(tmux, pane) is None
@@ -151,7 +151,7 @@ def test_a_clock_that_was_set_since_the_session_began_counts_for_nothing(jump: f
 @given(
     st.lists(st.dictionaries(st.sampled_from(["method", "ts", "toolInput", "backgroundTasks", "agentId"]), anything))
 )
-def test_any_past_can_be_told(events: list[dict[str, Any]]) -> None:
+def test_any_recorded_events_can_be_told_to_a_session(events: list[dict[str, Any]]) -> None:
     told(events, status(started=began(), busy_since=time.time()))
 
 

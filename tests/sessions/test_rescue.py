@@ -70,11 +70,12 @@ def test_escape_without_effect_is_tried_twice_then_a_person_is_called() -> None:
 
 
 def test_restart_comes_last_and_only_if_allowed() -> None:
-    seen = busy(allow_restart=True)
-    seen.escape_works = False
-    seen.tool("WebFetch")
-    seen.advance(400)
-    assert seen.steps() == [actions.ESCAPE, actions.ESCAPE, actions.RESTART]
+    for allowed in (False, True):
+        seen = busy(allow_restart=allowed)
+        seen.escape_works = False
+        seen.tool("WebFetch")
+        seen.advance(400)
+        assert seen.steps() == [actions.ESCAPE] * 2 + [actions.RESTART] * allowed
     assert seen.session.known.mode() == modes.GONE
 
 
@@ -130,4 +131,4 @@ def test_a_dry_run_reports_the_step_and_takes_none() -> None:
     seen.tool("WebFetch")
     seen.advance(10_000)
     assert not seen.taken
-    assert "would be: Escape" in next(s for _, s in seen.said if s.phase == "held").message
+    assert "Escape" in next(s for _, s in seen.said if s.phase == "held").message

@@ -94,7 +94,7 @@ def test_a_turn_that_makes_steps_goes_on_and_one_that_does_not_is_ended() -> Non
     assert seen.steps() == [actions.ESCAPE]
 
 
-def test_the_total_limit_is_literal() -> None:
+def test_the_total_limit_ends_a_turn_that_makes_steps() -> None:
     seen = busy(total=100.0)
     for _ in range(11):
         seen.tool_ends(seen.tool("Edit"))
@@ -173,7 +173,7 @@ def test_where_agents_run_and_the_screen_does_not_say_busy_nothing_is_sent() -> 
     assert "not certain" in seen.last("held").message
 
 
-def test_a_dialog_is_nobody_elses_business_and_its_time_does_not_count() -> None:
+def test_nothing_is_done_while_a_dialog_is_open_and_its_time_does_not_count() -> None:
     seen = busy()
     seen.tool("WebFetch")
     seen.advance(100)
@@ -235,7 +235,7 @@ def test_without_a_status_file_the_screen_must_say_that_it_is_busy() -> None:
     assert seen.steps() == [actions.ESCAPE]
 
 
-def test_an_unknown_status_is_nobody_known() -> None:
+def test_a_session_of_unknown_status_is_left_alone() -> None:
     seen = busy()
     seen.tell(facts.Status("dreaming", 99, seen.now))
     seen.advance(100_000)
@@ -276,4 +276,4 @@ def test_a_command_that_a_person_started_is_left_alone() -> None:
     seen.shell = True
     seen.advance(10_000)
     assert not seen.taken
-    assert "a person started" in seen.last("held").message
+    assert "person" in seen.last("held").message

@@ -255,7 +255,7 @@ any_fact = (
 
 @settings(max_examples=300, deadline=None)
 @given(limits_strategy, st.lists(st.tuples(any_fact, st.floats(0, 4000), st.booleans()), max_size=60))
-def test_a_stream_of_any_facts_never_breaks_it(
+def test_any_stream_of_facts_keeps_the_machine_within_its_budget_and_at_rest(
     limits: SessionLimits, stream: list[tuple[facts.Fact, float, bool]]
 ) -> None:
     """Facts in any order, answers nobody asked for, times from anywhere."""

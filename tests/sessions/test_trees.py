@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.engine import wait_until
 from unhang.procs import clock, tree
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.sessions import process_trees
 from unhang.sessions.state.calls import ToolCall
 
@@ -98,7 +98,7 @@ def test_twice_the_same_command_is_told_apart_by_its_order_or_not_at_all(shell: 
     assert roots(one) == []  # two trees, and one call: which is which?
 
 
-def tree_of(process: subprocess.Popen[bytes]) -> Process:
+def tree_of(process: subprocess.Popen[bytes]) -> ProcessInfo:
     return next(each for each in tree.descendants(os.getpid()) if each.pid == process.pid)
 
 
@@ -131,6 +131,6 @@ def test_ending_reaches_the_whole_tree_and_nothing_else(shell: Shell) -> None:
 def test_a_recycled_pid_is_not_signalled(shell: Shell) -> None:
     process = shell("tail -f /dev/null")
     stale = tree_of(process)
-    stale = Process(stale.pid, str(int(stale.start) - 1), stale.ppid, stale.state, stale.name)
+    stale = ProcessInfo(stale.pid, str(int(stale.start) - 1), stale.ppid, stale.state, stale.name)
     assert process_trees.end(stale, signal.SIGKILL) == []  # nor what is below it
     assert process.poll() is None

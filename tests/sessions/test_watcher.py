@@ -39,7 +39,7 @@ def test_a_dry_run_sends_nothing(place: Place) -> None:
     assert seen.typed() == b""
 
 
-def test_a_pid_that_belongs_to_somebody_else_by_now_is_not_watched(place: Place) -> None:
+def test_a_pid_that_another_process_has_by_now_is_not_watched(place: Place) -> None:
     """The status file of a session that was killed, and its pid in use again."""
     seen = place.standin()
     other = place.standin()
@@ -88,7 +88,7 @@ def test_a_terminal_in_the_terminal_gets_no_key(place: Place) -> None:
     assert seen.typed() == b""
 
 
-def test_a_pane_that_was_given_to_somebody_else_gets_no_key(place: Place) -> None:
+def test_a_pane_that_was_given_to_another_program_gets_no_key(place: Place) -> None:
     seen = place.standin()
     watcher = place.watch()
     watcher.until("found")
@@ -99,7 +99,7 @@ def test_a_pane_that_was_given_to_somebody_else_gets_no_key(place: Place) -> Non
     assert seen.typed() == b""
 
 
-def test_a_tmux_that_is_gone_is_said_and_hurts_nobody(place: Place) -> None:
+def test_a_tmux_server_that_is_gone_is_reported_and_other_sessions_are_helped(place: Place) -> None:
     seen, other = place.standin(), place.standin(server="b")
     watcher = place.watch()
     watcher.until("found")
@@ -112,7 +112,7 @@ def test_a_tmux_that_is_gone_is_said_and_hurts_nobody(place: Place) -> None:
     assert seen.typed() == b""
 
 
-def test_a_tmux_that_hangs_itself_holds_nobody_else_up(place: Place) -> None:
+def test_a_tmux_server_that_hangs_does_not_hold_up_sessions_of_another(place: Place) -> None:
     seen, other = place.standin(), place.standin(server="b")
     server = place.server_pid()
     watcher = place.watch()
@@ -143,7 +143,7 @@ def test_a_session_whose_records_are_broken_does_not_stop_the_others(place: Plac
 
 @contextmanager
 def person(place: Place) -> Iterator[int]:
-    """Somebody with a client of their own; what they write goes to the pane in front."""
+    """A person with a client of their own; what they write goes to the pane in front."""
     master, slave = pty.openpty()
     command = ["tmux", "-S", str(place.socket()), "attach"]
     env = place.env | {"TERM": "xterm-256color"}
@@ -215,11 +215,11 @@ def test_a_second_watcher_leaves_at_once_and_says_so(place: Place) -> None:
     watcher.until("found")
     second = place.unhang("watch")
     assert second.returncode == 0
-    assert f"runs already (pid {watcher.process.pid})" in second.stderr
+    assert f"pid {watcher.process.pid}" in second.stderr
     assert (lock.holder(str(place.home)) or {})["pid"] == watcher.process.pid
 
 
-def test_one_in_the_background_watches_and_leaves_with_the_last_session(place: Place) -> None:
+def test_a_watcher_in_the_background_ends_a_hang_and_exits_with_the_last_session(place: Place) -> None:
     seen = place.standin()
     seen.hangs()
     begun = place.unhang("watch", "--background", "--linger", "0.2", *QUICK)
@@ -235,7 +235,7 @@ def test_one_in_the_background_watches_and_leaves_with_the_last_session(place: P
     assert lock.holder(str(place.home)) is None
 
 
-def test_another_can_wait_to_take_over(place: Place) -> None:
+def test_a_watcher_that_waits_takes_over_when_the_first_ends(place: Place) -> None:
     seen = place.standin()
     first = place.watch()
     first.until("found")
@@ -247,7 +247,7 @@ def test_another_can_wait_to_take_over(place: Place) -> None:
     second.until("recovered")
 
 
-def test_what_is_there_can_be_looked_at_without_touching_it(place: Place) -> None:
+def test_once_and_status_show_the_session_and_send_no_key(place: Place) -> None:
     seen = place.standin()
     seen.hangs("mcp__slow__hang")
     (view,) = [json.loads(line) for line in place.unhang("watch", "--once", "--json").stdout.splitlines()]
@@ -275,7 +275,7 @@ def test_the_events_of_a_session_can_be_read(place: Place) -> None:
     assert place.unhang("watch", "events", "nobody").returncode == 2
 
 
-def test_a_home_that_is_removed_ends_its_watcher(tmp_path: Path) -> None:
+def test_the_lock_knows_that_its_home_was_moved_away(tmp_path: Path) -> None:
     from unhang.sessions.lock import WatcherLock
 
     held = WatcherLock(str(tmp_path / "home"))
@@ -286,7 +286,7 @@ def test_a_home_that_is_removed_ends_its_watcher(tmp_path: Path) -> None:
     held.close()
 
 
-def test_wrong_words_are_one_line(place: Place) -> None:
+def test_wrong_usage_of_watch_is_one_line_and_exit_code_2(place: Place) -> None:
     for words in (["--limit", "WebFetch"], ["--turn", "soon"], ["--budget", "-1"], ["--config", "/nowhere.toml"]):
         said = place.unhang("watch", "--once", *words)
         assert said.returncode == 2

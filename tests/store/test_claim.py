@@ -16,7 +16,7 @@ from unhang.store.event_log import AlreadyRecorded, EventLog
 pytestmark = pytest.mark.skipif(not claim.SUPPORTED, reason="NOT TESTED: this system has no locks of open files")
 
 
-def test_one_holds_it_and_asking_takes_nothing(tmp_path: Path) -> None:
+def test_one_descriptor_holds_the_claim_and_asking_does_not_take_it(tmp_path: Path) -> None:
     path = str(tmp_path / "log")
     first, second = (files.open_plain(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
     assert not claim.is_claimed(path)
@@ -31,7 +31,7 @@ def test_one_holds_it_and_asking_takes_nothing(tmp_path: Path) -> None:
     os.close(second)
 
 
-def test_it_goes_with_a_holder_that_is_killed(tmp_path: Path) -> None:
+def test_the_claim_ends_with_a_holder_that_is_killed(tmp_path: Path) -> None:
     path = str(tmp_path / "log")
     program = (
         "import os, sys\nfrom unhang.store import claim, files\n"

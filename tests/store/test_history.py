@@ -48,7 +48,7 @@ def test_only_runs_that_may_teach_are_learnt_from(history: History) -> None:
     assert history.last_statuses("c", "/d") == ["success", "timeout", "success"]
 
 
-def test_a_database_of_others_is_shared(history: History) -> None:
+def test_other_tables_of_the_database_are_left_alone(history: History) -> None:
     with sqlite3.connect(history.path) as db:
         db.execute("CREATE TABLE jobs (id TEXT)")
     assert history.profile("c", "/d") is None
@@ -64,11 +64,11 @@ def test_a_newer_format_is_read_but_not_written(history: History) -> None:
     with sqlite3.connect(history.path) as db:
         db.execute("UPDATE history_meta SET value = '2'")
     assert history.profile("c", "/d") is not None
-    with pytest.raises(StateError, match="newer unhang"):
+    with pytest.raises(StateError, match="newer"):
         history.add(run(2.0))
 
 
-def test_a_file_that_is_no_database_is_one_line(history: History) -> None:
+def test_a_file_that_is_no_database_is_an_error(history: History) -> None:
     Path(history.path).write_bytes(b"not a database, certainly not one" * 100)
     with pytest.raises(StateError, match="history"):
         history.add(run(1.0))
@@ -94,7 +94,7 @@ def test_the_quantiles_are_those_of_a_sorted_list(
     assert profile.silence == quantile([silence for _, silence in runs], q)
 
 
-def test_what_the_table_shows(history: History) -> None:
+def test_the_summary_counts_runs_timeouts_and_quantiles(history: History) -> None:
     for value in range(1, 21):
         history.add(run(float(value), silence=value / 2))
     history.add(run(99.0, silence=50.0, status="timeout", teaches=False))

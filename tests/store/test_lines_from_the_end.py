@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tracemalloc
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,12 @@ def test_a_log_filled_with_rubbish_is_cut_back_to_its_last_event_in_little_memor
         file.write(event)
         for _ in range(64):
             file.write(b"\0" * (1 << 20))
-    assert repair(path) == 64 << 20
+    tracemalloc.start()
+    try:
+        assert repair(path) == 64 << 20
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
     assert os.path.getsize(path) == len(event)
 
 

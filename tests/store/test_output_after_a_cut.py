@@ -166,7 +166,7 @@ def test_what_was_synced_in_a_calm_is_there_after_a_cut(tmp_path: os.PathLike[st
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_cut_while_the_disk_may_hold_the_older_number_still(tmp_path: os.PathLike[str], seed: int) -> None:
+def test_after_a_cut_during_a_sync_only_what_was_printed_is_read(tmp_path: os.PathLike[str], seed: int) -> None:
     """Both numbers must be honoured then: a quarter is counted from the older one."""
     folder = os.fspath(tmp_path)
     os.mkdir(f"{folder}/after")

@@ -98,7 +98,7 @@ def test_a_crash_at_any_moment_loses_at_most_a_quarter_of_the_ring(chunks: list[
         assert kept.startswith(data[:HEAD])
         ring = BUDGET - HEAD
         assert kept.endswith(data[HEAD:][-(ring * 3 // 4) :])
-        output.join(path)  # again: whoever comes second changes nothing
+        output.join(path)  # again: a second join changes nothing
         with open(path, "rb") as file:
             assert file.read() == kept
         store._close_head()

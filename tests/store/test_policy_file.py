@@ -35,7 +35,7 @@ def test_without_a_file_the_built_in_policy_holds(tmp_path: Path) -> None:
     assert policy_file.find(None, str(tmp_path), {}).name == "built-in"
 
 
-def test_the_order_of_the_search(tmp_path: Path) -> None:
+def test_files_are_searched_in_their_order(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "home" / "p" / "sub"
     project.mkdir(parents=True)
     environ = {"HOME": str(home)}
@@ -74,7 +74,7 @@ def test_a_file_that_others_may_write_decides_nothing(tmp_path: Path) -> None:
     assert found(tmp_path) == "default"
 
 
-def test_a_file_of_somebody_else_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / ".unhang.toml", "a")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert found(tmp_path) == "default"
@@ -88,16 +88,16 @@ def test_a_folder_of_that_name_is_no_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["argument", "variable"])
 def test_a_named_file_must_be_there(tmp_path: Path, how: str) -> None:
     explicit, environ = ("nope.toml", {}) if how == "argument" else (None, {"UNHANG_POLICY": "nope.toml"})
-    with pytest.raises(UsageError, match=r"cannot read policy .*nope\.toml: No such file"):
+    with pytest.raises(UsageError, match=r"nope\.toml"):
         policy_file.find(explicit, str(tmp_path), environ)
 
 
-def test_a_broken_file_stops_everything(tmp_path: Path) -> None:
+def test_a_broken_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / ".unhang.toml").write_text("version = \n")
     with pytest.raises(UsageError, match=r"\.unhang\.toml:1:11: "):
         found(tmp_path)
     (tmp_path / ".unhang.toml").write_bytes(b'version = "1"\nx = "\xff"\n')
-    with pytest.raises(UsageError, match=r"\.unhang\.toml:2:6: not UTF-8"):
+    with pytest.raises(UsageError, match=r"\.unhang\.toml:2:6: "):
         found(tmp_path)
     with pytest.raises(UsageError, match="not a regular file"):
         policy_file.read("/dev/null")
@@ -110,12 +110,12 @@ def test_a_pipe_is_no_policy_and_is_not_waited_for(tmp_path: Path) -> None:
         found(tmp_path, ".unhang.toml")
 
 
-def test_a_projects_file_is_not_trusted_with_the_environment(tmp_path: Path) -> None:
+def test_a_projects_file_may_not_set_any_variable(tmp_path: Path) -> None:
     data: dict[str, Any] = {"default_category": "a", "categories": {"a": {}}, "env": {"LD_PRELOAD": "./x.so"}}
     path = tmp_path / ".unhang.json"
     path.write_text(json.dumps(data))
     path.chmod(0o600)
-    with pytest.raises(UsageError, match="may not set LD_PRELOAD"):
+    with pytest.raises(UsageError, match="LD_PRELOAD"):
         found(tmp_path)
     assert found(tmp_path, str(path)) == "a"
 
@@ -124,7 +124,7 @@ def test_a_projects_file_is_not_trusted_with_the_environment(tmp_path: Path) -> 
 
 
 def test_the_file_that_was_judged_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever exchanges it in the same moment, as another user can in a shared folder, comes too late."""
+    """Another user who exchanges it in the same moment, in a shared folder, comes too late."""
     path = write(tmp_path / ".unhang.toml", "judged")
     other = write(tmp_path / "other.toml", "exchanged")
     judge = policy_file._is_ours
@@ -160,8 +160,8 @@ def test_a_file_of_ones_own_that_cannot_be_read_is_an_error(tmp_path: Path) -> N
         found(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to make a link as somebody else needs root")
-def test_a_link_of_somebody_else_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: to make a link as another user needs root")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
     """Not even to a file of one's own: it was not meant as a policy, and would stop every command here."""
     own = tmp_path / "own"
     own.write_text("no policy at all")

@@ -79,7 +79,7 @@ def test_a_torn_line_is_cut_off_and_the_numbers_go_on(tail: bytes, tmp_path_fact
     assert [json.loads(line)["seq"] for line in lines] == [1, 2]
 
 
-def test_whole_lines_of_somebody_else_are_passed_over(tmp_path: Path) -> None:
+def test_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     stream = log(tmp_path)
     stream.append(EVENT)
     with open(stream.path, "ab") as file:
@@ -126,7 +126,7 @@ def test_a_lock_that_is_never_given_back_is_an_error_and_no_wait(
     assert stream.append(EVENT) == 2
 
 
-def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
+def test_a_stream_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     stream = log(tmp_path)
     stream.append(EVENT)
     assert os.stat(stream.path).st_mode & 0o777 == 0o600
@@ -182,7 +182,7 @@ def test_a_stream_that_was_removed_begins_again(tmp_path: Path) -> None:
     assert [event["seq"] for event in stream.read()] == [1]
 
 
-def test_a_stream_that_somebody_writes_to_is_not_removed(tmp_path: Path) -> None:
+def test_a_stream_that_a_writer_holds_is_not_removed(tmp_path: Path) -> None:
     stream = log(tmp_path)
     stream.append(EVENT)
     with open(stream.path, "rb") as held:

@@ -1,10 +1,11 @@
-"""A session's stream with foreign lines in it, or something else in its place: each costs itself, and nobody waits."""
+"""A session's stream with foreign lines in it, or a pipe or a link in its place: no call waits and no event is lost."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def log(folder: Path) -> SessionLog:
 
 @given(lines=st.lists(foreign, min_size=1, max_size=6), torn=st.binary(max_size=30))
 @FEW
-def test_foreign_lines_cost_themselves(
+def test_foreign_lines_cost_no_event_of_ours(
     lines: list[bytes], torn: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("odd")
@@ -75,8 +76,13 @@ def test_a_stream_that_was_filled_by_another_program_is_refused_in_constant_memo
     stream = log(tmp_path)
     stream.append(EVENT)
     os.truncate(stream.path, 1 << 40)  # sparse: a terabyte of nothing
-    with pytest.raises(StateError):
-        stream.append(EVENT)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StateError):
+            stream.append(EVENT)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
     assert os.stat(stream.path).st_size == 1 << 40
     os.truncate(stream.path, 2 << 20)
     assert stream.append(EVENT) == 2
@@ -117,7 +123,7 @@ def in_time(work: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", PLANTED)
-def test_what_stands_in_its_place_is_neither_read_nor_written_nor_waited_for(kind: str, tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_neither_read_nor_written_nor_waited_for(kind: str, tmp_path: Path) -> None:
     stream, elsewhere = log(tmp_path), tmp_path / "elsewhere"
     stream.append(EVENT)
     os.unlink(stream.path)
@@ -132,7 +138,7 @@ def test_what_stands_in_its_place_is_neither_read_nor_written_nor_waited_for(kin
     assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
 
 
-def test_a_folder_of_streams_that_cannot_be_listed_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_folder_of_streams_that_cannot_be_listed_is_a_state_error(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / session_log.SESSIONS).touch()

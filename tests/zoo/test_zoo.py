@@ -28,7 +28,7 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
     return found
 
 
-def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
+def test_there_are_sixty_scenarios_and_twenty_are_held_out() -> None:
     names = [scenario.name for scenario in TUNED + HOLDOUT]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
@@ -38,7 +38,9 @@ def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("default::pytest.PytestWarning")
-def test_the_tuned_two_thirds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tuned_scenarios_that_live_are_never_called_hung_and_hung_ones_mostly_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     outcomes = run(_available(TUNED), tmp_path)
     report, counted = show("tuned", outcomes), score(outcomes)
     with capsys.disabled():
@@ -52,7 +54,7 @@ def test_the_tuned_two_thirds(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("default::pytest.PytestWarning")
-def test_the_third_that_was_held_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_held_out_scenarios_that_live_are_never_called_hung(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = run(_available(HOLDOUT), tmp_path)
     report, counted = show("held out", outcomes), score(outcomes)
     with capsys.disabled():

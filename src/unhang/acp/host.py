@@ -73,7 +73,7 @@ class Host:
     # --- the five methods -----------------------------------------------------------------------------------
 
     async def handle(self, method: str, params: Any) -> dict[str, Any]:
-        """A request as it came over the wire → its result. Raises Refused."""
+        """Return the result of a request as it came over the wire; raise Refused."""
         if method == "terminal/create":
             return await self.create(at.request_of(params, self._output_limit))
         if method not in METHODS:
@@ -110,17 +110,17 @@ class Host:
         return exit.to_json() | {"_meta": {at.META: terminal.about()}}
 
     async def kill(self, session: str, terminal_id: str) -> None:
-        """When this returns, nothing of the command is left. The terminal can still be read, and must be released."""
+        """End the command and wait until nothing of it is left; the terminal stays readable until it is released."""
         await self._found(session, terminal_id).end("terminal/kill")
 
     async def release(self, session: str, terminal_id: str) -> None:
-        """The id is gone at once, the tree when this returns."""
+        """Forget the terminal at once, end its command, and wait until nothing of it is left."""
         terminal = self._found(session, terminal_id)
         self._let_go(terminal)
         await terminal.end("terminal/release")
 
     def state(self, session: str, terminal_id: str) -> str:
-        """starting, running, finished, killed, timed_out; of an unknown terminal: released."""
+        """Return starting, running, finished, killed or timed_out; of an unknown terminal: released."""
         terminal = self._terminals.get(terminal_id)
         return terminal.machine.state if terminal is not None and terminal.session == session else at.RELEASED
 
@@ -217,12 +217,12 @@ class Host:
     # --- a session's, and everything's end ------------------------------------------------------------------
 
     def limit_session(self, session: str, **limits: Duration) -> None:
-        """For the terminals that are made in this session from now on."""
+        """Set limits for the terminals that are created in this session from now on."""
         _check(limits)
         self._sessions[session] = self._sessions.get(session, {}) | limits
 
     async def end_session(self, session: str) -> None:
-        """A turn that ends leaves its terminals alone; a session that ends takes them with it."""
+        """End every terminal of a session. The end of a turn leaves them running."""
         self._sessions.pop(session, None)
         await self._end([t for t in self._starting if self._starting[t] == session], lambda t: t.session == session)
 
@@ -243,7 +243,7 @@ class Host:
         await asyncio.gather(*(terminal.end("the end of its session") for terminal in ending))
 
     async def recover(self) -> list[str]:
-        """Ends what dead clients have left running; the ids. Never touches a live client's terminals."""
+        """End the terminals that dead clients have left running, and return their ids; live clients are not touched."""
         return await self._in_thread(lambda: recovery.end_orphans(state_home()))
 
     # --- the timeout pattern --------------------------------------------------------------------------------

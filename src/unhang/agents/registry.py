@@ -14,13 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from unhang.agents.base.program import Program
+    from unhang.agents.base.program import AgentProgram
     from unhang.jobs.handle import Job
 
     class AgentJob(Protocol):
         """What the module `job` of each agent's package offers to the faces, whatever the agent."""
 
-        PROGRAM: Program | None
+        PROGRAM: AgentProgram | None
 
         def with_agent_report(self, job: Job, result: dict[str, Any]) -> dict[str, Any]:
             """A result of a job, with what its agent did."""
@@ -35,7 +35,7 @@ def job_module(protocol: str) -> AgentJob:
     return found  # type: ignore[no-any-return]
 
 
-def programs() -> list[Program]:
+def programs() -> list[AgentProgram]:
     """The programs of all agents that have one of their own."""
     return [found for protocol in PROTOCOLS if (found := job_module(protocol).PROGRAM) is not None]
 

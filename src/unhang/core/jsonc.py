@@ -59,7 +59,7 @@ def without_comments(text: str, *, commas: bool = False) -> str:
 
 
 def parse(text: str) -> Any:
-    """Raises ValueError (with line and column)."""
+    """Parse JSON with comments and trailing commas. Raises ValueError with line and column."""
     return json.loads(without_comments(text.removeprefix("\ufeff")))
 
 

@@ -50,7 +50,7 @@ class Lines:
         return self.flush()
 
     def flush(self) -> bytes:
-        """What is held of a line that will not be finished."""
+        """Return what is held of a line that will not be finished."""
         rest = bytes(self._held)
         self._held.clear()
         return rest

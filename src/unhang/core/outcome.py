@@ -211,7 +211,7 @@ def lost(message: str, duration: float | None, pid: int | None, ended_pids: list
 
 
 def exit_code(fields: dict[str, Any]) -> int:
-    """Of `unhang run`, from the fields of the last event: as coreutils' timeout does it."""
+    """The exit code of `unhang run`, from the fields of the last event; the same as that of coreutils' timeout."""
     status = fields.get("status")
     error = fields.get("error") or {}
     if status == "timeout":

@@ -16,7 +16,7 @@ def decode(data: bytes) -> str:
 
 
 def whole_start(data: bytes) -> bytes:
-    """Without the rest of a character that was cut off at the front (at most 3 bytes)."""
+    """The data without the rest of a character that was cut off at the front (at most 3 bytes)."""
     n = 0
     while n < min(3, len(data)) and data[n] in _CONTINUATION:
         n += 1
@@ -24,7 +24,7 @@ def whole_start(data: bytes) -> bytes:
 
 
 def whole_end(data: bytes) -> bytes:
-    """Without the beginning of a character that was cut off at the end (at most 3 bytes)."""
+    """The data without the beginning of a character that was cut off at the end (at most 3 bytes)."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:
@@ -166,7 +166,7 @@ class TerminalText:
         return self._shown(text[:cut])
 
     def finish(self) -> str:
-        """What still waits, and the end of any colour."""
+        """Return what still waits, and the end of any colour."""
         shown = self._shown(self._text + decode(self._bytes))
         self._bytes, self._text = b"", ""
         return shown + (f"{_ESC}[0m" if self._coloured else "")

@@ -22,7 +22,7 @@ DEFAULT_HISTORY = 90 * 86400.0
 
 
 class Keep(Record):
-    """None: no bound."""
+    """How much is kept; None is no bound."""
 
     age: float | None = DEFAULT_AGE
     count: int | None = DEFAULT_COUNT
@@ -30,7 +30,7 @@ class Keep(Record):
     history: float | None = DEFAULT_HISTORY  # how old a finished run in the history may be
 
 
-class Ended(Record):
+class EndedJob(Record):
     """A job that has ended, as far as the choice needs to know it."""
 
     id: str
@@ -39,7 +39,7 @@ class Ended(Record):
     most: float | None = None  # it is certainly no older than this, in seconds
 
 
-def choose(jobs: list[Ended], keep: Keep, now: float) -> list[str]:
+def choose(jobs: list[EndedJob], keep: Keep, now: float) -> list[str]:
     """The ids to let go, oldest first."""
     newest_first = sorted(jobs, key=lambda job: (age(job, now), -job.ended, job.id))
     let_go: list[str] = []
@@ -54,7 +54,7 @@ def choose(jobs: list[Ended], keep: Keep, now: float) -> list[str]:
     return let_go[::-1]
 
 
-def age(job: Ended, now: float) -> float:
+def age(job: EndedJob, now: float) -> float:
     """How many seconds ago the job ended, by the wall clock, but never more than is possible."""
     seen = now - job.ended
     return seen if job.most is None else min(seen, job.most)
@@ -63,7 +63,7 @@ def age(job: Ended, now: float) -> float:
 # --- clocks -----------------------------------------------------------------------------------------------------
 
 
-class Clocks(Record):
+class ClockReadings(Record):
     """What time it is, by both clocks."""
 
     wall: float
@@ -78,12 +78,12 @@ class Stamp(Record):
     booted: float
 
 
-def first_of(clocks: Clocks) -> Stamp:
+def first_of(clocks: ClockReadings) -> Stamp:
     """The stamp that a first round of housekeeping leaves at this moment."""
     return Stamp(clocks.boot, clocks.wall - clocks.since_boot)
 
 
-def steady(clocks: Clocks, stamp: Stamp) -> float:
+def steady(clocks: ClockReadings, stamp: Stamp) -> float:
     """The wall clock without what it was set forward since the stamp was made (in the same boot).
 
     One that was set back counts as it is: everything is younger then, and nothing is let go too early.
@@ -91,7 +91,7 @@ def steady(clocks: Clocks, stamp: Stamp) -> float:
     return min(clocks.wall, stamp.booted + clocks.since_boot)
 
 
-def most_of(clocks: Clocks, boot: Any, start: Any, ticks: float, took: float) -> float | None:
+def most_of(clocks: ClockReadings, boot: Any, start: Any, ticks: float, took: float) -> float | None:
     """How long ago a job can have ended at most whose keeper was started at `start` (in ticks since its boot) and that
     took so many seconds; None: not known."""
     if not isinstance(start, str) or not (start.isascii() and start.isdigit()) or len(start) > 18:

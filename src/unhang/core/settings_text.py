@@ -30,7 +30,7 @@ _IN_LONG_STRING = re.compile(r'\\.|"""', re.DOTALL)
 
 
 class TooMuch(ValueError):
-    """`at` is the offset in the text."""
+    """A text that is too large or too deeply nested to parse; `at` is the offset in it."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class TooMuch(ValueError):
 
 
 def toml(text: str) -> dict[str, Any]:
-    """As `tomllib.loads`; raises ValueError, with the place in words as that one says it, and nothing else."""
+    """Parse TOML as `tomllib.loads` does. Raises ValueError, with the place in words, and nothing else."""
     import tomllib
 
     try:
@@ -52,7 +52,7 @@ def toml(text: str) -> dict[str, Any]:
 
 
 def measure(text: str, *, toml: bool) -> None:
-    """Raises TooMuch. `toml` False: the text is JSON."""
+    """Raise TooMuch if the text has too many parts or nests too deep. `toml` False: the text is JSON."""
     mark = _TOML_MARK if toml else _JSON_MARK
     at = marks = depth = parts = 0
     while found := mark.search(text, at):

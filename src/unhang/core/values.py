@@ -57,17 +57,17 @@ def whole(value: Any, least: int = 0, most: int = LARGEST) -> int | None:
 
 
 def integer(value: Any) -> int | None:
-    """Of 32 bits and either sign, as the system has it: an exit code."""
+    """The value if it is a whole number of 32 bits and either sign, such as an exit code; else None."""
     return whole(value, -(1 << 31), (1 << 31) - 1)
 
 
 def pid(value: Any) -> int | None:
-    """One that the system calls take."""
+    """The value if it is a process number that system calls take, else None."""
     return whole(value, 0, (1 << 31) - 1)
 
 
 def number(value: Any) -> float | None:
-    """Finite and not negative: a duration, a share, a limit."""
+    """The value if it is finite and not negative (a duration, a share, a limit), else None."""
     found = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
     return value if found else None
 
@@ -91,7 +91,7 @@ def mapping(value: Any) -> dict[str, Any] | None:
 
 
 def texts(value: Any) -> list[str] | None:
-    """Those entries of a list that are texts."""
+    """The entries of a list that are texts; None if it is no list."""
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
 
 
@@ -101,7 +101,7 @@ def one_of(*words: str) -> Reading:
 
 
 def each_of(reading: Reading) -> Reading:
-    """Of a list those entries that can be read."""
+    """A reading that takes, of a list, the entries that can be read."""
 
     def read(value: Any) -> list[Any] | None:
         if not isinstance(value, list):
@@ -112,7 +112,7 @@ def each_of(reading: Reading) -> Reading:
 
 
 def table_of(reading: Reading) -> Reading:
-    """Of an object with any names those values that can be read."""
+    """A reading that takes, of an object with any names, the values that can be read."""
 
     def read(value: Any) -> dict[str, Any] | None:
         if not isinstance(value, dict):
@@ -264,7 +264,7 @@ def items_of(value: Any, *path: str, most: int = ITEMS) -> list[Any]:
 
 
 def mappings_of(value: Any, *path: str, most: int = ITEMS) -> list[Message]:
-    """The items that are objects."""
+    """The objects in the list at this path."""
     return [each for each in items_of(value, *path, most=most) if isinstance(each, dict)]
 
 
@@ -275,7 +275,7 @@ def text_of(value: Any, *path: str, most: int = TEXT) -> str:
 
 
 def whole_of(value: Any, *path: str) -> str:
-    """A text of any length: what the agent has written, which its reader wants whole."""
+    """The text at this path, of any length: what an agent has written, which its reader wants whole."""
     found = dig(value, *path)
     return found if isinstance(found, str) else ""
 
@@ -297,7 +297,7 @@ def words_of(value: Any, *path: str, most: int = TEXT) -> str:
 
 
 def number_of(value: Any, *path: str) -> float | int | None:
-    """Finite, and of a size that something can have."""
+    """The number at this path if it is finite and of a usable size, else None."""
     found = dig(value, *path)
     usable = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= LARGEST
     return found if usable else None  # NaN compares as false

@@ -66,6 +66,17 @@ class View:
         """Whether the job is silent and not known to work."""
         return self.phase in _IN_DOUBT
 
+    def summary(self) -> dict[str, Any]:
+        """The phase, the process and the times of the job, as status.json and `unhang status` show them."""
+        return {
+            "phase": self.phase,
+            "pid": self.pid,
+            "startedAt": self.started_at,
+            "lastActivityAt": self.last_activity_at,
+            "endedAt": self.ended_at,
+            "seq": self.seq,
+        }
+
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
         self.seq = max(self.seq, int(event.get("seq", 0)))

@@ -111,7 +111,7 @@ def _added(add: Callable[[str], str], text: str) -> str | None:
 
 
 def carry_out(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> bool:
-    """Shows the changes, asks unless `yes`, and makes them. False: the person said no."""
+    """Show the changes, ask unless `yes`, and make them; return False if the person said no."""
     needed = []
     for change in changes:
         if change.unchanged is None:
@@ -132,7 +132,7 @@ def carry_out(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> bool:
 
 
 def confirm() -> bool:
-    """Asks the person at the terminal. Raises UsageError where stdin is none."""
+    """Ask the person at the terminal; raise UsageError if stdin is not a terminal."""
     if not sys.stdin.isatty():
         raise UsageError("stdin is not a terminal; pass --yes or --dry-run")
     sys.stdout.flush()

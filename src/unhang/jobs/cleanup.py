@@ -68,7 +68,7 @@ def _collect(home: str) -> None:
 
     try:
         path = os.path.join(home, _STAMP)
-        clocks = retention.Clocks(clock.wall(), clock.monotonic(), identity.boot_id())
+        clocks = retention.ClockReadings(clock.wall(), clock.monotonic(), identity.boot_id())
         stamp, keep = retention.from_json(files.read_json(path)), retention.Keep()
         if stamp is None or stamp.boot != clocks.boot:
             stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)

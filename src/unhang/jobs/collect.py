@@ -27,7 +27,7 @@ _GONE = ".gone"
 
 def collect_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
     """Remove the records of old jobs; the ids of those. `now`: what ages are counted by; None: the wall clock."""
-    clocks = retention.Clocks(clock.wall(), clock.monotonic(), identity.boot_id())
+    clocks = retention.ClockReadings(clock.wall(), clock.monotonic(), identity.boot_id())
     now = clocks.wall if now is None else now
     rows = [row for row in list_jobs(home) if row.final]
     offered = [_offered(home, row, keep, clocks, now) for row in rows]
@@ -38,7 +38,7 @@ def collect_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
     return removed
 
 
-def _offered(home: str, row: Row, keep: Keep, clocks: retention.Clocks, now: float) -> retention.Ended:
+def _offered(home: str, row: Row, keep: Keep, clocks: retention.ClockReadings, now: float) -> retention.EndedJob:
     """Its record is only read where the wall clock alone would have it go."""
     place = JobDir(home, row.id)
     ended = values.moment(row.ended)
@@ -46,12 +46,12 @@ def _offered(home: str, row: Row, keep: Keep, clocks: retention.Clocks, now: flo
     # a number that alone would make all others go is looked up again: the index is only a cache
     size = row.bytes if keep.bytes is None or row.bytes <= keep.bytes else folder_size(place.path)
     if keep.age is None or now - ended <= keep.age:
-        return retention.Ended(row.id, ended, size)
+        return retention.EndedJob(row.id, ended, size)
     keeper = (records.job(place) or {}).get("keeper") or {}
     last = last_event(place.events) or {}
     took = (values.number(last.get("totalMs")) or values.number(last.get("durationMs")) or 0) / 1000
     most = retention.most_of(clocks, keeper.get("boot"), keeper.get("start"), os.sysconf("SC_CLK_TCK"), took)
-    return retention.Ended(row.id, ended, size, most)
+    return retention.EndedJob(row.id, ended, size, most)
 
 
 def _changed(path: str, otherwise: float) -> float:
@@ -100,7 +100,7 @@ def collect_sessions(home: str, keep: Keep, now: float | None = None) -> list[st
     ]
 
 
-def _ended_session(log: SessionLog) -> retention.Ended | None:
+def _ended_session(log: SessionLog) -> retention.EndedJob | None:
     """None: the session lives, or cannot be judged from here."""
     try:
         changed = os.stat(log.path).st_mtime
@@ -115,4 +115,4 @@ def _ended_session(log: SessionLog) -> retention.Ended | None:
     pid, start = last.get("pid"), last.get("procStart")
     if isinstance(pid, int) and isinstance(start, str) and identity.is_alive(pid, start):
         return None
-    return retention.Ended(log.session_id, changed, folder_size(log.folder))
+    return retention.EndedJob(log.session_id, changed, folder_size(log.folder))

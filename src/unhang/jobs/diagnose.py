@@ -60,7 +60,7 @@ def stacks_of(diagnosis: Diagnosis) -> list[Stack]:
 
 
 def _look(job: Job) -> FullSample:
-    from unhang.core.diagnosis.samples import Terminal
+    from unhang.core.diagnosis.samples import TerminalSettings
     from unhang.procs.sampler.full import full
 
     view = job.view()
@@ -72,7 +72,7 @@ def _look(job: Job) -> FullSample:
         answer = control_client.ask(job.place, do="terminal")
     except ControlError:
         return sample
-    terminal = Terminal(echo=answer["echo"], canonical=answer["canonical"], foreground=answer["foreground"])
+    terminal = TerminalSettings(echo=answer["echo"], canonical=answer["canonical"], foreground=answer["foreground"])
     if sample.terminal is not None:
         terminal = terminal._replace(path=sample.terminal.path)
     return sample._replace(terminal=terminal)

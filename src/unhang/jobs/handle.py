@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from unhang.core.result import Result
     from unhang.core.view import View
     from unhang.store.layout import JobDir
-    from unhang.store.output import Piece
+    from unhang.store.output import OutputPiece
 
 
 # How long a job that is ended by force may take before it is ended without its keeper.
@@ -70,17 +70,8 @@ class Job:
         """The result so far, with the phase, the process and the times of the job."""
         view = self.view()
         shown = result_of(self.place, view).to_json()
-        shown |= {
-            "phase": view.phase,
-            "pid": view.pid,
-            "startedAt": view.started_at,
-            "lastActivityAt": view.last_activity_at,
-            "endedAt": view.ended_at,
-            "seq": view.seq,
-            "needsInput": view.needs_input,
-            "heartbeat": view.heartbeat,
-            "attempt": view.attempt,
-        }
+        shown |= view.summary()
+        shown |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
         if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}
         return shown
@@ -119,7 +110,7 @@ class Job:
         """How many bytes it has printed so far."""
         return max((part.position + part.length for part in self._laid_out(stream)), default=0)
 
-    def _laid_out(self, stream: str) -> list[Piece]:
+    def _laid_out(self, stream: str) -> list[OutputPiece]:
         view = view_of(self.place)
         total = view.bytes.get(stream) if view.ended else None
         head = (self.spec.get("budget") or output.BUDGET) // 2

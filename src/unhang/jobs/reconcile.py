@@ -15,7 +15,7 @@ import signal
 from unhang.core import events as ev
 from unhang.errors import ControlError, UnhangError
 from unhang.procs import clock, identity, markers, vantage
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.store import claim, find, reader, records
 from unhang.store.layout import JobDir
 from unhang.store.recovery import record_loss
@@ -67,12 +67,12 @@ def whereabouts(place: JobDir) -> str:
     return sight.where if sight.kind == vantage.ELSEWHERE else ""
 
 
-def process_named(keeper: dict[str, Any], pid: str, start: str) -> Process | None:
+def process_named(keeper: dict[str, Any], pid: str, start: str) -> ProcessInfo | None:
     """The keeper or its guard, as the record names it; None where it does not."""
     number, since = keeper.get(pid), keeper.get(start)
     if not isinstance(number, int) or isinstance(number, bool) or number <= 0 or not isinstance(since, str):
         return None
-    return Process(number, since, 0, "", "")
+    return ProcessInfo(number, since, 0, "", "")
 
 
 def keeper_lives(job: dict[str, Any]) -> bool:
@@ -122,14 +122,14 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     return _recover(place, keeper_of(job))
 
 
-def _wake(guard: Process | None) -> None:
+def _wake(guard: ProcessInfo | None) -> None:
     """A guard that is stopped guards nothing; a job can stop it, and then its keeper."""
     found = None if guard is None else identity.find(guard.pid)
     if guard is not None and found is not None and found.start == guard.start and found.state == "T":
         _signal(guard, signal.SIGCONT)
 
 
-def _wait_for(process: Process) -> bool:
+def _wait_for(process: ProcessInfo) -> bool:
     """Until it is gone; False: it takes too long."""
     from unhang.procs.wakeup import Wakeup
 
@@ -194,7 +194,7 @@ def _kill(keeper: dict[str, Any]) -> None:
             _wait_for(process)
 
 
-def _signal(process: Process, number: int) -> bool:
+def _signal(process: ProcessInfo, number: int) -> bool:
     from unhang.procs.tree import signal_one
 
     try:

@@ -33,7 +33,7 @@ _HEAD = ("type", "phase", "message", "alive", "window", "seq", "ts", "v")
 
 
 class AgentChannel:
-    """Our end of it."""
+    """The keeper's end of the descriptor that a driver writes to."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd

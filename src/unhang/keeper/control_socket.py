@@ -73,7 +73,7 @@ def peer(connection: socket) -> tuple[int, int]:
     return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
 
 
-class Connection:
+class ClientConnection:
     """One client. `owner`: the caller of a foreground job, whose going away ends the job."""
 
     def __init__(self, sock: socket, opened: float, *, owner: bool = False) -> None:

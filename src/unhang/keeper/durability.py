@@ -31,7 +31,7 @@ class Durability:
         self._syncing = False
 
     def wrote_event(self, now: float) -> None:
-        """One that may wait a little."""
+        """Note that an event was written that may wait a little."""
         if self._events_since is None:
             self._events_since = now
 

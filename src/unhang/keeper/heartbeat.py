@@ -72,7 +72,7 @@ class HeartbeatSocket:
 
     @property
     def fd(self) -> int:
-        """To listen to; -1 while there is nothing to listen to."""
+        """The descriptor to poll; -1 while there is none."""
         return -1 if self._sock is None or self.due() is not None else self._sock.fileno()
 
     def due(self) -> float | None:
@@ -91,7 +91,7 @@ class HeartbeatSocket:
         return shown
 
     def hear(self) -> Beat:
-        """What has arrived, taken together; a bounded number of messages."""
+        """Return what has arrived, taken together, from a bounded number of messages."""
         beat = Beat()
         if self._sock is None:
             return beat

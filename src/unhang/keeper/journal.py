@@ -13,7 +13,6 @@ from unhang.store.event_log import EventLog
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from unhang.keeper.streams import OutputStream
     from unhang.store.layout import JobDir
@@ -111,13 +110,13 @@ class Journal:
         return self._durability.due()
 
     def keep_durable(self, now: float) -> None:
-        """What was written some seconds ago is brought to the disk."""
+        """Bring what was written some seconds ago to the disk."""
         due = self._durability.due()
         if due is not None and now >= due:
             self._durability.later([stream.store.sync for stream in self._streams.values()], now)
 
     def sync_output(self) -> None:
-        """What the job has printed would survive a power cut when this returns."""
+        """Bring what the job has printed to the disk before this returns."""
         for stream in self._streams.values():
             stream.store.sync()
 
@@ -131,17 +130,7 @@ class Journal:
 
     def write_status(self) -> None:
         """Replace status.json by the newest view; a full disk leaves the old one."""
-        view = self.view
-        status: dict[str, Any] = {
-            "jobId": self.job_id,
-            "status": view.status,
-            "phase": view.phase,
-            "pid": view.pid,
-            "startedAt": view.started_at,
-            "lastActivityAt": view.last_activity_at,
-            "endedAt": view.ended_at,
-            "seq": view.seq,
-        }
+        status = {"jobId": self.job_id, "status": self.view.status} | self.view.summary()
         try:
             files.write_json(self._place.status, status)
         except OSError:

@@ -370,7 +370,7 @@ class Loop:
 
     def _notice(self, notice: act.Notice) -> None:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)
-        if isinstance(notice, act.TimedOut):
+        if isinstance(notice, act.LimitReached):
             self._silence_then = self.dog.silence(clock.monotonic())
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
@@ -446,7 +446,7 @@ class Loop:
         )
 
     def advice(self, reason: str | None) -> dict[str, Any]:
-        """What follows from the diagnosis, for the last event."""
+        """The suggestions that follow from the diagnosis, for the last event."""
         if self.spec.kind == AGENT:
             return {}  # its driver has said what can be done; the kernel only sees an event loop
         return {"suggestions": self._observer.suggestions(reason)}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
-    """From what arrived over a spare's line (see `pack` of its maker)."""
+    """Read a launch from what arrived over a spare's line (see `pack` of its maker)."""
     streams = dict(zip(request["fds"], fds, strict=True))
     return Launch(
         place=JobDir(request["home"], request["id"]),
@@ -106,7 +106,7 @@ def promise_to_start(launch: Launch, ready: Ready) -> None:
 
 
 def keep(launch: Launch, ready: Ready) -> None:
-    """From the request to the recorded end."""
+    """Run the job that was handed over, from the request to the recorded end."""
     place, spec, tree = launch.place, launch.spec, ready.tree
     tag = markers.new_tag(clock.wall())
     journal = None
@@ -134,7 +134,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control)
-    journal.write_status()  # a cache: nobody who waits for the end needs to wait for it
+    journal.write_status()  # a cache: a caller that waits for the end need not wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unhang.core.diagnosis.prompt import NeedsInput
     from unhang.core.diagnosis.samples import FullSample
     from unhang.core.diagnosis.verdict import Diagnosis
-    from unhang.procs.sampler.cheap import Eye
+    from unhang.procs.sampler.cheap import TreeSampler
 
 
 # A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
@@ -39,7 +39,7 @@ class Observer:
     """Looks at the tree of one attempt: cheaply at each look, fully when a limit is near."""
 
     def __init__(self) -> None:
-        self._eye: Eye | None = None
+        self._sampler: TreeSampler | None = None
         self._cheap: CheapSample | None = None
         self._full: FullSample | None = None
         self._asked: FullSample | None = None  # the one in which a prompt was last looked for
@@ -50,10 +50,10 @@ class Observer:
         """Compare the counters of the tree with those of the last look."""
         try:
             from unhang.core.diagnosis.progress import progressed
-            from unhang.procs.sampler.cheap import Eye
+            from unhang.procs.sampler.cheap import TreeSampler
 
-            self._eye = self._eye or Eye(os.getpid())
-            before, after = self._cheap, self._eye.look()
+            self._sampler = self._sampler or TreeSampler(os.getpid())
+            before, after = self._cheap, self._sampler.look()
             if before is None:
                 self._cheap = after
                 return Looked(False, "")
@@ -62,19 +62,19 @@ class Observer:
             still = self._still() is not None
             return Looked(*progressed(before, after), still)
         except Exception:  # see the top of this file
-            self._cheap = self._eye = None
+            self._cheap = self._sampler = None
             return Looked(False, "")
 
     def _still(self) -> float | None:
-        """Since when nobody in the tree has run, if that is long and nothing else can have moved there."""
-        eye, now = self._eye, self._cheap
-        if eye is None or now is None or eye.still_since is None or now.at - eye.still_since < STILL_FOR:
+        """Since when no process of the tree has run, if that is long and nothing else can have moved there."""
+        sampler, now = self._sampler, self._cheap
+        if sampler is None or now is None or sampler.still_since is None or now.at - sampler.still_since < STILL_FOR:
             return None
-        if self._no_sockets != eye.still_since:  # who does not run opens nothing: one look at that is enough
+        if self._no_sockets != sampler.still_since:  # a process that does not run opens nothing: one look is enough
             if _has_sockets(now):
                 return None
-            self._no_sockets = eye.still_since
-        return eye.still_since
+            self._no_sockets = sampler.still_since
+        return sampler.still_since
 
     @property
     def moving(self) -> bool:
@@ -106,7 +106,7 @@ class Observer:
             return looked, None
 
     def _unchanged(self, since: float | None) -> FullSample | None:
-        """The sample in which a prompt was looked for, if nobody has run since."""
+        """The sample in which a prompt was looked for, if no process has run since."""
         from unhang.core.diagnosis.standstill import as_it_is
 
         asked = self._asked
@@ -142,7 +142,7 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
 
 
 def _has_sockets(sample: CheapSample) -> bool:
-    """Bytes may arrive at a socket while nobody runs."""
+    """Whether a process of the tree has a socket: bytes may arrive there while no process runs."""
     from unhang.procs import descriptors
 
     for pid in sample.processes:

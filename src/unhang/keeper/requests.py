@@ -60,12 +60,12 @@ class RequestServer:
     def __init__(self, server: socket | None, owner: socket | None, *, attached: bool) -> None:
         self._server = server
         self._attached = attached
-        self._clients: dict[int, control_socket.Connection] = {}  # by descriptor, the one that came first is the first
-        self._owner: control_socket.Connection | None = None
+        self._clients: dict[int, control_socket.ClientConnection] = {}  # by descriptor, oldest first
+        self._owner: control_socket.ClientConnection | None = None
         self._seats = 0  # not counted yet
         self._rests_until: float | None = None
         if owner is not None:
-            self._owner = control_socket.Connection(owner, clock.monotonic(), owner=True)
+            self._owner = control_socket.ClientConnection(owner, clock.monotonic(), owner=True)
             self._clients[owner.fileno()] = self._owner
 
     def register(self, poll: select.poll) -> None:
@@ -88,7 +88,7 @@ class RequestServer:
         return min(dues, default=None)
 
     def serve(self, ready: dict[int, int], served: JobControls) -> None:
-        """Those who are here first, then those who want to come in."""
+        """Serve the clients that are connected, then let in those that wait."""
         for fd, client in [(fd, each) for fd, each in self._clients.items() if fd in ready or each.behind]:
             if not client.open:
                 continue  # it had to make room just now
@@ -104,7 +104,7 @@ class RequestServer:
         for client in [each for each in self._clients.values() if each.overdue(now)]:
             self._gone(client, served)
 
-    def _hear(self, client: control_socket.Connection, served: JobControls) -> None:
+    def _hear(self, client: control_socket.ClientConnection, served: JobControls) -> None:
         client.read(lambda request: _handle(request, served))
         if not client.open:
             self._gone(client, served)
@@ -133,7 +133,7 @@ class RequestServer:
 
     def _seat(self, connection: socket, now: float, served: JobControls) -> None:
         """Its request has most likely come with it, and is answered at once."""
-        client = control_socket.Connection(connection, now)
+        client = control_socket.ClientConnection(connection, now)
         guests = [each for each in self._clients.values() if not each.owner]
         self._seats = self._seats or _count_seats(len(guests) + 1)
         same = [each for each in guests if each.pid == client.pid]
@@ -144,7 +144,7 @@ class RequestServer:
         self._clients[connection.fileno()] = client
         self._hear(client, served)
 
-    def _gone(self, client: control_socket.Connection, served: JobControls) -> None:
+    def _gone(self, client: control_socket.ClientConnection, served: JobControls) -> None:
         del self._clients[client.sock.fileno()]
         client.close()
         if client is self._owner:

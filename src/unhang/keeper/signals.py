@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-# somebody wants the keeper itself to go: the job is ended first
+# The keeper itself is told to end: it ends the job first.
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 

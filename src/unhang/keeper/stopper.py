@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.procs.base import Process, Signalled, Tree
+    from unhang.procs.base import ProcessInfo, Signalled, Tree
 
 # SIGCONT after it: a stopped process cannot die of SIGTERM
 POLITE = (signal.SIGTERM, signal.SIGCONT)
@@ -44,7 +44,7 @@ class Step(Record):
         return f"{reached}; there may be others: {self.unseen}" if self.unseen else reached
 
     def fields(self) -> dict[str, Any]:
-        """For the event, beside what every signal has."""
+        """The fields of its event, beside those that every signal has."""
         shown: dict[str, Any] = {} if self.group is None else {"group": self.group}
         return shown | ({"unseen": self.unseen} if self.unseen else {})
 
@@ -99,11 +99,11 @@ def _step(name: str, signal_name: str, done: Signalled) -> Step:
     return Step(name, signal_name, _pids(done.reached), _pids(done.denied), done.group, done.unseen)
 
 
-def _pids(processes: list[Process]) -> list[int]:
+def _pids(processes: list[ProcessInfo]) -> list[int]:
     return [p.pid for p in processes]
 
 
-def named(processes: list[Process], *, why: bool = False, most: int = 10) -> list[dict[str, Any]]:
+def named(processes: list[ProcessInfo], *, why: bool = False, most: int = 10) -> list[dict[str, Any]]:
     """For reports: pid and command; for survivors also the state that explains them."""
     out: list[dict[str, Any]] = []
     for process in processes[:most]:
@@ -117,7 +117,7 @@ def named(processes: list[Process], *, why: bool = False, most: int = 10) -> lis
     return out
 
 
-def _command(process: Process) -> str:
+def _command(process: ProcessInfo) -> str:
     """The name is known from the walk, also if the rest cannot be read any more."""
     try:
         from unhang.procs import command_line  # most jobs leave nothing behind that is to be named

@@ -61,7 +61,7 @@ class OutputStream:
     def drain(self, *, rest: bool = False) -> int:
         """Read what is there, at most one turn's worth; the number of bytes.
 
-        `rest`: nobody writes any more, so what is in the pipe is read even if our own reader is blocked. The end of
+        `rest`: no process writes any more, so what is in the pipe is read even if our own reader is blocked. The end of
         the job can then be recorded at once; a pipe's worth waits in memory.
         """
         got = 0

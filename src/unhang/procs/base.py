@@ -30,7 +30,7 @@ OVERFLOWED = 0x4000  # reported only: too much happened at once, and some of it 
 RELEASED = 0x8000  # reported only: the watch is gone, and its number may be used again
 
 
-class Process(Record):
+class ProcessInfo(Record):
     """A process at one moment. Its identity is pid *and* start time: a pid alone may be another process's by now.
 
     A zero among the last five means that the system did not say.
@@ -59,7 +59,7 @@ class Survey(Record):
     `unseen` says why others may be missing (/proc cannot be read, a process is hidden); empty: these are all.
     """
 
-    found: list[Process]
+    found: list[ProcessInfo]
     unseen: str = ""
 
 
@@ -69,8 +69,8 @@ class Signalled(Record):
     `group`: the process group that was signalled as a whole, because not every member could be seen; `unseen`: why.
     """
 
-    reached: list[Process]
-    denied: list[Process]
+    reached: list[ProcessInfo]
+    denied: list[ProcessInfo]
     group: int | None = None
     unseen: str = ""
 
@@ -91,10 +91,10 @@ class Stack(Record):
     text: str
 
 
-def signal_members(members: Iterable[Process], send: Callable[[Process], bool]) -> Signalled:
+def signal_members(members: Iterable[ProcessInfo], send: Callable[[ProcessInfo], bool]) -> Signalled:
     """Signal each member by `send`, which returns False for one that is gone, and sort them by what came of it."""
-    reached: list[Process] = []
-    denied: list[Process] = []
+    reached: list[ProcessInfo] = []
+    denied: list[ProcessInfo] = []
     unseen = ""
     for process in members:
         try:
@@ -107,6 +107,16 @@ def signal_members(members: Iterable[Process], send: Callable[[Process], bool]) 
         except OSError as error:
             unseen = unseen or f"process {process.pid} cannot be signalled: {error.strerror}"
     return Signalled(reached, denied, None, unseen)
+
+
+def signal_number(pid: int, signals: tuple[int, ...]) -> bool:
+    """Signal the process that has this number. False: none has. PermissionError: it is another user's."""
+    try:
+        for number in signals:
+            os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def signal_group(group: int, signals: tuple[int, ...]) -> bool:

@@ -6,40 +6,20 @@ import os
 import sys
 
 if sys.platform == "linux":
-    from unhang.procs.linux.descriptors import (
-        change_mode,
-        mount_of,
-        open_numbers,
-        open_of,
-        path_in,
-        reopen,
-        target,
-        targets,
-    )
+    from unhang.procs.linux import descriptors as system
 else:
-    from unhang.procs.posix.absent import (
-        change_mode,
-        mount_of,
-        open_numbers,
-        open_of,
-        path_in,
-        reopen,
-        target,
-        targets,
-    )
+    from unhang.procs.posix import absent as system
 
-__all__ = [
-    "change_mode",
-    "keep_from_children",
-    "mount_of",
-    "open_numbers",
-    "open_of",
-    "path_in",
-    "reopen",
-    "reopen_for_writing",
-    "target",
-    "targets",
-]
+
+# What each system answers in its own way.
+change_mode = system.change_mode
+mount_of = system.mount_of
+open_numbers = system.open_numbers
+open_of = system.open_of
+path_in = system.path_in
+reopen = system.reopen
+target = system.target
+targets = system.targets
 
 
 def reopen_for_writing(fd: int) -> int:

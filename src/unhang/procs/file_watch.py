@@ -7,9 +7,9 @@ import sys
 from unhang.procs.base import ADDED, ATTRIBUTES, CHANGED, GONE, OVERFLOWED, RELEASED, REMOVED, UNMOUNTED, WRITTEN
 
 if sys.platform == "linux":
-    from unhang.procs.linux.inotify import FileWatch
+    from unhang.procs.linux.inotify import InotifyWatch as FileWatch
 else:
-    from unhang.procs.posix.absent import FileWatch
+    from unhang.procs.posix.absent import AbsentFileWatch as FileWatch
 
 __all__ = [
     "ADDED",

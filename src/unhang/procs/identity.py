@@ -6,59 +6,27 @@ import os
 import sys
 
 if sys.platform == "linux":
-    from unhang.procs.linux.procfs import (
-        age,
-        argv,
-        boot_id,
-        environment,
-        every,
-        executable,
-        find,
-        lock_limit,
-        owner,
-        pid_namespace,
-        sees_own_namespace,
-        working_directory,
-    )
+    from unhang.procs.linux import procfs as system
 else:
-    from unhang.procs.posix.ps import (
-        age,
-        argv,
-        boot_id,
-        environment,
-        every,
-        executable,
-        find,
-        lock_limit,
-        owner,
-        pid_namespace,
-        sees_own_namespace,
-        working_directory,
-    )
+    from unhang.procs.posix import ps as system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.procs.base import Process
+    from unhang.procs.base import ProcessInfo
 
-__all__ = [
-    "age",
-    "argv",
-    "boot_id",
-    "environment",
-    "every",
-    "executable",
-    "exists",
-    "find",
-    "find_same",
-    "is_alive",
-    "is_below",
-    "lock_limit",
-    "owner",
-    "pid_namespace",
-    "sees_own_namespace",
-    "start_time",
-    "working_directory",
-]
+# What each system answers in its own way.
+age = system.age
+argv = system.argv
+boot_id = system.boot_id
+environment = system.environment
+every = system.every
+executable = system.executable
+find = system.find
+lock_limit = system.lock_limit
+owner = system.owner
+pid_namespace = system.pid_namespace
+sees_own_namespace = system.sees_own_namespace
+working_directory = system.working_directory
 
 # A process that has more ancestors than this is taken for unrelated.
 _MOST_ANCESTORS = 64
@@ -70,7 +38,7 @@ def start_time(pid: int) -> str | None:
     return found.start if found is not None else None
 
 
-def find_same(pid: int, start: str) -> Process | None:
+def find_same(pid: int, start: str) -> ProcessInfo | None:
     """Return the process that had this number and start time, if it still lives."""
     found = find(pid)
     return found if found is not None and found.start == start and not found.is_dead else None

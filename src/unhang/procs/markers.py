@@ -14,7 +14,7 @@ import resource
 
 from unhang.core.record import Record
 from unhang.procs import identity
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 
 JOB = "UNHANG_JOB"
 # the jobs that the job was started in, outermost first, separated by colons
@@ -69,7 +69,7 @@ def _has_mark(pid: int, job_id: str) -> bool:
     return marks.get(JOB) == job_id or job_id in marks.get(PARENTS, "").split(":")
 
 
-def find(marks: Marks) -> list[Process]:
+def find(marks: Marks) -> list[ProcessInfo]:
     """Return every living process that is proved to descend from this job, except the one that asks; parents first.
 
     An environment is copied and sourced (`env > .env`, a desktop's activation environment), so the mark in it proves
@@ -78,7 +78,7 @@ def find(marks: Marks) -> list[Process]:
     """
     me = os.getpid()
     there = {process.pid: process for process in identity.every() if not process.is_dead and process.pid != me}
-    proved: dict[int, Process] = {}
+    proved: dict[int, ProcessInfo] = {}
     for pid, process in there.items():
         tagged = marks.tag is not None and identity.lock_limit(pid) == marks.tag
         if tagged or (marks.leader is not None and _session(pid) == marks.leader and _has_mark(pid, marks.job_id)):
@@ -93,8 +93,8 @@ def _session(pid: int) -> int | None:
         return None
 
 
-def _with_descendants(proved: dict[int, Process], there: dict[int, Process], me: int) -> list[Process]:
-    children: dict[int, list[Process]] = {}
+def _with_descendants(proved: dict[int, ProcessInfo], there: dict[int, ProcessInfo], me: int) -> list[ProcessInfo]:
+    children: dict[int, list[ProcessInfo]] = {}
     for process in there.values():
         children.setdefault(process.ppid, []).append(process)
     found = dict(proved)

@@ -41,7 +41,7 @@ class ProcessHandle:
         return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the handle; the process goes on."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

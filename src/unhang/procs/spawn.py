@@ -23,7 +23,7 @@ SHELL = "/bin/sh"
 _NEEDED = 7
 
 
-class Streams(Record):
+class JobStreams(Record):
     """Our ends. With a terminal, `out` is its master (both ways) and `err` is None."""
 
     out: int
@@ -36,11 +36,11 @@ class Spawned(Record):
     """The leader of a job, just started, and the keeper's ends of its streams."""
 
     pid: int
-    streams: Streams
+    streams: JobStreams
 
 
 def find_program(name: str, path: str) -> str:
-    """As the shell does it, because the two ways to fail have two exit codes."""
+    """Find a program as the shell does. Raises SpawnError: the two ways to fail have two exit codes."""
     if "/" in name:
         return _checked(name, name)
     seen_unusable = ""
@@ -108,7 +108,7 @@ def _shortage(error: OSError) -> SpawnError:
 
 
 def open_null() -> int:
-    """For a job that reads nothing."""
+    """Open /dev/null for a job that reads nothing. Raises SpawnError."""
     try:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -165,7 +165,7 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
             os.close(fd)
     for fd in ours:
         os.set_blocking(fd, False)
-    return Spawned(pid, Streams(out_r, err_r, into, terminal=False))
+    return Spawned(pid, JobStreams(out_r, err_r, into, terminal=False))
 
 
 def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple[int, int] | None) -> Spawned:
@@ -186,7 +186,7 @@ def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple
     finally:
         os.close(slave)
     os.set_blocking(master, False)
-    return Spawned(pid, Streams(master, None, master, terminal=True))
+    return Spawned(pid, JobStreams(master, None, master, terminal=True))
 
 
 def terminal_state(master: int) -> dict[str, bool | int]:

@@ -12,7 +12,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.procs.base import Process, Tree
+    from unhang.procs.base import ProcessInfo, Tree
 
 __all__ = ["children", "descendants", "make_tree", "signal_one", "survey"]
 
@@ -31,6 +31,6 @@ def make_tree() -> Tree:
     return PosixTree()
 
 
-def descendants(root: int) -> list[Process]:
+def descendants(root: int) -> list[ProcessInfo]:
     """Return everything below `root` that lives and can be seen, parents before children."""
     return survey(root).found

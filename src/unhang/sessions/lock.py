@@ -51,7 +51,7 @@ class WatcherLock:
         self._signed = 0.0
 
     def take(self, *, wait: bool = False) -> bool:
-        """False: another watcher has it, and moves. With `wait` that is waited out."""
+        """Take the lock; return False if a watcher that works has it. With `wait`, wait until that one has ended."""
         homes.make(self._home)
         homes.make(homes.watch_folder(self._home))
         while not self._take():
@@ -100,7 +100,7 @@ class WatcherLock:
             os.close(place)
 
     def sign(self) -> None:
-        """Whose it is, and that it moves. After a fork the child signs again."""
+        """Write into the file whose it is, and that its holder works; after a fork the child signs again."""
         pid = os.getpid()
         self._signed = _now()
         data = json.dumps({"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)})
@@ -108,7 +108,7 @@ class WatcherLock:
         os.ftruncate(self._fd, _SIZE)
 
     def keep(self) -> bool:
-        """Sign if it is time to. False: it is ours no more, because the home was removed or another took our place."""
+        """Sign if it is time to; return False if the lock is lost: its home was removed, or another took over."""
         if self._fd >= 0 and _now() - self._signed >= _BETWEEN:
             try:
                 self.sign()
@@ -117,7 +117,7 @@ class WatcherLock:
         return self.is_there()
 
     def is_there(self) -> bool:
-        """Still the file that others would try."""
+        """Return whether the locked file is still the one that others would open."""
         try:
             ours, found = os.fstat(self._fd), os.lstat(self.path)
         except OSError:
@@ -132,9 +132,9 @@ class WatcherLock:
 
 
 def holder(home: str) -> dict[str, Any] | None:
-    """The watcher: pid, start, state (watching, stopped, hung) and silentMs, each null where it is not known.
+    """Return the pid, start, state (watching, stopped, hung) and silentMs of the watcher; None: there is none.
 
-    None: there is none.
+    A field is null where it is not known.
     """
     try:
         fd = files.open_plain(f"{homes.watch_folder(home)}/{LOCK}", os.O_RDWR)
@@ -166,7 +166,7 @@ def _judged(signed: Any) -> dict[str, Any]:
 
 
 def described(who: dict[str, Any]) -> str:
-    """The watcher's state, in one line."""
+    """Return the watcher's state, in one line."""
     name = f"pid {who['pid'] or '?'}"
     if who["state"] == WATCHING:
         return f"a watcher is running ({name})"

@@ -16,7 +16,7 @@ from unhang.core.diagnosis.counters import CheapSample
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.record import Record
 from unhang.procs import clock, descriptors, identity
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.tree import children, descendants, signal_one
 from unhang.sessions.state.calls import ToolCall
@@ -28,16 +28,16 @@ _CUT = "…"  # a long command is cut in the record of its hook
 
 
 class Sample(Record):
-    """One look, to compare the next with."""
+    """The state of a tree at one moment, to be compared with a later one."""
 
     counters: CheapSample
     printed: dict[str, int]  # file → size
 
 
-def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
-    """The shell of this call; empty if it is not certain which one that is."""
+def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[ProcessInfo]:
+    """Return the shell of this call; empty if it is not certain which one that is."""
     now = clock.monotonic()
-    found: list[Process] = []
+    found: list[ProcessInfo] = []
     try:
         below = children(pid)
     except OSError:
@@ -61,7 +61,7 @@ def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[Process]:
 
 
 def evaluated(pid: int) -> str:
-    """What a shell of Claude Code's was started to evaluate; empty: it is none."""
+    """Return the command that a shell of Claude Code was started to evaluate; empty: it is no such shell."""
     words = identity.argv(pid, 1 << 17)
     if len(words) < 3 or words[1] not in ("-c", "-lc"):
         return ""
@@ -92,7 +92,7 @@ def _fits_better(other: ToolCall, call: ToolCall, command: str) -> bool:
     return len(_text(other)) > len(_text(call)) and _fits(other, command)
 
 
-def sample(root: Process) -> Sample:
+def sample(root: ProcessInfo) -> Sample:
     """Return the counters of a tree and the sizes of the files it prints to."""
     printed: dict[str, int] = {}
     for process in [root, *descendants(root.pid)]:
@@ -115,8 +115,8 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
     return moved.alive, moved.reason
 
 
-def end(root: Process, number: int) -> list[int]:
-    """Signal the whole tree, parents first, each only if it is still the one that was seen. Who was reached."""
+def end(root: ProcessInfo, number: int) -> list[int]:
+    """Signal the whole tree, parents first, but no process that has replaced one; return the pids that were reached."""
     reached: list[int] = []
     if identity.start_time(root.pid) != root.start:
         return reached  # its number is another process's by now, and so is what is below it

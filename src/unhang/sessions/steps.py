@@ -21,7 +21,7 @@ from unhang.store import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.procs.base import Process
+    from unhang.procs.base import ProcessInfo
 
 _MOST_LINES = 40
 _REDRAW = 2.0
@@ -45,7 +45,7 @@ class StepRefused(Exception):
     """Why a step was not taken."""
 
 
-def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, root: Process | None) -> facts.Done:
+def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, root: ProcessInfo | None) -> facts.Done:
     """Take the step, or say why it was refused."""
     step = action.step
     try:
@@ -60,7 +60,7 @@ def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, roo
     return facts.Done(step, sent=True, detail=detail)
 
 
-def _end_tree(target: Target, step: str, root: Process | None) -> str:
+def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
     if process_identity.alive(target.pid, target.start) is None:
         raise StepRefused("its process has ended")
     if root is None:

@@ -105,7 +105,7 @@ class EventLog:
         return written
 
     def sync(self) -> None:
-        """What was appended is on the disk when this returns, as far as the file system can."""
+        """Bring what was appended to the disk before this returns, as far as the file system can."""
         try:
             os.fdatasync(self._fd)
         except OSError:

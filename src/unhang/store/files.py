@@ -63,7 +63,7 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> No
 
 
 def sync(fd: int) -> None:
-    """On the disk when this returns, as far as the file system can."""
+    """Bring a file to the disk before this returns, as far as the file system can."""
     try:
         os.fsync(fd)
     except OSError:

@@ -84,7 +84,7 @@ ON CONFLICT (command, directory) DO UPDATE SET
 
 
 class Run(NamedTuple):
-    """One finished run. Seconds; `command` is `core.policy.key.command_key` of what was run."""
+    """One finished run. Seconds; `command` is `core.policy.command_key` of what was run."""
 
     command: str
     directory: str
@@ -134,7 +134,7 @@ class History:
                 added = db.execute(_ADD, (*run[:7], int(run.teaches), run.job))
                 number = added.lastrowid
                 if added.rowcount == 0 or number is None:
-                    continue  # this job has been counted already, by somebody who looked at the same moment
+                    continue  # this job has been counted already, by another process that looked at the same moment
                 counted = (
                     run.status == "success",
                     run.timeout_reason == "no_output_timeout",
@@ -151,7 +151,7 @@ class History:
         """Every run that was started before that time, and each command that was not run since; the number of runs."""
         with self._reading() as db:
             if db is None or not _has_old(db, before):
-                return 0  # nothing to write, and nobody to wait for
+                return 0  # nothing to write, and no lock to wait for
         with self._writing() as db:
             gone = db.execute("DELETE FROM history_runs WHERE started_at < ?", (before,)).rowcount
             db.execute("DELETE FROM history_commands WHERE last_at < ?", (before,))
@@ -204,7 +204,7 @@ class History:
         return [summary for summary in found if summary is not None]
 
     def _summary(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> Summary | None:
-        """None: somebody else has written into it."""
+        """The summary of a row; None if another program has written something else into it."""
         command, directory = (values.text(sqlite_file.read(value)) for value in row[:2])
         last_at, longest, longest_silence = (values.number(row[i]) for i in (3, 8, 9))
         runs, succeeded, idle, hard = (values.whole(row[i]) for i in (4, 5, 6, 7))

@@ -1,7 +1,7 @@
 """Where unhang keeps its state, and whether that place can be trusted.
 
 `$UNHANG_HOME`, else `$XDG_STATE_HOME/unhang`, else `~/.local/state/unhang`; mode 0700. Job output holds secrets and
-the control sockets end processes: a directory that somebody else owns or may write to is refused; one that others may
+the control sockets end processes: a directory that another user owns or may write to is refused; one that others may
 only read is closed to them. Every file in it is 0600.
 """
 
@@ -57,7 +57,7 @@ def ensure(home: str) -> str:
 
 
 def make(folder: str) -> None:
-    """One directory of ours, made if need be; StateError if it cannot be made or trusted."""
+    """Make a directory of unhang's if need be. Raises StateError if it cannot be made or trusted."""
     try:
         trust(folder)
     except FileNotFoundError:
@@ -87,8 +87,10 @@ def make_one(folder: str) -> None:
 
 
 def trust(folder: str) -> None:
-    """Raises StateError for a link, a foreign owner, or a directory others may write to. One that others may only
-    read is repaired: whoever made it by hand did not think of them."""
+    """Raise StateError for a link, a foreign owner, or a directory that others may write to.
+
+    One that others may only read was made by hand, most likely: its mode is repaired.
+    """
     try:
         found = os.lstat(folder)
     except FileNotFoundError:

@@ -97,7 +97,7 @@ class Index:
         return [row for row in rows if row.final]
 
     def rows(self, *, running_only: bool = False) -> list[Row]:
-        """Newest first."""
+        """The jobs, newest first; with `running_only` those that are not final."""
         where = "WHERE final = 0" if running_only else ""
         query = f"SELECT {_COLUMNS} FROM jobs {where} ORDER BY created DESC, id"
         found = [_row(columns) for columns in self._db.execute(query)]
@@ -152,7 +152,7 @@ def listed(
             with Index(where) as index:
                 ended = index.refresh(ids, read)
                 return index.rows(running_only=running_only), ended if index.lasting else []
-        except sqlite3.OperationalError:  # somebody holds it for too long, or there is no room
+        except sqlite3.OperationalError:  # another process holds it for too long, or there is no room
             if where == MEMORY:
                 raise
             where = MEMORY

@@ -121,7 +121,7 @@ class OutputStore:
             try:
                 _join(self._path, pieces(self._path, exact=True), self.total, durable=durable)
             except StateError:
-                pass  # somebody put a link in its place: readers refuse it, and the end of the job must be recorded
+                pass  # a link was put in its place: readers refuse it, and the end of the job must be recorded
 
 
 class _Ring:
@@ -134,7 +134,7 @@ class _Ring:
         self._retry_at = 0
         self._reach = 0  # no byte of a later position is in the ring or on its way there
         self._safe = 0  # the lowest position that the disk may call safe; 0: it calls nothing so
-        self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by whoever syncs
+        self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by the thread that syncs
 
     def write(self, data: memoryview, position: int) -> int:
         """The number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
@@ -218,7 +218,7 @@ class _Ring:
         self._fd = -1
 
 
-class Piece(Record):
+class OutputPiece(Record):
     """Bytes `position` … of the stream are in file `path`, from byte `skip` of it on."""
 
     position: int
@@ -227,12 +227,12 @@ class Piece(Record):
     skip: int = 0
 
 
-def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
+def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputPiece]:
     """What of a stream is on disk, in order.
 
-    `exact`: nobody writes and nobody crashed, the whole ring counts. `cut`: the machine went down under its writer.
+    `exact`: no process writes and none crashed, so the whole ring counts. `cut`: the machine crashed under its writer.
     """
-    found: list[Piece] = []
+    found: list[OutputPiece] = []
     try:
         status = os.lstat(path)
     except OSError:
@@ -241,7 +241,7 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
         if not modes.S_ISREG(status.st_mode):
             what = "a symbolic link" if modes.S_ISLNK(status.st_mode) else "no file"
             raise StateError(f"refused: {path} is {what}")
-        found.append(Piece(0, status.st_size, path))
+        found.append(OutputPiece(0, status.st_size, path))
     ring = ring_path(path)
     start, end, safe, size = _header(path)
     end = safe if cut else end
@@ -253,9 +253,9 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[Piece]:
     first = end - kept
     at = (first - start) % size
     before_wrap = min(kept, size - at)
-    found.append(Piece(first, before_wrap, ring, _HEADER + at))
+    found.append(OutputPiece(first, before_wrap, ring, _HEADER + at))
     if kept > before_wrap:
-        found.append(Piece(first + before_wrap, kept - before_wrap, ring, _HEADER))
+        found.append(OutputPiece(first + before_wrap, kept - before_wrap, ring, _HEADER))
     return found
 
 
@@ -273,7 +273,7 @@ def _header(path: str) -> tuple[int, int, int, int]:
     return start, end, safe, size
 
 
-def read_piece(piece: Piece, offset: int, count: int) -> bytes:
+def read_piece(piece: OutputPiece, offset: int, count: int) -> bytes:
     """Bytes of a piece; fewer if the file is shorter than it was."""
     try:
         fd = files.open_plain(piece.path, os.O_RDONLY)
@@ -312,7 +312,7 @@ def append(path: str, data: bytes) -> int:
     return len(data)
 
 
-def _join(path: str, parts: list[Piece], total: int | None, *, durable: bool) -> None:
+def _join(path: str, parts: list[OutputPiece], total: int | None, *, durable: bool) -> None:
     """A full disk leaves everything as it was: the two parts can be read just as well."""
     try:
         out = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

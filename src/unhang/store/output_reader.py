@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.store.output import Piece, gap_line, pieces, read_piece
+from unhang.store.output import OutputPiece, gap_line, pieces, read_piece
 
 
 class Slice(Record):
@@ -14,7 +14,7 @@ class Slice(Record):
     next: int
 
 
-def laid_out(path: str, *, total: int | None, head: int) -> list[Piece]:
+def laid_out(path: str, *, total: int | None, head: int) -> list[OutputPiece]:
     """Where which bytes are. `total`: of an ended job (its file may be joined from two parts); None: it runs."""
     found = pieces(path)
     if total is None or len(found) != 1:
@@ -30,11 +30,11 @@ def laid_out(path: str, *, total: int | None, head: int) -> list[Piece]:
             continue
         if read_piece(found[0], head, mark) == gap_line(missing):  # near a power of ten two numbers would fit
             tail = kept - head
-            return [Piece(0, head, path), Piece(total - tail, tail, path, head + mark)]
+            return [OutputPiece(0, head, path), OutputPiece(total - tail, tail, path, head + mark)]
     return found
 
 
-def read(parts: list[Piece], offset: int, limit: int) -> Slice:
+def read(parts: list[OutputPiece], offset: int, limit: int) -> Slice:
     """Up to `limit` bytes from `offset` on; from the first byte that is still there if those are gone."""
     data = b""
     at = offset

@@ -7,7 +7,7 @@
     5  the built-in policy
 
 The search upward ends at the home directory or at the root, and takes a file only if this user owns it and
-not everybody may write to it: a file that another user left in /tmp decides nothing. That is asked of the open
+not every user may write to it: a file that another user left in /tmp decides nothing. That is asked of the open
 file which is then read, so that it cannot be exchanged in between. Such a file may come with a project that was
 only downloaded, so it may not set variables that choose what code runs (see `harmless.py`).
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BUILT_IN = "built-in"
 _HERE = (".unhang.toml", ".unhang.json")
 _USERS = ("policy.toml", "policy.json")
-# A path longer than this is not a place where somebody works.
+# A path longer than this is not a place where a person works.
 _HIGHEST = 64
 
 
@@ -89,12 +89,12 @@ def _upward(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _open(path: str, flags: int = 0) -> int:
-    """Without waiting: a pipe that nobody writes to would hold us for ever."""
+    """Without waiting: a pipe without a writer would hold us for ever."""
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | flags)
 
 
 def _open_ours(path: str, *, any_link: bool) -> int | None:
-    """A regular file of this user that not everybody may write to; None: what is there decides nothing.
+    """A regular file of this user that not every user may write to; None: what is there decides nothing.
 
     `any_link` False: a link must be this user's own, too. Another user may put one into a shared folder, to a file of
     this user that is no policy at all.

@@ -41,7 +41,7 @@ def read(home: str, command: str, directory: str) -> Profile | None:
 
 
 def forget(home: str, before: float) -> None:
-    """Those that were last written before that time."""
+    """Remove the profiles that were last written before that time."""
     folder = os.path.join(home, FOLDER)
     try:
         with os.scandir(folder) as entries:

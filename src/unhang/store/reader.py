@@ -111,17 +111,17 @@ def read_all(path: str) -> list[ev.Event]:
         return []
 
 
-def last_event(path: str) -> ev.Event | None:
-    """The last whole event, at the cost of one read."""
+def last_event(path: str, kind: str | None = None, within: int = _FAR) -> ev.Event | None:
+    """The last whole event (of this type) among the last `within` bytes; None if there is none, or no log."""
     try:
         fd = files.open_plain(path, os.O_RDONLY)
     except (OSError, StateError):
         return None
     try:
         size = os.fstat(fd).st_size
-        for start, end in lines_from_the_end(fd, size, max(0, size - _FAR)):
+        for start, end in lines_from_the_end(fd, size, max(0, size - within)):
             event = ev.from_line(os.pread(fd, end - start, start))
-            if event is not None:
+            if event is not None and kind in (None, event["type"]):
                 return event
     except OSError:
         pass

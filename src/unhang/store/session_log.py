@@ -1,9 +1,9 @@
 """What is known about the sessions of an interactive agent: `sessions/<sessionId>/events.ndjson`, one stream a session.
 
 The form is that of a job's events (one JSON object a line, at most 4 KiB, `seq` without a gap), but the writers are
-many and short-lived: every hook of the agent is a process of its own, and the watcher writes between them. So whoever
-appends holds a lock on the file for the moment it takes to look up the last number, cut off a line that somebody tore
-(killed in the middle, or out of disk), and write one line.
+many and short-lived: every hook of the agent is a process of its own, and the watcher writes between them. So a
+writer holds a lock on the file for the moment it takes to look up the last number, cut off a torn line (its writer was
+killed in the middle, or out of disk), and write one line.
 
 A hook may never make its agent wait: a lock that is not free in time (its owner was stopped) is an error, not a wait,
 and so is a link, a pipe or a folder in the place of the stream. A line that is no event of ours costs itself alone.
@@ -20,7 +20,7 @@ from unhang.core import events as ev
 from unhang.errors import StateError
 from unhang.store import files
 from unhang.store import home as homes
-from unhang.store.reader import lines_from_the_end
+from unhang.store.reader import last_event, lines_from_the_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,21 +184,7 @@ class SessionLog:
 
     def last(self, kind: str) -> dict[str, Any] | None:
         """The newest event of one type, if it is among the last of the stream."""
-        try:
-            fd = files.open_plain(self.path, os.O_RDONLY)
-        except (OSError, StateError):
-            return None
-        try:
-            size = os.fstat(fd).st_size
-            for start, end in lines_from_the_end(fd, size, max(0, size - _CHUNK)):
-                event = ev.from_line(os.pread(fd, end - start, start))
-                if event is not None and event["type"] == kind:
-                    return event
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
-        return None
+        return last_event(self.path, kind, _CHUNK)
 
 
 def _locks(fd: int) -> bool:

@@ -21,7 +21,7 @@ MEMORY = ":memory:"
 
 
 def connect(path: str, patience: float) -> sqlite3.Connection:
-    """With autocommit. sqlite3.OperationalError: it cannot be opened (a folder or a link is in its place, say)."""
+    """Open a database, with autocommit. Raises sqlite3.OperationalError if it cannot be opened."""
     if path != MEMORY:
         _make_private(path)
     db = sqlite3.connect(path, timeout=patience, isolation_level=None)

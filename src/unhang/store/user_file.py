@@ -1,7 +1,7 @@
 """Files of people's own that we add something to: read whole, backed up, replaced in one step, never left half.
 
 The folder may have come with a downloaded project, so nothing in it is believed: what is not a regular file is not
-opened in a way that waits, and a new file is made under a name that nobody can have put there before.
+opened in a way that waits, and a new file is made under a name that no other process can have taken before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def in_project(folder: str, name: str) -> str:
 
 
 def read(path: str) -> str | None:
-    """None: there is none. Raises UsageError for what is not a regular file of UTF-8."""
+    """The text of a file; None if there is none. Raises UsageError for what is not a regular file of UTF-8."""
     try:
         # without waiting: a pipe without a writer would hold us for ever
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -48,14 +48,14 @@ def read(path: str) -> str | None:
 
 
 def write(path: str, before: str | None, after: str | None) -> str | None:
-    """Atomically, with the mode it had; the name of the backup, if there was something to back up.
+    """Replace a file atomically, with the mode it had; returns the name of the backup, if one was made.
 
-    `after` None: the file goes, without a backup, since all in it was ours. Whoever changed it in the meantime keeps
-    what they wrote.
+    `after` None: the file goes, without a backup, since all in it was ours. A change that was made in the
+    meantime is kept.
     """
-    real = os.path.realpath(path)  # a link into somebody's dotfiles stays one
+    real = os.path.realpath(path)  # a link into a person's dotfiles stays one
     if read(real) != before:
-        raise UsageError(f"{path} was changed by somebody else just now: nothing was written; try again")
+        raise UsageError(f"{path} was changed by another program just now: nothing was written; try again")
     backup = None
     mode = 0o600
     try:
@@ -73,7 +73,7 @@ def write(path: str, before: str | None, after: str | None) -> str | None:
 
 
 def backups(path: str) -> list[str]:
-    """Newest first."""
+    """The backups of a file, newest first."""
     folder, name = os.path.split(path)
     found: list[tuple[int, str]] = []
     try:

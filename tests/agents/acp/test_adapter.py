@@ -105,7 +105,7 @@ def test_a_refused_tool_is_not_in_flight() -> None:
     session.permitted(call, False, 3.0)
     assert session.budget(4.0).name == "idle"
     (said,) = session.hear(update("tool_call_update", toolCallId="t", status="failed"), 5.0)
-    assert said.message == "rm: failed after 2s"
+    assert all(part in said.message for part in ("rm", "failed", "2s"))
 
 
 def test_a_tool_that_is_never_said_to_be_over_ends_with_its_turn() -> None:
@@ -137,7 +137,7 @@ def test_a_tool_that_gets_its_name_later_is_shown_by_it_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_what_is_a_sign_of_life(kind: str) -> None:
+def test_only_some_kinds_of_update_are_signs_of_life(kind: str) -> None:
     session = in_turn()
     fields: dict[str, Any] = {"content": {"type": "text", "text": "x"}, "toolCallId": "t", "entries": [], "used": 5}
     found = session.hear(update(kind, **fields), 3.0)
@@ -157,7 +157,7 @@ def test_nothing_is_a_sign_of_life_outside_of_a_turn() -> None:
     assert session.text == ""
 
 
-def test_empty_chunks_are_nothing() -> None:
+def test_empty_chunks_are_no_update() -> None:
     """Qwen sends one with the tokens of every response, also while a tool of it is announced."""
     session = in_turn()
     session.hear(update("tool_call", toolCallId="t"), 3.0)
@@ -206,7 +206,8 @@ def test_a_plan_and_tokens_are_kept() -> None:
     session = in_turn()
     entries = [{"content": "look", "status": "completed"}, {"content": "change", "status": "in_progress"}, 7]
     (said,) = session.hear(update("plan", entries=entries), 3.0)
-    assert said.message == "The plan: 1 of 2 done; now change."
+    assert "1 of 2" in said.message
+    assert "change" in said.message
     session.hear(update("usage_update", used=50, size=200, cost={"amount": 0.5, "currency": "USD"}), 3.0)
     session.answered({"stopReason": "end_turn", "usage": {"inputTokens": 40, "outputTokens": True}}, 4.0)
     wanted = {"contextTokens": 50, "contextWindow": 200, "occupancy": 0.25, "inputTokens": 40}
@@ -217,7 +218,7 @@ def test_a_plan_and_tokens_are_kept() -> None:
     ("reason", "phase"),
     [("end_turn", "completed"), ("cancelled", "stopping"), ("refusal", "warning"), ("max_tokens", "warning")],
 )
-def test_every_end_of_a_turn_is_said(reason: str, phase: str) -> None:
+def test_every_end_of_a_turn_has_a_phase_and_its_stop_reason(reason: str, phase: str) -> None:
     session = in_turn()
     (said,) = session.answered({"stopReason": reason}, 3.0)
     assert (said.phase, said.fields["stopReason"]) == (phase, reason)

@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
     return place
 
 
-def test_reading(root: Path) -> None:
+def test_a_file_is_read_whole_or_by_lines_where_that_is_allowed(root: Path) -> None:
     files = Files(str(root), "read")
     path = str(root / "a.txt")
     assert serve(files, "read", path=path) == {"content": "one\ntwo\nthree\n"}
@@ -39,7 +39,7 @@ def test_reading(root: Path) -> None:
     assert serve(Files(str(root), "none"), "read", path=path) == -32601
 
 
-def test_writing(root: Path) -> None:
+def test_a_file_is_written_where_that_is_allowed(root: Path) -> None:
     files = Files(str(root), "write")
     assert serve(files, "write", path=str(root / "new" / "b.txt"), content="ä") == {}
     assert (root / "new" / "b.txt").read_text() == "ä"
@@ -51,7 +51,7 @@ def test_writing(root: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["a.txt", "", None, 7, "/etc/passwd", "{root}/../secret", "{root}x/a", "{root}/link", "/"]
 )
-def test_what_is_not_below_is_refused(root: Path, path: Any) -> None:
+def test_a_path_outside_of_the_directory_is_refused(root: Path, path: Any) -> None:
     (root / "link").symlink_to(root.parent / "secret")
     given = path.format(root=root) if isinstance(path, str) else path
     for method in ("read", "write"):

@@ -74,6 +74,7 @@ def test_a_silent_tool_uses_up_its_own_limit_and_is_ended_with_its_children(benc
     (tool,) = turn.about["toolCalls"]
     assert "bash silent.sh" in (tool["command"] or tool["title"])
     assert turn.steps()["cancel"] is True
+    assert bench.left_over() == []
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini", "qwen"])
@@ -174,3 +175,4 @@ def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
     assert Process(driver).send(9)
     result = job.wait(60)
     assert (result.status, result.signal) == ("error", "SIGKILL")
+    assert bench.left_over() == []

@@ -30,7 +30,7 @@ def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> Non
     assert row["command"].endswith(": do it"), "people know it by its task"
 
 
-def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
+def test_an_agent_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
     turn = run(bench, "deaf stubborn", "--idle", "90", "--hard", "60", "--first", "1", "--grace", "2")
     assert turn.code == 124
     assert turn.about["budget"]["name"] == "first"
@@ -38,7 +38,7 @@ def test_one_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
     assert (turn.result["terminationMode"], turn.result["error"]["survivors"]) == ("hard", [])
 
 
-def test_noise_on_its_stdout_is_passed_over_and_said(bench: Bench) -> None:
+def test_noise_on_stdout_is_passed_over_and_reported(bench: Bench) -> None:
     turn = run(bench, "noisy")
     assert (turn.code, turn.about["text"]) == (0, "turn 3")
     noises = [
@@ -72,10 +72,11 @@ def test_every_question_gets_an_answer(bench: Bench) -> None:
     assert json.loads(outside.about["text"])[4] == -32602
 
 
-def test_a_question_that_nobody_answers_is_denied(bench: Bench) -> None:
+def test_a_question_without_an_answer_is_denied(bench: Bench) -> None:
     turn = run(bench, "asks", *PATIENT, "--permissions", "ask", "--permission-wait", "1")
     assert turn.code == 0
-    assert [one["by"] for one in turn.about["permissions"]] == ["no answer in 1s"] * 2
+    assert all("1s" in one["by"] for one in turn.about["permissions"])
+    assert len(turn.about["permissions"]) == 2
     assert json.loads(turn.about["text"])[0] == {"outcome": {"outcome": "selected", "optionId": "c"}}
 
 
@@ -93,12 +94,12 @@ def test_a_session_is_loaded_where_it_cannot_be_resumed(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "words", "message"),
     [
-        ("old", ("--session", "x"), "stand-in cannot resume a session (it offers neither session/resume nor"),
-        ("refuses", (), "the agent is not logged in (Authentication required): log in with it first"),
-        ("strange", (), "the agent speaks version 99 of the protocol; unhang speaks 1"),
-        ("endless", (), "the agent sent a line of more than 256 MiB before it answered session/prompt"),
-        ("quits", (), "stand-in ended while in a turn (exit code 7)"),
-        ("", ("--model", "x"), "stand-in offers no choice of a model"),
+        ("old", ("--session", "x"), "session/resume"),
+        ("refuses", (), "Authentication required"),
+        ("strange", (), "version 99"),
+        ("endless", (), "256 MiB"),
+        ("quits", (), "exit code 7"),
+        ("", ("--model", "x"), "model"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -106,9 +107,10 @@ def test_what_cannot_be_done_is_said_in_one_line(
 ) -> None:
     turn = run(bench, behaviour, *PATIENT, *words)
     assert turn.code == 1
-    assert turn.result["stderr"].startswith(f"unhang: {message}")
+    assert turn.result["stderr"].startswith("unhang: ")
+    assert message in turn.result["stderr"]
     assert len(turn.result["stderr"].splitlines()) == 1
-    assert turn.about["error"]["message"].startswith(message)
+    assert message in turn.about["error"]["message"]
     assert turn.about["budget"] is None
 
 

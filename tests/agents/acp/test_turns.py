@@ -64,7 +64,7 @@ def test_a_refused_permission_is_said_and_held_to(bench: Bench, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["claude", "gemini"])
-def test_a_question_is_put_to_somebody_and_the_answer_holds(bench: Bench, name: str) -> None:
+def test_a_question_is_put_to_a_person_and_the_answer_holds(bench: Bench, name: str) -> None:
     """Gemini says nothing of the call before it asks, Claude has announced it by then."""
     bench.equip(name)
     job = bench.begun(name, f"[[shell:{MARK}]]", *PATIENT, "--permissions", "ask")

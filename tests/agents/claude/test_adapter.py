@@ -136,9 +136,11 @@ def test_parallel_calls_are_told_with_their_ages() -> None:
         {"tool": "WebFetch", "what": "http://x", "ageMs": 10000},
     ]
     reason = claude.stall_reason(30.0).reason
-    assert reason == "Bash has been running for 20s: make; WebFetch has been running for 10s: http://x"
+    assert all(part in reason for part in ("Bash", "20s", "make", "WebFetch", "10s", "http://x"))
     claude.hear(returned("a"), 31.0)
-    assert claude.stall_reason(32.0).reason == "WebFetch has been running for 12s: http://x"
+    reason = claude.stall_reason(32.0).reason
+    assert "12s" in reason
+    assert "Bash" not in reason
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_parallel_calls_are_told_with_their_ages() -> None:
         ({"type": "stream_event", "event": {"type": "telepathy"}}, "unknown"),
     ],
 )
-def test_phases(message: dict[str, Any], phase: str) -> None:
+def test_each_message_has_its_phase(message: dict[str, Any], phase: str) -> None:
     assert in_a_turn().hear(message, 1.0)[-1].phase == phase
 
 
@@ -193,7 +195,7 @@ def test_what_works_in_the_background_is_known() -> None:
     claude.hear(result(), 2.0)
     assert (claude.background, claude.agents) == ({"a": "sub", "b": "server"}, {"a"})
     assert claude.silent(12.0) == 10.0, "an agent in the background must show life too"
-    assert claude.stall_reason(12.0).reason == "only tasks in the background are left: sub, server"
+    assert "sub, server" in claude.stall_reason(12.0).reason
     claude.hear({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks[1:]}, 3.0)
     assert claude.silent(12.0) == 0.0
 
@@ -202,7 +204,7 @@ def test_a_hook_that_does_not_end_is_named() -> None:
     claude = in_a_turn()
     hook = {"type": "system", "hook_id": "h", "hook_name": "Stop", "hook_event": "Stop"}
     claude.hear(hook | {"subtype": "hook_started"}, 1.0)
-    assert claude.stall_reason(61.0).reason == "a hook of Claude Code's has been running for 1m: Stop"
+    assert all(part in claude.stall_reason(61.0).reason for part in ("hook", "1m", "Stop"))
     claude.hear(hook | {"subtype": "hook_response"}, 62.0)
     assert "nothing from the model" in claude.stall_reason(63.0).reason
 
@@ -272,7 +274,7 @@ def broken_lines(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(deadline=None)
 @given(st.lists(broken_lines(), max_size=12))
-def test_garbage_never_breaks_it(lines: list[dict[str, Any]]) -> None:
+def test_broken_lines_never_break_the_adapter(lines: list[dict[str, Any]]) -> None:
     claude = ClaudeStream()
     claude.begin(0.0)
     said: list[dict[str, Any]] = []

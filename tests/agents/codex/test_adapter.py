@@ -73,7 +73,7 @@ def test_a_command_opens_a_window_of_its_own_limit_and_closes_it() -> None:
     assert (ended.windowed, ended.window, ended.message) == (True, None, "Exited with 1: npm test")
 
 
-def test_a_command_in_the_background_is_nobodys_sign_of_life() -> None:
+def test_a_command_in_the_background_is_no_sign_of_life() -> None:
     codex = in_a_turn()
     codex.hear(note("item/started", **item("commandExecution", command="npm run dev")), 1.0)
     spoke = only(codex.hear(note("item/agentMessage/delta", itemId="m", delta="x"), 2.0))

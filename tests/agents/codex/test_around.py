@@ -31,7 +31,7 @@ def test_the_doctor_says_which_codex_and_what_works(bench: Bench) -> None:
     assert "app server" in checks["codex"]["message"]
 
 
-def test_the_doctor_is_not_alarmed_where_there_is_none(bench: Bench) -> None:
+def test_the_doctor_names_the_package_where_there_is_no_codex_and_finds_no_fault(bench: Bench) -> None:
     bench.env["UNHANG_CODEX"] = str(bench.folder / "nothing")
     checks = {check["check"]: check for check in json.loads(bench.call("doctor", "--json").out)["checks"]}
     assert checks["codex"]["ok"]
@@ -57,7 +57,7 @@ def test_a_program_that_talks_nonsense_and_leaves_fails_in_words(bench: Bench) -
 HOLDER = "sleep 1006 & "
 
 
-def test_an_app_server_that_leaves_somebody_on_its_line_has_ended_all_the_same(bench: Bench) -> None:
+def test_an_app_server_that_leaves_a_process_on_its_output_has_ended(bench: Bench) -> None:
     bench.env["UNHANG_CODEX"] = stub(bench.folder, HOLDER + "exit 4")
     turn = bench.turn("hello", "--idle", "60", "--hard", "100")
     assert turn.code == 1
@@ -65,7 +65,7 @@ def test_an_app_server_that_leaves_somebody_on_its_line_has_ended_all_the_same(b
     assert [left["command"] for left in turn.events[-1]["leftovers"]] == ["sleep 1006"]
 
 
-def test_an_exec_that_leaves_somebody_on_its_line_has_ended_all_the_same(bench: Bench) -> None:
+def test_an_exec_that_leaves_a_process_on_its_output_has_ended(bench: Bench) -> None:
     lines = [
         {"type": "thread.started", "thread_id": "t1"},
         {"type": "turn.started"},

@@ -7,7 +7,7 @@ from tests.support.codex.harness import PATIENT, Bench
 EXEC = ("--via", "exec")
 
 
-def test_a_turn_with_a_command(bench: Bench) -> None:
+def test_a_turn_with_a_command_reports_its_exit_code_and_its_thread_goes_on(bench: Bench) -> None:
     turn = bench.turn("[[shell:echo hello; exit 3]]", *EXEC, *PATIENT, record="exec-tool")
     assert turn.code == 0
     assert turn.result["stdout"] == "done\n"
@@ -30,7 +30,7 @@ def test_a_silent_socket_is_a_hang_and_sigint_ends_it(bench: Bench) -> None:
     assert "nothing from the model" in turn.about["cause"]
 
 
-def test_a_failed_turn(bench: Bench) -> None:
+def test_a_failed_turn_exits_with_1_and_the_error_of_the_service(bench: Bench) -> None:
     turn = bench.turn("[[429]]", *EXEC, *PATIENT, record="exec-429")
     assert turn.code == 1
     assert "429 Too Many Requests" in turn.about["error"]["message"]

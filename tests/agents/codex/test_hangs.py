@@ -110,3 +110,4 @@ def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
     assert Process(driver).send(9)
     result = job.wait(60)
     assert (result.status, result.signal) == ("error", "SIGKILL")
+    assert bench.left_over() == []

@@ -1,4 +1,4 @@
-"""Somebody who has nothing but `unhang events JOB --after-seq N --json` knows at every moment how a job stands."""
+"""A reader who has nothing but `unhang events JOB --after-seq N --json` knows at every moment how a job stands."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_hang_is_ended_gently(older: Bench) -> None:
     assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
 
 
-def test_exec(older: Bench) -> None:
+def test_a_turn_through_exec_has_a_reply(older: Bench) -> None:
     turn = older.turn("hello", "--via", "exec", *PATIENT)
     assert turn.code == 0
     assert turn.about["reply"] == "pong"

@@ -38,7 +38,7 @@ def test_every_row_is_in_the_table_under_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE.values(), ids=lambda row: row.name)
-def test_a_row_says_why_not_wherever_it_can_be_asked(row: Cause) -> None:
+def test_every_row_has_advice_and_says_why_it_is_not_retried(row: Cause) -> None:
     assert row.advice
     assert row.retryable or row.why_not, "not tried again, and nothing says why"
     assert bool(row.advice_if_repeated) == (row.retryable and bool(row.why_not))
@@ -53,7 +53,7 @@ def test_every_row_is_documented(cause: str) -> None:
 def calls(name: str, under: Path) -> Iterator[ast.Call]:
     for path in under.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+            if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
                 yield node
 
 
@@ -68,12 +68,13 @@ def test_every_cause_that_a_rule_names_is_a_row() -> None:
 
 
 def test_every_cause_that_a_driver_names_is_a_row() -> None:
-    found = [call for name in ("Standing", "StallReason") for call in calls(name, ROOT / "src" / "unhang" / "agents")]
+    found = [call for name in ("StallReason", "_stall") for call in calls(name, ROOT / "src" / "unhang" / "agents")]
     assert len(found) > 10
     for call in found:
         [cause] = [call.args[0]] if call.args else [each.value for each in call.keywords if each.arg == "cause"]
-        assert isinstance(cause, ast.Constant)
-        assert cause.value in TABLE
+        if ast.unparse(cause) != "cause":  # handed on by `_stall`, whose own calls are among these
+            assert isinstance(cause, ast.Constant)
+            assert cause.value in TABLE
 
 
 # -- another attempt
@@ -138,7 +139,7 @@ def test_the_row_of_a_cause_decides(reason: str, cause: str) -> None:
     assert may_help(reason, told(cause), needs_input=True).reason == causes.INPUT.why_not
 
 
-def test_only_what_chance_or_the_world_may_change_is_worth_another_try() -> None:
+def test_only_causes_that_may_pass_by_themselves_are_retryable() -> None:
     assert {name for name, row in TABLE.items() if row.retryable} == {
         "network", "lock", "deadlock", "timer", "poll", "busy", "progress", "unknown",
     }  # fmt: skip
@@ -168,7 +169,7 @@ def test_a_diagnosis_of_another_shape_is_an_unknown_one(odd: dict[str, Any] | No
         ("./setup", "What now", "unhang send"),
     ],
 )
-def test_the_program_that_asks_decides_how_it_is_told_not_to(cmd: str, prompt: str, word: str) -> None:
+def test_the_advice_on_a_prompt_fits_the_program_that_asks(cmd: str, prompt: str, word: str) -> None:
     found = suggestions(told("input", cmd=cmd, prompt=prompt), "no_output_timeout")
     assert word in " ".join(found)
     if prompt:
@@ -179,7 +180,7 @@ def test_the_program_that_asks_decides_how_it_is_told_not_to(cmd: str, prompt: s
     ("channel", "word"),
     [("stdin", "/dev/null"), ("terminal", "--stdin"), ("fifo", "other end"), ("descriptor", "other end")],
 )
-def test_where_input_is_waited_for_decides_how_it_is_answered(channel: str, word: str) -> None:
+def test_the_advice_on_input_fits_its_channel(channel: str, word: str) -> None:
     assert word in " ".join(suggestions(told("input", channel=channel, prompt="stdin"), None))
 
 

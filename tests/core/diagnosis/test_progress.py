@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.diagnosis.build import cheap, cheap_looks, counters
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
-from unhang.core.diagnosis.progress import Progress, progressed
+from unhang.core.diagnosis.progress import progressed
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ from unhang.core.diagnosis.progress import Progress, progressed
         ("nothing there", {}, {}, False),
     ],
 )
-def test_ten_seconds_of(
+def test_whether_ten_seconds_show_progress(
     what: str, before: dict[str, CheapProcess], after: dict[str, CheapProcess], alive: bool
 ) -> None:
     found = progressed(cheap(0, **before), cheap(10, **after))
@@ -53,20 +53,25 @@ def test_ten_seconds_of(
     assert found.reason
 
 
-def test_the_reason_names_who_is_busy() -> None:
+def test_the_reason_names_the_busy_process_and_its_share() -> None:
     before = cheap(0, p2=counters("make"), p3=counters("cc1"))
     after = cheap(1, p2=counters("make"), p3=counters("cc1", cpu=98))
-    assert progressed(before, after).reason == "1 of 2 processes, cc1 uses 98 % of a core"
+    reason = progressed(before, after).reason
+    assert "cc1" in reason
+    assert "98 %" in reason
 
 
-def test_no_time_no_progress() -> None:
+def test_two_looks_at_the_same_moment_show_no_progress() -> None:
     sample = cheap(3, p2=counters(cpu=5))
-    assert progressed(sample, sample) == Progress(False, "no time has passed between the two looks")
+    found = progressed(sample, sample)
+    assert not found.alive
+    assert found.reason
 
 
-def test_it_unpacks_as_a_pair() -> None:
+def test_progress_unpacks_as_a_pair() -> None:
     alive, reason = progressed(cheap(0), cheap(1))
-    assert (alive, reason) == (False, "no CPU, no bytes, no new or ended process")
+    assert alive is False
+    assert reason
 
 
 @settings(deadline=None)
@@ -82,9 +87,9 @@ def test_any_two_looks_give_the_same_answer_in_any_order(
     assert progressed(before, after) == progressed(shuffled(before), shuffled(after))
 
 
-def test_an_odd_name_takes_nothing_of_the_sentence_along() -> None:
+def test_control_characters_in_a_name_do_not_reach_the_reason() -> None:
     odd, seen = "a\x1b]0;\u202e", "a\ufffd]0;\ufffd"
     busy = progressed(cheap(0, p2=counters(odd)), cheap(10, p2=counters(odd, cpu=900)))
-    assert busy.reason.startswith(f"{seen} uses ")
+    assert busy.reason.startswith(f"{seen} ")
     born = progressed(cheap(0, p2=counters()), cheap(10, p2=counters(), p3=counters(odd, io=900)))
-    assert born.reason == f"started {seen}"
+    assert born.reason.endswith(f" {seen}")

@@ -14,41 +14,42 @@ from tests.support.diagnosis.build import look, looks, process, thread
 from unhang.core import events as ev
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, ProcessSample, Socket, TerminalSettings
 from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.diagnosis.verdict import STATES, Diagnosis
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import messages
 from unhang.faces.cli.commands.diagnose import render
 
-TTY = Terminal("/dev/pts/3", echo=True, canonical=True, foreground=2)
+TTY = TerminalSettings("/dev/pts/3", echo=True, canonical=True, foreground=2)
 
 
-def twice(*processes: Process, **more: Any) -> Diagnosis:
+def twice(*processes: ProcessSample, **more: Any) -> Diagnosis:
     """Nothing changed between two looks three seconds apart."""
     return diagnose(look(0, *processes, **more), look(3, *processes, **more))
 
 
-def at(pid: int, syscall: str, fd: int, target: str, **more: Any) -> Process:
+def at(pid: int, syscall: str, fd: int, target: str, **more: Any) -> ProcessSample:
     return process(pid, thread(pid, syscall, reads=(fd,)), fds={fd: target}, **more)
 
 
-def test_a_prompt_on_the_terminal() -> None:
+def test_waiting_at_a_prompt_on_the_terminal_is_hung_for_input() -> None:
     found = twice(at(2, "read", 0, "/dev/pts/3", tty=1, pgid=2), terminal=TTY, screen="Overwrite? [y/N] ")
     assert (found.state, found.cause) == ("hung", "input")
-    assert found.reason == 'waits for input on its terminal: "Overwrite? [y/N]"'
+    assert '"Overwrite? [y/N]"' in found.reason
 
 
-def test_a_password_at_a_process_that_hides() -> None:
+def test_a_hidden_process_at_a_password_prompt_is_hung_for_input() -> None:
     su = process(2, thread(2, "", timeout=None), hidden=True, tty=1, pgid=2, comm="su")
     found = twice(su, terminal=TTY._replace(echo=False), screen="Password: ")
     assert (found.state, found.cause) == ("hung", "input")
-    assert found.reason == 'waits for a password on its terminal: "Password:"'
+    assert '"Password:"' in found.reason
+    assert "password" in found.reason
     assert found.evidence["hidden"] == [2]
 
 
 @pytest.mark.parametrize("odd", ["a\x1b", "a\x1b]0;", "a\x1b[", "a\x9b", "a\u202e", "a\nb", "a\x07", "a\udc80"])
-def test_a_name_that_would_act_on_a_terminal_takes_nothing_of_the_sentence_along(odd: str) -> None:
+def test_control_characters_in_a_name_do_not_reach_a_diagnosis(odd: str) -> None:
     seen = odd.translate({ord(char): 0xFFFD for char in "\x1b\x9b\u202e\n\x07\udc80"})
     pipes = {"pipe:[1]": Pipe(readers=((2, 0),), outside=((99, odd),))}
     found = twice(
@@ -61,7 +62,7 @@ def test_a_name_that_would_act_on_a_terminal_takes_nothing_of_the_sentence_along
     assert all(line.isprintable() for line in shown)
     assert f"{seen} [99]" in shown[0]
     mutexes = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2), comm=odd))
-    assert mutexes.reason == f"two threads wait for each other's lock: {seen} [2], threads 2, 3"
+    assert f"{seen} [2], threads 2, 3" in mutexes.reason
 
 
 def test_a_prompt_beside_a_working_process_is_no_hang() -> None:
@@ -71,24 +72,24 @@ def test_a_prompt_beside_a_working_process_is_no_hang() -> None:
     assert found.state != "hung"
 
 
-def test_a_stdin_that_nobody_writes_to() -> None:
+def test_reading_a_stdin_without_a_writer_is_hung_for_input() -> None:
     pipes = {"pipe:[1]": Pipe(readers=((2, 0),))}
     found = twice(at(2, "read", 0, "pipe:[1]"), pipes=pipes)
     assert (found.state, found.cause) == ("hung", "input")
     assert found.evidence["channel"] == "stdin"
 
 
-def test_a_stdin_whose_writer_is_known_to_live_outside() -> None:
+def test_reading_a_stdin_with_a_writer_outside_is_unsure_and_names_the_writer() -> None:
     pipes = {"pipe:[1]": Pipe(readers=((2, 0),), outside=((99, "node"),))}
     found = twice(at(2, "read", 0, "pipe:[1]"), pipes=pipes)
     assert (found.state, found.cause) == ("unsure", "input")
     assert "node [99]" in found.reason
 
 
-def test_two_mutexes_in_the_wrong_order() -> None:
+def test_two_threads_that_wait_for_each_others_mutex_are_deadlocked() -> None:
     found = twice(process(2, thread(2, futex=10, owner=3), thread(3, futex=11, owner=2)))
     assert (found.state, found.cause) == ("hung", "deadlock")
-    assert found.reason == "two threads wait for each other's lock: p2 [2], threads 2, 3"
+    assert "p2 [2], threads 2, 3" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_two_mutexes_in_the_wrong_order() -> None:
     ],
     ids=["a mutex of its own", "one thread", "a pipe of its own"],
 )
-def test_a_deadlock_without_chance_will_happen_again(alone: Process) -> None:
+def test_a_deadlock_without_chance_will_happen_again(alone: ProcessSample) -> None:
     found = twice(alone, pipes={"pipe:[1]": Pipe(readers=((2, 5),), writers=((2, 6),))})
     assert (found.state, found.cause) == ("hung", "deadlock")
     assert repeats(found.to_json())
@@ -112,13 +113,13 @@ def test_a_deadlock_of_several_threads_may_not_happen_again() -> None:
         assert not repeats(twice(several).to_json())
 
 
-def test_a_thread_with_a_timer_spoils_the_proof_of_a_deadlock() -> None:
+def test_a_thread_with_a_timer_leaves_a_deadlock_unproven() -> None:
     found = twice(process(2, thread(2), thread(3, "nanosleep", timeout=30.0)))
     assert found.state != "hung"
 
 
 @pytest.mark.parametrize("change", [{"switches": 8}, {"futex": 99}])
-def test_a_thread_that_ran_in_between_spoils_it_too(change: dict[str, Any]) -> None:
+def test_a_thread_that_ran_between_the_looks_leaves_a_deadlock_unproven(change: dict[str, Any]) -> None:
     before, after = process(2, thread(2, futex=1)), process(2, thread(2, **{"futex": 1, **change}))
     assert diagnose(look(0, before), look(3, after)).state == "unsure"
 
@@ -138,11 +139,11 @@ def test_a_jvm_counts_the_wakeups_that_found_a_monitor_taken() -> None:
     assert monitors(woke=3, futile=6, ends=30.0).state != "hung"
 
 
-def test_an_alarm_spoils_it_too() -> None:
+def test_a_process_that_catches_alarms_leaves_a_deadlock_unproven() -> None:
     assert twice(process(2, catches_alarm=True)).state == "unsure"
 
 
-def test_what_was_not_looked_at_spoils_it_too() -> None:
+def test_what_was_not_looked_at_leaves_a_deadlock_unproven() -> None:
     assert twice(process(2)).state == "hung"
     assert twice(process(2), notes=("looked at 1 of 5000 threads",)).state == "unsure"
     assert twice(process(2), process(3, thread(3, "", timeout=None), hidden=True)).state == "unsure"
@@ -152,7 +153,7 @@ def test_two_looks_too_close_together_prove_nothing() -> None:
     assert diagnose(look(0, process(2)), look(0.2, process(2))).state == "unsure"
 
 
-def test_a_full_pipe_between_parent_and_child() -> None:
+def test_a_parent_that_waits_for_a_child_blocked_on_their_pipe_is_a_pipe_cycle() -> None:
     parent = process(2, thread(2, "wait4", child=3))
     child = process(3, thread(3, "write", writes=(1,)), ppid=2, fds={1: "pipe:[1]"})
     found = twice(parent, child, pipes={"pipe:[1]": Pipe(readers=((2, 5),), writers=((3, 1),))})
@@ -160,18 +161,19 @@ def test_a_full_pipe_between_parent_and_child() -> None:
     assert found.evidence["ring"] == [2, 3]
 
 
-def test_a_lock_held_outside_by_one_who_waits_for_ever() -> None:
+def test_a_lock_whose_holder_waits_for_ever_is_hung() -> None:
     lock = Lock("flock", "/x/y.lock", 99, "apt-get", True)
     waiter = process(2, thread(2, "flock", reads=(3,)), lock=lock)
     found = twice(waiter, others={99: process(99, thread(99, "pause"))})
     assert (found.state, found.cause) == ("hung", "lock")
-    assert "waits for the lock /x/y.lock held by pid 99 (apt-get)" in found.reason
+    assert "/x/y.lock" in found.reason
+    assert "99 (apt-get)" in found.reason
     assert found.evidence["lock"] == {"kind": "flock", "path": "/x/y.lock", "holder": 99, "holderComm": "apt-get"}
     assert repeats(found.to_json()), "the holder is still there, and stuck, when this runs again"
 
 
 @pytest.mark.parametrize("syscall", ["running", "nanosleep", "read"])
-def test_a_lock_held_outside_by_one_who_may_go_on(syscall: str) -> None:
+def test_a_lock_whose_holder_may_go_on_is_unsure(syscall: str) -> None:
     waiter = process(2, thread(2, "flock"), lock=Lock("flock", "/x", 99, "apt-get", True))
     holder = process(99, thread(99, syscall, timeout=3.0))
     assert twice(waiter, others={99: holder}).state == "unsure"
@@ -179,7 +181,7 @@ def test_a_lock_held_outside_by_one_who_may_go_on(syscall: str) -> None:
     assert twice(waiter).state == "unsure", "a holder that could not be looked at"
 
 
-def test_stopped_in_the_background() -> None:
+def test_a_background_process_that_its_terminal_stopped_is_hung() -> None:
     stopped = process(2, thread(2, "", state="T"), state="T", tty=1, pgid=5, tpgid=2)
     found = twice(stopped)
     assert (found.state, found.cause) == ("hung", "stopped")
@@ -190,7 +192,8 @@ def test_a_silent_peer_is_never_called_hung() -> None:
     peer = Socket("tcp", "127.0.0.1:5", "10.0.0.1:8080", "ESTABLISHED", 12, 3, 41.0)
     found = twice(at(2, "recvfrom", 3, "socket:[1]"), sockets={"socket:[1]": peer})
     assert (found.state, found.cause) == ("unsure", "network")
-    assert "waits for 10.0.0.1:8080, connected, no byte for 41s" in found.reason
+    assert "10.0.0.1:8080" in found.reason
+    assert "41s" in found.reason
     assert found.evidence["socket"] == {
         "remote": "10.0.0.1:8080", "state": "ESTABLISHED", "received": 12, "sent": 3, "sinceReceiveMs": 41000,
     }  # fmt: skip
@@ -211,30 +214,31 @@ def test_a_server_with_a_raw_terminal_is_a_server() -> None:
     assert "127.0.0.1:3000" in found.reason
 
 
-def test_busy_names_the_busy_one() -> None:
+def test_busy_names_the_busy_process_and_its_share() -> None:
     sh = process(2, thread(2, "wait4"), comm="sh")
     before, after = process(3, ppid=2, comm="spin"), process(3, ppid=2, comm="spin", cpu=294)
     found = diagnose(look(0, sh, before), look(3, sh, after))
     assert (found.state, found.cause) == ("unsure", "busy")
-    assert found.reason.startswith("1 of 2 processes, spin, uses 98 % of a core")
+    assert "spin" in found.reason
+    assert "98 %" in found.reason
 
 
 @pytest.mark.parametrize(
     ("left", "state", "cause"),
     [(17.0, "alive", "timer"), (600.0, "unsure", "timer"), (1e12, "hung", "idle"), (FOREVER, "hung", "idle")],
 )
-def test_sleeping(left: float, state: str, cause: str) -> None:
+def test_a_sleep_is_judged_by_what_is_left_of_it(left: float, state: str, cause: str) -> None:
     found = twice(process(2, thread(2, "clock_nanosleep", timeout=left, remaining=left)))
     assert (found.state, found.cause) == (state, cause)
 
 
-def test_what_is_left_of_a_command_that_has_ended() -> None:
+def test_a_process_left_by_an_ended_command_is_a_leak() -> None:
     found = twice(process(5, thread(5, "pause"), comm="daemon"), leader=2)
     assert (found.state, found.cause) == ("hung", "leak")
-    assert "left daemon [5] running" in found.reason
+    assert "daemon [5]" in found.reason
 
 
-def test_nothing_left() -> None:
+def test_a_tree_without_a_live_process_is_unknown() -> None:
     assert twice(process(2, state="Z"))[:2] == ("unsure", "unknown")
     assert twice()[:2] == ("unsure", "unknown")
 
@@ -244,7 +248,7 @@ def test_a_process_whose_first_thread_has_ended_is_not_dead() -> None:
     assert twice(half)[:2] == ("alive", "timer")
 
 
-def test_the_json_of_it() -> None:
+def test_the_json_of_a_diagnosis_has_its_fields_in_order() -> None:
     told = twice(process(2)).to_json()
     assert list(told) == ["state", "cause", "reason", "evidence", "processes"]
     assert told["processes"][0]["cpuPercent"] == 0.0
@@ -281,7 +285,7 @@ def test_the_order_in_which_processes_are_listed_changes_nothing(
 
 @settings(max_examples=100, deadline=None)
 @given(looks(), st.sampled_from(["R", "D"]))
-def test_a_tree_in_which_somebody_runs_is_never_hung(sample: FullSample, state: str) -> None:
+def test_a_tree_with_a_running_thread_is_never_hung(sample: FullSample, state: str) -> None:
     """Whatever the rest does: one thread that runs, or waits for a disk, and no standstill is proven."""
     runner = process(77, thread(77, "", state=state, timeout=None), start=1, state=state)
     both = sample._replace(processes={**sample.processes, 77: runner})

@@ -27,7 +27,7 @@ from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_qu
         ("x" * 500, "x" * 200),
     ],
 )
-def test_last_line(screen: str, line: str) -> None:
+def test_the_last_line_is_what_a_terminal_would_show(screen: str, line: str) -> None:
     assert last_line(screen) == line
 
 
@@ -38,12 +38,12 @@ def test_no_control_character_survives(screen: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["Password:", "Overwrite? [y/N]", "sqlite>", "$", "(END)", "Press any key to go on"])
-def test_questions(line: str) -> None:
+def test_a_prompt_looks_like_a_question(line: str) -> None:
     assert looks_like_a_question(line)
 
 
 @pytest.mark.parametrize("line", ["Compiling foo v1.2", "downloading 34 of 80", "done."])
-def test_no_questions(line: str) -> None:
+def test_other_output_does_not_look_like_a_question(line: str) -> None:
     assert not looks_like_a_question(line)
 
 
@@ -53,6 +53,6 @@ def test_a_prompt_is_a_line_without_an_end() -> None:
     assert not unfinished("")
 
 
-def test_the_second_screen() -> None:
+def test_the_alternate_screen_is_recognised_while_it_is_on() -> None:
     assert full_screen("\x1b[?1049h~")
     assert not full_screen("\x1b[?1049h~\x1b[?1049l$ ")

@@ -34,6 +34,6 @@ def test_no_rule_reads_a_sentence_back() -> None:
             assert not reads_back(node), f"{path.name}: {ast.unparse(node)}"
 
 
-def test_what_this_test_looks_for_it_finds() -> None:
+def test_the_check_finds_sentences_that_are_read_back() -> None:
     for source in ("'x' in wait.text", "wait.text.endswith('x')", "re.search('x', diagnosis.reason)"):
         assert any(reads_back(node) for node in ast.walk(ast.parse(source)))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from unhang.core.diagnosis.samples import FullSample, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket, Thread
 from unhang.core.diagnosis.standstill import SURELY, as_it_is, as_it_was
-from unhang.procs.sampler.cheap import Eye
+from unhang.procs.sampler.cheap import TreeSampler
 
-SLEEPER = Process(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0),), thread_count=1)
+SLEEPER = ProcessSample(pid=7, start=3, threads=(Thread(tid=7, state="S", asleep=40.0),), thread_count=1)
 
 
-def sample(process: Process = SLEEPER, **rest: Any) -> FullSample:
+def sample(process: ProcessSample = SLEEPER, **rest: Any) -> FullSample:
     return FullSample(at=100.0, hz=100, processes={process.pid: process}, **rest)
 
 
@@ -26,7 +26,7 @@ def test_a_tree_that_slept_through_was_then_as_it_is_now() -> None:
     assert was == sample()._replace(at=70.0)
 
 
-def test_it_is_known_only_as_far_back_as_everybody_slept() -> None:
+def test_the_past_is_known_only_as_far_back_as_all_threads_slept() -> None:
     was = as_it_was(sample(), since=10.0)
     assert was is not None
     assert was.at == 60.0
@@ -54,7 +54,7 @@ def test_a_sample_of_long_ago_is_brought_up_to_date() -> None:
     ],
     ids=["hidden", "unseen thread", "unknown", "ran just now", "a lock outside", "not all seen", "network", "nobody"],
 )
-def test_whatever_may_have_moved_unseen_is_not_known(seen: FullSample) -> None:
+def test_nothing_is_known_of_the_past_where_something_may_have_moved_unseen(seen: FullSample) -> None:
     assert as_it_was(seen, since=70.0) is None
 
 
@@ -114,18 +114,18 @@ def test_a_tree_that_runs_now_and_then_is_never_still() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        eye = Eye(os.getpid())
-        eye.look()
+        sampler = TreeSampler(os.getpid())
+        sampler.look()
         for _ in range(20):
             child.stdin.write(b"x\n")
             child.stdin.flush()
             child.stdout.readline()
-            eye.look()
-            assert eye.still_since is None
+            sampler.look()
+            assert sampler.still_since is None
         child.stdin.close()
 
 
-def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps() -> None:
+def test_a_sleeping_tree_is_still_since_the_first_look_until_it_ends() -> None:
     """Below a shell, so that nothing else that this process has started is looked at."""
     with subprocess.Popen(["sh", "-c", "cat; read go"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdin is not None
@@ -133,26 +133,26 @@ def test_who_sleeps_is_still_since_the_first_look_and_no_longer_than_it_sleeps()
         shell.stdin.write(b"x\n")
         shell.stdin.flush()
         shell.stdout.readline()
-        eye = Eye(shell.pid)
-        first = eye.look()
-        while eye.still_since is None:  # no event tells that a process has begun to wait
-            last, first = first, eye.look()
-        assert eye.still_since == last.at
-        samples = [eye.look() for _ in range(5)]
-        assert eye.still_since == last.at
+        sampler = TreeSampler(shell.pid)
+        first = sampler.look()
+        while sampler.still_since is None:  # no event tells that a process has begun to wait
+            last, first = first, sampler.look()
+        assert sampler.still_since == last.at
+        samples = [sampler.look() for _ in range(5)]
+        assert sampler.still_since == last.at
         assert all(sample.processes is last.processes for sample in samples)
         shell.stdin.close()
         shell.wait()
-        assert not eye.look().processes
-        assert eye.still_since is None
+        assert not sampler.look().processes
+        assert sampler.still_since is None
 
 
-def test_threads_are_looked_at_as_ever() -> None:
+def test_a_tree_with_several_threads_is_looked_at_each_time() -> None:
     code = "import threading; threading.Thread(target=input).start(); print(flush=True); threading.Event().wait()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        eye = Eye(os.getpid())
-        assert eye.look().processes is not eye.look().processes
-        assert eye.still_since is None
+        sampler = TreeSampler(os.getpid())
+        assert sampler.look().processes is not sampler.look().processes
+        assert sampler.still_since is None
         child.kill()

@@ -32,7 +32,7 @@ def test_the_place_of_a_quantile(count: int, q: float, place: int) -> None:
     assert learn.rank(count, q) == place
 
 
-def test_floor_and_ceiling_are_said() -> None:
+def test_the_source_of_a_learnt_limit_names_its_floor_or_ceiling() -> None:
     assert learn.limit(Profile(37, 41.0, 1.0), "duration") == (123.0, "history: p95 41s of 37 runs ×3")
     assert learn.limit(Profile(10, 41.0, 0.2), "silence") == (10.0, "history: p95 0.2s of 10 runs ×3, floor 10s")
     value, source = learn.limit(Profile(10, 7200.0, 0.2), "duration") or (0, "")
@@ -44,29 +44,29 @@ def test_floor_and_ceiling_are_said() -> None:
     )
 
 
-def test_slower_than_its_history() -> None:
+def test_a_run_is_slow_at_half_more_than_its_history_or_five_seconds_more() -> None:
     assert learn.slow_after(Profile(10, 40.0, 1.0)) == 60
     assert learn.slow_after(Profile(10, 0.1, 0.1)) == pytest.approx(5.1)
     assert learn.slow_after(Profile(5, 40.0, 1.0)) is None
-    assert learn.slow_text(Profile(10, 40.0, 1.0), 65.0) == (
-        "slower than its history: 1m 5s so far, p95 40s of 10 runs"
-    )
+    text = learn.slow_text(Profile(10, 40.0, 1.0), 65.0)
+    assert all(value in text for value in ("1m 5s", "p95 40s", "10 runs"))
 
 
 @pytest.mark.parametrize(
     ("status", "stalled", "nested", "argued", "why"),
     [
         ("success", False, False, False, None),
-        ("error", False, False, False, "it ended as error"),
-        ("timeout", False, False, False, "it ended as timeout"),
-        ("cancelled", False, False, False, "it ended as cancelled"),
-        ("success", True, False, False, "it stalled on the way"),
-        ("success", False, True, False, "it was started from inside another job"),
-        ("success", False, False, True, "its caller took longer limits than the policy gives"),
+        ("error", False, False, False, "error"),
+        ("timeout", False, False, False, "timeout"),
+        ("cancelled", False, False, False, "cancelled"),
+        ("success", True, False, False, "stalled"),
+        ("success", False, True, False, "another job"),
+        ("success", False, False, True, "caller"),
     ],
 )
-def test_who_may_teach(status: str, stalled: bool, nested: bool, argued: bool, why: str | None) -> None:
-    assert learn.teaches(status, stalled, nested, argued) == why
+def test_only_a_plain_success_teaches(status: str, stalled: bool, nested: bool, argued: bool, why: str | None) -> None:
+    found = learn.teaches(status, stalled, nested, argued)
+    assert found is None if why is None else why in (found or "")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unhang.core.limit_request import LimitRequest
+from unhang.core.limit_request import read_limits
 from unhang.core.policy.file.load import load
 from unhang.core.policy.resolve import resolve
 
@@ -90,7 +90,7 @@ def test_a_callers_wish_is_granted_or_the_refusal_is_shown(line: str, idle: Any,
         "default_category": "a",
         "bounds": {"exec_timeout_sec": {"min": 10, "max": 100}, "no_output_timeout_sec": {"min": 5}},
     }
-    found = resolve(line, load(json.dumps(data), "p"), LimitRequest(idle=idle, hard=hard))
+    found = resolve(line, load(json.dumps(data), "p"), read_limits({"idle": idle, "hard": hard}))
     for wish, sourced, least, most in (
         (idle, found.sourced["idleMs"], 5, None),
         (hard, found.sourced["hardMs"], 10, 100),

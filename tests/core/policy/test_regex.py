@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unhang.core.policy.regex.match import MOST_STEPS, Program, _Run
+from unhang.core.policy.regex.match import MOST_STEPS, CompiledPattern, _Run
 from unhang.core.policy.regex.parse import RegexError
 
 
@@ -52,7 +52,7 @@ from unhang.core.policy.regex.parse import RegexError
     ],
 )
 def test_the_longest_match_that_ends_with_a_word(pattern: str, text: str, end: int) -> None:
-    assert Program(pattern).match(text) == end
+    assert CompiledPattern(pattern).match(text) == end
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_longest_match_that_ends_with_a_word(pattern: str, text: str, end: i
 )
 def test_a_pattern_that_backtracks_for_ever_elsewhere_ends_here(pattern: str, text: str) -> None:
     """Counted rather than timed: no run does more than its budget, which is some milliseconds."""
-    program = Program(pattern)
+    program = CompiledPattern(pattern)
     run = _Run(program._ops, program._sets, text)
     run.longest(0, 0, whole_words=True)
     assert run.steps <= MOST_STEPS + 50
@@ -106,7 +106,7 @@ def test_a_pattern_that_backtracks_for_ever_elsewhere_ends_here(pattern: str, te
 )
 def test_what_is_not_supported_is_refused_with_its_place(pattern: str, message: str, at: int) -> None:
     with pytest.raises(RegexError) as caught:
-        Program(pattern)
+        CompiledPattern(pattern)
     assert message in str(caught.value)
     assert caught.value.at == at
 
@@ -135,14 +135,14 @@ def test_it_agrees_with_re(pattern: str, text: str) -> None:
         stops_here = f"(?:{pattern})(?=[\\s\\S]{{{len(text) - end}}}\\Z)"
         if whole and re.match(stops_here, text, re.IGNORECASE):
             expected = end
-    assert Program(pattern).match(text) == expected
+    assert CompiledPattern(pattern).match(text) == expected
 
 
 @given(st.text(max_size=40), st.text(max_size=80))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_a_pattern_or_a_clear_error(pattern: str, text: str) -> None:
     try:
-        program = Program(pattern)
+        program = CompiledPattern(pattern)
     except RegexError:
         return
     end = program.match(text)

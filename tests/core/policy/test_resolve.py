@@ -134,16 +134,16 @@ def test_a_category_may_be_named_by_the_caller() -> None:
     found = resolve("ls", builtin.policy(), LimitRequest(category="extended"))
     assert (found.category, found.limits.hard, found.pattern) == ("extended", 3600, None)
     assert found.sourced["hardMs"].source == "policy:extended"
-    with pytest.raises(UsageError, match="no category 'nope' in policy built-in; there are: agent-cloud"):
+    with pytest.raises(UsageError, match=r"'nope'.*agent-cloud"):
         resolve("ls", builtin.policy(), LimitRequest(category="nope"))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"idle": -1.0}, "idle must be between 0 and a century"),
-        ({"--hard": float("nan")}, "--hard must be between 0 and a century"),
-        ({"liveness": "pulse"}, "liveness must be one of"),
+        ({"idle": -1.0}, "^idle"),
+        ({"--hard": float("nan")}, "^--hard"),
+        ({"liveness": "pulse"}, "liveness"),
     ],
 )
 def test_limits_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:

@@ -104,7 +104,7 @@ def test_no_mixture_of_wrappers_and_options_raises(words: list[str]) -> None:
         assert len(command_key(command)) <= 300
 
 
-def test_lines_within_lines_end_somewhere() -> None:
+def test_deeply_nested_lines_have_pieces() -> None:
     line = "make"
     for _ in range(30):
         line = f'bash -c "{line}"' if '"' not in line else f"bash -c '{line}'" if "'" not in line else f"eval {line}"
@@ -112,7 +112,7 @@ def test_lines_within_lines_end_somewhere() -> None:
     assert pieces_of("sudo " * 1000 + "make")
 
 
-def test_find_works_itself() -> None:
+def test_find_is_a_piece_beside_the_command_it_executes() -> None:
     parts = pieces_of("find / -name x -exec ls -l {} +")
     assert [part.text[:4] for part in parts] == ["ls -", "find"]
 

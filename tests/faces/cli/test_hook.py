@@ -195,7 +195,7 @@ def test_a_home_that_cannot_be_used_is_survived(hooks: Hooks, tmp_path: Path) ->
         assert b"Traceback" not in done.err
 
 
-def test_a_home_of_somebody_else_is_refused_and_survived(hooks: Hooks) -> None:
+def test_a_home_of_another_user_is_refused_and_survived(hooks: Hooks) -> None:
     hooks.home.mkdir()
     hooks.home.chmod(0o777)
     assert b"others may write" in hooks.quiet(PAYLOAD, TMUX_PANE="%1").err

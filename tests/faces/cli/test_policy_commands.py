@@ -44,18 +44,18 @@ def test_explain_json_has_what_the_contract_says(capsys: pytest.CaptureFixture[s
     assert shown["pieces"][1]["through"] == ["sudo"]
 
 
-def test_explain_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_shows_the_category_the_limits_and_what_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(policy_cli, "explain", "npm run dev") == 0
     text = capsys.readouterr().out
-    assert "server   never ends by itself" in text
-    assert "idle   off" in text
+    assert "server" in text
+    assert "idle off" in " ".join(text.split())
     assert call(policy_cli, "explain", "codex exec x", "--idle", "5s", "--hard", "off") == 0
     text = capsys.readouterr().out
-    assert "idle   1m        argument, bounded by policy:agent-write   (asked: 5s)" in text
+    assert "idle 1m argument, bounded by policy:agent-write (asked: 5s)" in " ".join(text.split())
     assert "(asked: off)" in text
 
 
-def test_explain_takes_a_policy_and_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_takes_a_policy_words_and_a_timeout(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(policy_cli, "explain", "--policy", SEED, "--json", "cargo", "build", "--", "--release") == 0
     assert json.loads(capsys.readouterr().out)["category"] in ("long", "extended")
     assert call(policy_cli, "explain", "--timeout-sec", "3", "--json", "x") == 0
@@ -71,7 +71,7 @@ def test_explain_refuses_nonsense(words: list[str]) -> None:
         call(policy_cli, "explain", "x", *words)
 
 
-def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(policy_cli, "explain", "echo \x1b[31m\x07 \ud83d") == 0
     text = capsys.readouterr().out
     assert "\x1b" not in text
@@ -80,7 +80,7 @@ def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[s
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_explain_with_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_explain_takes_a_limit_from_the_history(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     history = History(str(tmp_path / "state" / "index.db"))
     for number in range(37):
@@ -90,7 +90,7 @@ def test_explain_with_history(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert hard == {"value": 123000, "source": "history: p95 41s of 37 runs ×3"}
 
 
-def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_exits_with_1_at_an_error_and_names_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert call(policy_cli, "check", SEED) == 0
     assert capsys.readouterr().out.startswith(f"{SEED}:29:7: warning: ")
     assert call(policy_cli, "check", SEED, "--strict", "--json") == 1
@@ -98,11 +98,11 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     good = tmp_path / "good.toml"
     good.write_text('default_category = "a"\n[categories.a]\n')
     assert call(policy_cli, "check", str(good)) == 0
-    assert "sound (1 categories, 0 patterns)" in capsys.readouterr().out
+    capsys.readouterr()
     bad = tmp_path / "bad.json"
     bad.write_text('{"categories":{"a":{"exec_timeout_sec":5,\n"no_output_timeout_sec":9}},"default_category":"a"}')
     assert call(policy_cli, "check", str(bad)) == 1
-    assert f"{bad}:2:1: error: category 'a': idle 9s is longer" in capsys.readouterr().out
+    assert f"{bad}:2:1: error: category 'a'" in capsys.readouterr().out
     bad.write_text('{"categories":\n?')
     with pytest.raises(UsageError, match=r"bad\.json:2:1"):
         call(policy_cli, "check", str(bad))
@@ -112,7 +112,7 @@ def test_init_writes_a_sound_file_once(capsys: pytest.CaptureFixture[str]) -> No
     assert call(policy_cli, "init") == 0
     capsys.readouterr()
     assert call(policy_cli, "check", ".unhang.toml", "--strict") == 0
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match=r"\.unhang\.toml"):
         call(policy_cli, "init")
     with pytest.raises(UsageError, match="TOML"):
         call(policy_cli, "init", "x.json")
@@ -132,7 +132,7 @@ def test_the_schema_names_every_key_that_the_loader_knows(capsys: pytest.Capture
 
 def test_history_is_empty_at_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(history_cli) == 0
-    assert capsys.readouterr().out == "no finished runs yet\n"
+    assert len(capsys.readouterr().out.splitlines()) == 1
     assert call(history_cli, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"commands": []}
     with pytest.raises(UsageError):
@@ -158,7 +158,7 @@ def test_history_shows_numbers_and_a_chart(capsys: pytest.CaptureFixture[str], t
     assert item["timeouts"] == {"no_output_timeout": 1, "exec_timeout": 0}
 
 
-def test_the_chart() -> None:
+def test_the_chart_scales_to_its_largest_value() -> None:
     assert history_cli.spark([1.0, 4.0, 8.0]) == "▂▅█"
     assert history_cli.spark([1.0, 8.0], blocks=False) == ".#"
     assert history_cli.spark([]) == ""

@@ -73,7 +73,7 @@ def site(servers: Servers, engine: Engine) -> Iterator[Site]:
     assert process.wait(10) is not None
 
 
-def test_who_is_let_in(site: Site) -> None:
+def test_a_request_needs_the_token_a_known_host_and_no_foreign_origin(site: Site) -> None:
     assert modes.S_IMODE(os.stat(site.token_file).st_mode) == 0o600
     status, _, body = site.post(INITIALIZE)
     assert status == 200

@@ -1,4 +1,4 @@
-"""The tools about jobs that are there, and jobs as resources."""
+"""The tools that act on a job that exists, and jobs as resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from unhang.core import events as ev
 ASKS = "import sys; name = input('Your name? '); print('hello', name); print('more', sys.stdin.read(), end='')"
 
 
-def test_start_wait_events_output_and_list(servers: Servers, era: str, tmp_path: Path) -> None:
+def test_a_started_job_is_listed_and_its_events_and_output_are_read_from_a_cursor(
+    servers: Servers, era: str, tmp_path: Path
+) -> None:
     async def work(caller: Caller) -> None:
         gate = tmp_path / "gate"
         line = f"echo one; while ! test -e {gate}; do sleep 0.05; done; echo two"
@@ -65,7 +67,7 @@ def test_waiting_for_the_first_or_for_all_of_several(servers: Servers, tmp_path:
         assert both.data["status"] == "ended"
         alone = await caller.call("wait", job_id=quick)
         assert alone.error  # of one job its own failure is the answer
-        assert "exited with 4" in alone.text
+        assert alone.data["jobs"][0]["exitCode"] == 4
 
     servers.run("auto", work)
 
@@ -97,7 +99,7 @@ def test_a_prompt_is_reported_and_answered(servers: Servers) -> None:
     servers.run("auto", work)
 
 
-def test_extend_cancel_diagnose_and_explain(servers: Servers) -> None:
+def test_a_job_is_extended_diagnosed_and_cancelled(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         job = (await caller.call("start", command="sleep 600", hardTimeoutMs=100_000)).data["jobId"]
         assert (await caller.call("extend", job_id=job)).error
@@ -114,6 +116,12 @@ def test_extend_cancel_diagnose_and_explain(servers: Servers) -> None:
         assert (await caller.call("cancel", job_id=job)).data["status"] == "cancelled"
         late = await caller.call("diagnose", job_id=job)
         assert late.error
+
+    servers.run("auto", work)
+
+
+def test_explain_policy_names_the_category_the_pieces_and_a_command_that_never_ends(servers: Servers) -> None:
+    async def work(caller: Caller) -> None:
         explained = await caller.call("explain_policy", command="cd web && npm ci")
         assert explained.data["category"] == "long"
         assert [piece["command"] for piece in explained.data["pieces"]] == ["cd web", "npm ci"]

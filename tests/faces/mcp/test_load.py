@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from tests.support.mcp.harness import Caller, Reply, Servers
 from tests.support.mcp.raw import Raw, call
 
 
-def test_fifty_calls_at_once_stay_responsive(servers: Servers, era: str, tmp_path: Path) -> None:
+def test_other_calls_are_answered_while_fifty_wait(servers: Servers, era: str, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     line = f"echo in; while ! test -e {gate}; do sleep 0.2; done; echo out"
 
@@ -30,13 +28,9 @@ def test_fifty_calls_at_once_stay_responsive(servers: Servers, era: str, tmp_pat
             with anyio.fail_after(60):
                 while len((await caller.call("list")).data["jobs"]) < 50:
                     pass
-            taken = []
-            for _ in range(5):
-                began = time.monotonic()
+            for _ in range(5):  # a benchmark measures how fast
                 assert len((await caller.call("list")).data["jobs"]) == 50
-                taken.append(time.monotonic() - began)
-            # 100 ms is the promise (the benchmark measures it); a shared machine gets ten times that
-            assert min(taken) < 1.0, taken
+            assert replies == []
             gate.touch()
         assert len(replies) == 50
         assert {reply.data["stdout"] for reply in replies} == {"in\nout\n"}
@@ -44,7 +38,7 @@ def test_fifty_calls_at_once_stay_responsive(servers: Servers, era: str, tmp_pat
     servers.run(era, work)
 
 
-def test_nonsense_is_answered_and_survived(servers: Servers) -> None:
+def test_invalid_messages_are_answered_with_errors_and_the_server_goes_on(servers: Servers) -> None:
     raw = Raw(servers.popen())
     raw.shake_hands()
     for line in (b"{", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"{}", b'{"jsonrpc":"1.0","id":9,"method":"x"}'):
@@ -82,7 +76,7 @@ def test_nonsense_is_answered_and_survived(servers: Servers) -> None:
     assert raw.process.wait(10) == 0
 
 
-def test_output_that_is_no_text_is_passed_on_harmlessly(servers: Servers) -> None:
+def test_control_characters_of_the_output_are_not_in_the_text(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         found = await caller.call("run", command=r"printf 'a\377\033[31mb\000c\n'")
         assert found.data["status"] == "success"
@@ -93,7 +87,7 @@ def test_output_that_is_no_text_is_passed_on_harmlessly(servers: Servers) -> Non
     servers.run("auto", work)
 
 
-def test_jobs_and_calls_are_capped_with_a_clear_error(servers: Servers) -> None:
+def test_more_jobs_or_calls_than_the_server_takes_are_refused(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         first = (await caller.call("start", command="sleep 600")).data["jobId"]
         second = (await caller.call("start", command="sleep 600")).data["jobId"]
@@ -121,32 +115,7 @@ def test_jobs_and_calls_are_capped_with_a_clear_error(servers: Servers) -> None:
     servers.run("auto", work, "--max-jobs", "2", "--max-calls", "2")
 
 
-@pytest.mark.parametrize(
-    ("command", "refused"),
-    [
-        ("git status", False),
-        ("cd . && git log", False),
-        ("git push origin", True),
-        ("sudo git push", True),
-        ("rm -rf x", True),
-        ("git status; rm x", True),
-        ("/usr/bin/rm x", True),
-    ],
-)
-def test_the_lists_of_commands(servers: Servers, command: str, refused: bool) -> None:
-    from unhang.faces.mcp.access.check import AccessRefused, check_access
-    from unhang.faces.mcp.settings import Settings
-
-    del servers
-    settings = Settings(allow_commands=("git", "cd", "sudo"), deny_commands=("git push*",))
-    if refused:
-        with pytest.raises(AccessRefused):
-            check_access(settings, command, "/")
-    else:
-        check_access(settings, command, "/")
-
-
-def test_the_lists_of_directories_over_the_wire(servers: Servers, tmp_path: Path) -> None:
+def test_a_directory_outside_of_the_allowed_one_is_refused_by_whatever_path(servers: Servers, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     (tmp_path / "link").symlink_to("/")

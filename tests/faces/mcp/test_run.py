@@ -29,7 +29,7 @@ def test_output_exit_code_and_duration_come_back(servers: Servers, era: str) -> 
     servers.run(era, work)
 
 
-def test_directory_environment_input_and_terminal(servers: Servers, tmp_path: Path) -> None:
+def test_a_command_gets_its_directory_environment_input_and_terminal(servers: Servers, tmp_path: Path) -> None:
     async def work(caller: Caller) -> None:
         (tmp_path / "below").mkdir()
         found = await caller.call(

@@ -113,8 +113,8 @@ def test_what_waits_for_input_is_not_tried_again() -> None:
     job = unhang.start(["sh", "-c", "printf 'Sure? '; read x"], stdin="pipe", idle=6, warn=1, hard=60, retry=3)
     result = job.wait(60)
     assert result.status == "timeout"
-    said = [e["message"] for e in job.events() if e.get("phase") == "retry"]
-    assert said == [f"Not tried again: {causes.INPUT.why_not}."]
+    [said] = [e["message"] for e in job.events() if e.get("phase") == "retry"]
+    assert causes.INPUT.why_not in said
     assert result.outcome["retryable"] is False
     assert result.recovery is not None
     assert result.recovery["retryable"] is False
@@ -128,11 +128,11 @@ def test_three_timeouts_in_a_row_open_the_circuit_breaker() -> None:
     assert result.status == "timeout"
     events = unhang.job(result.job_id).events()
     assert sum(e["type"] == "job/started" for e in events) == 1
-    assert any("circuit breaker: 3 timeouts in a row" in e["message"] for e in events)
+    assert any("circuit breaker" in e["message"] for e in events)
 
 
 @pytest.mark.slow
-def test_a_run_slower_than_its_history_says_so() -> None:
+def test_a_run_slower_than_its_history_is_reported_with_the_number_of_runs() -> None:
     command = ["sleep", "600"]
     teach(command, duration=1.0, silence=1.0)
     from unhang.store import profiles
@@ -142,7 +142,7 @@ def test_a_run_slower_than_its_history_says_so() -> None:
     profiles.write(home(), command_key(command), os.getcwd(), profile)
     job = unhang.start(command, idle="off", hard="5m")
     event = next(e for e in job.watch(timeout=60) if e.get("phase") == "slow")
-    assert "slower than its history" in event["message"].lower()
+    assert "12 runs" in event["message"]
     job.cancel(force=True)
 
 

@@ -31,7 +31,7 @@ ENVIRON = st.dictionaries(
 
 
 @given(payload=PAYLOAD, environ=ENVIRON, method=st.none() | st.sampled_from(METHODS))
-def test_whatever_is_told_becomes_one_event_that_fits_a_line(
+def test_any_payload_becomes_one_event_that_fits_a_line(
     payload: dict[str, Any], environ: dict[str, str], method: str | None
 ) -> None:
     given = payload | ({"hook_event_name": method} if method else {})
@@ -63,7 +63,7 @@ def test_the_longest_of_everything_fits_a_line(letter: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "true", "null", '"3"'])
-def test_a_duration_that_is_none_is_left_out(number: str) -> None:
+def test_a_duration_that_is_no_number_is_left_out(number: str) -> None:
     payload = json.loads(f'{{"duration_ms": {number}, "tool_input": {{"timeout": {number}}}}}')
     event = event_of(payload, {})
     assert "durationMs" not in event
@@ -71,7 +71,7 @@ def test_a_duration_that_is_none_is_left_out(number: str) -> None:
 
 
 @given(secret=st.text(alphabet="abcdefgh", min_size=12, max_size=12))
-def test_what_is_said_typed_or_written_is_not_in_it(secret: str) -> None:
+def test_prompts_replies_and_contents_of_files_are_not_in_the_event(secret: str) -> None:
     payload = {
         "hook_event_name": "PostToolUse",
         "prompt": secret,
@@ -92,12 +92,12 @@ def test_what_is_said_typed_or_written_is_not_in_it(secret: str) -> None:
         ({}, True),
     ],
 )
-def test_it_says_whether_somebody_may_sit_before_it(environ: dict[str, str], attended: bool) -> None:
+def test_the_event_says_whether_the_session_is_attended(environ: dict[str, str], attended: bool) -> None:
     assert event_of({}, environ)["attended"] is attended
 
 
 @pytest.mark.parametrize("pid", ["", "x", "-1", "1" * 20, "１２"])
-def test_a_pid_that_is_none_is_null(pid: str) -> None:
+def test_a_pid_that_is_no_number_is_null(pid: str) -> None:
     assert event_of({}, {"CLAUDE_PID": pid})["pid"] is None
 
 

@@ -39,7 +39,7 @@ def untouched(session: Session, watcher: Watcher) -> None:
     assert steps == [], watcher.story()
 
 
-def test_whoever_waits_for_a_person_or_works_is_left_alone(desk: Desk) -> None:
+def test_a_session_that_waits_for_a_person_or_works_is_left_alone(desk: Desk) -> None:
     """A permission dialog; an idle prompt with a draft; a command that talks; an agent in the background that hangs."""
     watcher = desk.watch("--warn", "1.5")  # between two looks, a busy machine gets to print something
     asks, idles, talks, agents = (desk.claude() for _ in range(4))
@@ -102,7 +102,7 @@ def test_a_call_that_was_refused_is_over(by: str, ours: tuple[str, ...], desk: D
     untouched(session, watcher)
 
 
-def test_nothing_is_done_while_somebody_types_and_what_they_typed_stays(desk: Desk) -> None:
+def test_nothing_is_done_while_a_person_types_and_their_text_stays(desk: Desk) -> None:
     session = desk.claude()
     # on a machine that stands still for a while a second Escape would be right: wait for the effect of the first
     watcher = desk.watch("--hands-off", "3", "--verify", "30")
@@ -224,7 +224,7 @@ main()
 """
 
 
-def test_a_wall_clock_that_jumps_is_nobodys_silence(desk: Desk, tmp_path: Path) -> None:
+def test_a_jump_of_the_wall_clock_does_not_count_as_silence(desk: Desk, tmp_path: Path) -> None:
     """An hour ahead, two hours back: a call within its limit is not touched, a hang is ended at its own."""
     offset = tmp_path / "offset"
 

@@ -24,6 +24,20 @@ SHORT = ("--idle", "8", "--hard", "100", "--stall", "2", "--grace", "10")
 BASH = ("--allowed-tools", "Bash")
 
 
+def environment(config: Path, port: int) -> dict[str, str]:
+    """What makes Claude Code use this configuration and the model at this port, and nothing else."""
+    return {
+        "CLAUDE_CONFIG_DIR": str(config),
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}",
+        "ANTHROPIC_API_KEY": KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+    }
+
+
 class Bench(Jobs):
     def __init__(self, folder: Path, fake: FakeAnthropic) -> None:
         super().__init__(folder)
@@ -34,17 +48,9 @@ class Bench(Jobs):
             place.mkdir()
         for name in [name for name in self.env if name.startswith(("CLAUDE", "ANTHROPIC_", "BASH_", "MCP_", "API_"))]:
             del self.env[name]
-        self.env |= {
+        self.env |= environment(self.config, fake.port) | {
             "HOME": str(folder / "user"),
             "TMPDIR": str(folder / "tmp"),
-            "CLAUDE_CONFIG_DIR": str(self.config),
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{fake.port}",
-            "ANTHROPIC_API_KEY": KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
             "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "60000",  # else a busy machine has its tools only in the second turn
             "UNHANG_CLAUDE": str(programs.CLAUDE),
             "UNHANG_WATCH": "off",

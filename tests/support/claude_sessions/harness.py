@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import programs
+from tests.support.claude.harness import KEY, environment
 from tests.support.engine import MARK, Engine, wait_until
 from tests.support.fakes.anthropic_messages import FakeAnthropic
 from tests.support.places import SUPPORT
@@ -28,7 +29,6 @@ from unhang.testing.liveness import Process
 
 # Generous: a loaded machine may need many seconds to start a program of 366 MB.
 PATIENCE = 60.0
-KEY = "sk-ant-dummy-0000000000000000000000000000"
 HOOKS = tuple(claude_code.EVENTS)
 ALLOWED = ("Bash", "WebFetch", "WebSearch", "Read", "Agent", "Task", "mcp__slow")
 # SessionLimits of some seconds. Nobody sits at these panes, so nobody has to be waited for.
@@ -68,16 +68,7 @@ class Desk(Engine):
             "UNHANG_WATCH": watch,
             MARK: self.mark,
         }
-        self.agent_env = {
-            "CLAUDE_CONFIG_DIR": str(self.config),
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{fake.port}",
-            "ANTHROPIC_API_KEY": KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-        }
+        self.agent_env = environment(self.config, fake.port)
         self.sessions: list[Session] = []
         self.configure()
 

@@ -7,7 +7,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, Process, Socket, Terminal, Thread
+from unhang.core.diagnosis.samples import (
+    FOREVER,
+    FullSample,
+    Lock,
+    Pipe,
+    ProcessSample,
+    Socket,
+    TerminalSettings,
+    Thread,
+)
 
 HZ = 100
 
@@ -25,13 +34,13 @@ def thread(tid: int, syscall: str = "futex", **more: Any) -> Thread:
     return Thread(tid, syscall=syscall, **settings)
 
 
-def process(pid: int, *threads: Thread, **more: Any) -> Process:
+def process(pid: int, *threads: Thread, **more: Any) -> ProcessSample:
     found = threads or (thread(pid),)
     settings: dict[str, Any] = {"comm": f"p{pid}", "state": "S", "start": pid, "ppid": 1, "io": 1, **more}
-    return Process(pid, threads=found, thread_count=len(found), **settings)
+    return ProcessSample(pid, threads=found, thread_count=len(found), **settings)
 
 
-def look(at: float, *processes: Process, **more: Any) -> FullSample:
+def look(at: float, *processes: ProcessSample, **more: Any) -> FullSample:
     return FullSample(at, HZ, {each.pid: each for each in processes}, **more)
 
 
@@ -72,7 +81,7 @@ _locks = st.builds(
     st.booleans(),
 )  # fmt: skip
 processes = st.builds(
-    Process,
+    ProcessSample,
     pid=_pids,
     ppid=_pids,
     pgid=_pids,
@@ -106,7 +115,7 @@ _sockets = st.builds(
 )
 
 
-def _tree(found: list[Process]) -> dict[int, Process]:
+def _tree(found: list[ProcessSample]) -> dict[int, ProcessSample]:
     return {each.pid: each for each in found}
 
 
@@ -123,7 +132,9 @@ def looks(draw: st.DrawFn, at: float = 0.0) -> FullSample:
         sockets=draw(st.dictionaries(st.sampled_from(["socket:[1]", "socket:[2]"]), _sockets)),
         pipes=pipes,
         terminal=draw(
-            st.one_of(st.none(), st.builds(Terminal, st.just("/dev/pts/3"), st.booleans(), st.booleans(), _pids))
+            st.one_of(
+                st.none(), st.builds(TerminalSettings, st.just("/dev/pts/3"), st.booleans(), st.booleans(), _pids)
+            )
         ),
         screen=draw(st.one_of(st.text(max_size=20), st.sampled_from(["Password: ", "go on? [y/N] ", "\x1b[?1049h~"]))),
         leader=draw(st.one_of(st.none(), _pids)),

@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import json
 import re
-import select
 import threading
-from http.server import ThreadingHTTPServer
-from types import TracebackType
-from typing import Any
+from typing import cast
 
 from tests.support.fakes.acp_dialects import DIALECTS, Ask, Body, Dialect, Reply
-from tests.support.fakes.models import Handler
+from tests.support.fakes.server import Handler, Server, Service
 
 _TAG = re.compile(r"\[\[([a-z_]+)(?::(.*?))?\]\]", re.S)
 _SHELL = re.compile(r"^(bash|shell|run_shell_command|exec_command|terminal)$", re.I)
@@ -30,36 +27,20 @@ _WRITE = re.compile(r"^(write|write_file|writefile|create_file)$", re.I)
 _TOOLS = {"shell": _SHELL, "escalate": _SHELL, "write": _WRITE}
 
 
-class FakeModels:
+class FakeModels(Service):
     """Use it as a context. `asked`: the tag of every request that carried tools, in order."""
 
     def __init__(self) -> None:
+        super().__init__(_Handler)
         self._lock = threading.Lock()
         self.asked: list[str] = []
         self.results: list[str] = []  # what the tools told the model
         self.strangers: list[str] = []  # paths that nobody here knows
         self.requests: list[Body] = []
-        self.stopping = threading.Event()
-        self._http = _Http(self)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._http.server_address[1])
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
-
-    def __enter__(self) -> FakeModels:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stopping.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
     def answer(self, ask: Ask) -> Reply:
         if not ask.tools:
@@ -111,21 +92,13 @@ def _arguments(schema: Body, name: str, value: str) -> Body:
     return known
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = True  # every connection is closed when a test ends
-
-    def __init__(self, fake: FakeModels) -> None:
-        self.fake = fake
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is what most tests are about."""
-
-
 class _Handler(Handler):
-    server: _Http
+    server: Server
     timeout = 100  # a kept connection ends before a test's own limit; nothing is ever said on it twice
+
+    @property
+    def fake(self) -> FakeModels:
+        return cast(FakeModels, self.server.service)
 
     def do_GET(self) -> None:  # noqa: N802
         self.close_connection = True
@@ -136,7 +109,7 @@ class _Handler(Handler):
         self.close_connection = True
         size = int(self.headers.get("content-length") or 0)
         body = json.loads(self.rfile.read(size) or b"{}")
-        fake, path = self.server.fake, self.path.partition("?")[0]
+        fake, path = self.fake, self.path.partition("?")[0]
         if not isinstance(body, dict):
             self.plain(400, {})
             return
@@ -155,7 +128,7 @@ class _Handler(Handler):
             self.plain(int(reply.value), {"error": {"message": f"failed with {reply.value}", "type": "server_error"}})
             return
         if reply.how == "hang":
-            self._hang()
+            self.hang()
             return
         if not spoken.streams:
             self.plain(200, spoken.whole(reply))
@@ -164,19 +137,11 @@ class _Handler(Handler):
         events = list(spoken.stream(reply))
         for number, (kind, value) in enumerate(events):
             if number >= len(events) // 2 and reply.how == "hang_mid":
-                self._hang()
+                self.hang()
                 return
-            if reply.how == "slow" and self.server.fake.stopping.wait(float(reply.value) / 20):
+            if reply.how == "slow" and self.fake.stopping.wait(float(reply.value) / 20):
                 return
             head = f"event: {kind}\n" if kind else ""
             data = value if isinstance(value, str) else json.dumps(value)
             self.wfile.write(f"{head}data: {data}\n\n".encode())
             self.wfile.flush()
-
-    def _hang(self) -> None:
-        """Until the client goes away, or the test ends."""
-        poll = select.poll()
-        poll.register(self.connection, select.POLLIN | select.POLLHUP | select.POLLRDHUP)
-        while not self.server.fake.stopping.is_set():
-            if poll.poll(100):
-                return

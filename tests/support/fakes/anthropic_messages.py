@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import json
 import re
-import select
 import socket
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+from tests.support.fakes.server import Handler, Server, Service
 
 Body = dict[str, Any]
 
@@ -47,37 +47,24 @@ class Seen(NamedTuple):
     body: Body
 
 
-class FakeAnthropic:
+class FakeAnthropic(Service):
     """Use it as a context."""
 
     def __init__(self) -> None:
+        super().__init__(_Handler)
         self.changed = threading.Condition()
         self.requests: list[Seen] = []
         self.gone: list[str] = []  # the verbs of requests whose client went away before the end
-        self.stopping = threading.Event()
-        self._http = _Http(self)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         # The kernel completes connections that nobody accepts: as silent as a server can be.
         self._silent = socket.create_server(("127.0.0.1", 0), backlog=16)
-
-    @property
-    def port(self) -> int:
-        return int(self._http.server_address[1])
 
     @property
     def silent_port(self) -> int:
         return int(self._silent.getsockname()[1])
 
-    def __enter__(self) -> FakeAnthropic:
-        self._thread.start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stopping.set()
-        self._http.shutdown()
-        self._http.server_close()
         self._silent.close()
-        self._thread.join()
+        super().__exit__(kind, error, at)
 
     def wait_for(self, wanted: Callable[[Seen], bool], what: str, timeout: float = 60) -> Seen:
         """The first request that is wanted, as soon as it has come."""
@@ -133,42 +120,29 @@ def _newest_text(body: Body) -> str:
     return "\n".join(reversed(texts))
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = True  # every connection is closed when a test ends
-    request_queue_size = 64
+class _Handler(Handler):
+    server: Server
 
-    def __init__(self, fake: FakeAnthropic) -> None:
-        self.fake = fake
-        super().__init__(("127.0.0.1", 0), _Handler)
+    @property
+    def fake(self) -> FakeAnthropic:
+        return cast(FakeAnthropic, self.server.service)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is what most tests are about."""
+    def do_HEAD(self) -> None:  # noqa: N802
+        self.plain(200, {})
 
+    def do_GET(self) -> None:  # noqa: N802
+        self.plain(200, {"data": [], "has_more": False, "first_id": None, "last_id": None})
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self._json(200, {})
-
-    def do_GET(self) -> None:
-        self._json(200, {"data": [], "has_more": False, "first_id": None, "last_id": None})
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
         path = self.path.split("?")[0]
         self.close_connection = True
         if path != "/v1/messages":
-            self._json(200 if path.endswith("/count_tokens") else 404, {"input_tokens": 10})
+            self.plain(200 if path.endswith("/count_tokens") else 404, {"input_tokens": 10})
             return
         names = [tool.get("name") for tool in body.get("tools") or []]
         seen = Seen(*decide(body), _newest_text(body), names in ([], ["web_search"]), body)
-        fake = self.server.fake
+        fake = self.fake
         with fake.changed:
             fake.requests.append(seen)
             self._number = len(fake.requests)
@@ -189,14 +163,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif verb == "status":
             code = int(args.split()[0])
             kind = _ERRORS.get(code, "api_error")
-            self._json(code, {"type": "error", "error": {"type": kind, "message": f"fake error {code}"}})
+            self.plain(code, {"type": "error", "error": {"type": kind, "message": f"fake error {code}"}})
         elif stream:
             self._stream(model, verb, args, seen.steps)
         elif verb in ("hang-headers", "hang-mid", "hang-tool", "ping-forever"):
             self._hang(verb)
         else:  # what Claude falls back to when a stream broke
             text = {"type": "text", "text": args if verb == "say" else "pong"}
-            self._json(200, self._message(model) | {"content": [text], "stop_reason": "end_turn"})
+            self.plain(200, self._message(model) | {"content": [text], "stop_reason": "end_turn"})
 
     def _stream(self, model: str, verb: str, args: str, steps: int) -> None:
         if verb == "seq":
@@ -207,14 +181,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         else:
             entry = _entry(verb, args)
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
+        self.begin()
         if verb == "hang-headers":
             self._hang(verb)
             return
-        self._event("message_start", message=self._message(model) | {"content": [], "stop_reason": None})
+        self.event("message_start", message=self._message(model) | {"content": [], "stop_reason": None})
         if verb in ("hang-mid", "close-mid", "ping-forever"):
             self._begin(0, {"type": "text", "text": ""}, "text_delta", text="I am thinking about ")
             if verb == "ping-forever":
@@ -230,14 +201,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._drip(args)
         for place, text in enumerate([entry["text"]] if entry.get("text") else []):
             self._begin(place, {"type": "text", "text": ""}, "text_delta", text=text)
-            self._event("content_block_stop", index=place)
+            self.event("content_block_stop", index=place)
         for place, (name, given) in enumerate(entry.get("tools", []), bool(entry.get("text"))):
             call = _call(self._number, place, name)
             self._begin(place, call, "input_json_delta", partial_json=json.dumps(given))
-            self._event("content_block_stop", index=place)
+            self.event("content_block_stop", index=place)
         reason = "tool_use" if entry.get("tools") else "end_turn"
-        self._event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 7})
-        self._event("message_stop")
+        self.event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 7})
+        self.event("message_stop")
 
     def _message(self, model: str) -> Body:
         usage = {"input_tokens": 11, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
@@ -245,53 +216,35 @@ class _Handler(BaseHTTPRequestHandler):
         return message | {"stop_sequence": None, "usage": usage}
 
     def _begin(self, place: int, block: Body, kind: str, **delta: str) -> None:
-        self._event("content_block_start", index=place, content_block=block)
-        self._event("content_block_delta", index=place, delta={"type": kind} | delta)
+        self.event("content_block_start", index=place, content_block=block)
+        self.event("content_block_delta", index=place, delta={"type": kind} | delta)
 
     def _drip(self, args: str) -> None:
         count, seconds = args.split()
-        self._event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        self.event("content_block_start", index=0, content_block={"type": "text", "text": ""})
         for number in range(int(count)):
-            self._event("content_block_delta", index=0, delta={"type": "text_delta", "text": f"word{number} "})
-            if self.server.fake.stopping.wait(float(seconds)):
+            self.event("content_block_delta", index=0, delta={"type": "text_delta", "text": f"word{number} "})
+            if self.fake.stopping.wait(float(seconds)):
                 return
-        self._event("content_block_stop", index=0)
+        self.event("content_block_stop", index=0)
 
     def _ping(self, verb: str) -> None:
         try:
-            while not self.server.fake.stopping.wait(0.5):
-                self._event("ping")
+            while not self.fake.stopping.wait(0.5):
+                self.event("ping")
         except OSError:
             self._left(verb)
 
     def _hang(self, verb: str) -> None:
         """Until the client goes, or the test ends."""
-        poll = select.poll()
-        poll.register(self.connection, select.POLLIN | select.POLLRDHUP)
-        while not self.server.fake.stopping.is_set():
-            if poll.poll(50):
-                self._left(verb)
-                return
+        if self.hang():
+            self._left(verb)
 
     def _left(self, verb: str) -> None:
-        fake = self.server.fake
+        fake = self.fake
         with fake.changed:
             fake.gone.append(verb)
             fake.changed.notify_all()
-
-    def _event(self, kind: str, **fields: Any) -> None:
-        data = json.dumps({"type": kind} | fields)
-        self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
-        self.wfile.flush()
-
-    def _json(self, code: int, value: Body) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(code)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
 
 
 def _entry(verb: str, args: str) -> Body:

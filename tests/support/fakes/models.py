@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple
+
+from tests.support.fakes.server import Handler
 
 
 class Call(NamedTuple):
@@ -34,7 +36,7 @@ Step = Call | Say | Search
 class FakeModel:
     """`results`: what the tools gave the model, in order, as it would read it."""
 
-    def __init__(self, script: list[Step], handler: type[Handler]) -> None:
+    def __init__(self, script: list[Step], handler: type[ScriptedHandler]) -> None:
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.results: list[str] = []
@@ -66,12 +68,8 @@ class FakeModel:
         self._thread.join()
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class ScriptedHandler(Handler):
     fake: FakeModel
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
 
     def body(self) -> dict[str, Any]:
         size = int(self.headers.get("content-length") or 0)
@@ -80,38 +78,17 @@ class Handler(BaseHTTPRequestHandler):
         self.fake.requests.append(value)
         return value
 
-    def begin(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
-        self.close_connection = True
-
-    def event(self, kind: str, **fields: Any) -> None:
-        data = json.dumps({"type": kind} | fields)
-        self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
-        self.wfile.flush()
-
-    def plain(self, code: int, value: dict[str, Any]) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(code)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         self.plain(200, {"data": [], "models": [], "object": "list"})
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802
         self.plain(200, {})
 
 
-class Anthropic(Handler):
+class Anthropic(ScriptedHandler):
     """POST /v1/messages, streaming."""
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = self.body()
         if not self.path.startswith("/v1/messages") or "count_tokens" in self.path:
             self.plain(200, {"input_tokens": 10})
@@ -156,10 +133,10 @@ def _anthropic_results(body: dict[str, Any]) -> list[str]:
     return found
 
 
-class OpenAI(Handler):
+class OpenAI(ScriptedHandler):
     """POST /v1/responses, streaming."""
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = self.body()
         if not self.path.split("?")[0].endswith("/responses"):
             self.plain(404, {"error": {"message": "not found"}})

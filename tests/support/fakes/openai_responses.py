@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-import select
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any
+from typing import Any, cast
+
+from tests.support.fakes.server import Handler, Server, Service
 
 Body = dict[str, Any]
 
@@ -33,36 +32,20 @@ _WORDS = {
 }
 
 
-class FakeOpenAI:
+class FakeOpenAI(Service):
     """Use it as a context; `plan` may be set at any time."""
 
     def __init__(self, *plan: str) -> None:
+        super().__init__(_Handler)
         self._lock = threading.Lock()
         self._plan = list(plan) or ["pong"]
         self._times: dict[str, int] = {}
         self.requests: list[Body] = []
-        self.stopping = threading.Event()
-        self._http = _Http(self)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._http.server_address[1])
 
     def plan(self, *scenarios: str) -> None:
         with self._lock:
             self._plan = list(scenarios)
             self._times = {}
-
-    def __enter__(self) -> FakeOpenAI:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stopping.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
     def take(self, body: Body) -> tuple[int, str, str]:
         """The request's number, and what it gets."""
@@ -84,35 +67,23 @@ class FakeOpenAI:
             return self._times[what]
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = True  # every connection is closed when a test ends
+class _Handler(Handler):
+    server: Server
 
-    def __init__(self, fake: FakeOpenAI) -> None:
-        self.fake = fake
-        super().__init__(("127.0.0.1", 0), _Handler)
+    @property
+    def fake(self) -> FakeOpenAI:
+        return cast(FakeOpenAI, self.server.service)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is what most tests are about."""
+    def do_GET(self) -> None:  # noqa: N802
+        self.plain(404, {"error": {"message": "not found"}})
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._json(404, {"error": {"message": "not found"}})
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length) or b"{}")
         if not self.path.split("?")[0].endswith("/responses"):
-            self._json(404, {"error": {"message": "not found"}})
+            self.plain(404, {"error": {"message": "not found"}})
             return
-        number, name, argument = self.server.fake.take(body)
+        number, name, argument = self.fake.take(body)
         self.close_connection = True
         self._sequence = -1
         self._answer(f"resp_{number}", name, argument)
@@ -122,34 +93,35 @@ class _Handler(BaseHTTPRequestHandler):
             name, argument = "http", name
         if name == "http":
             code, _, times = argument.partition(":")
-            if not times or self.server.fake.count(argument) <= int(times):
+            if not times or self.fake.count(argument) <= int(times):
                 kind, text = _ERRORS.get(code, ("server_error", "The server had an error."))
-                self._json(int(code), {"error": {"message": text, "type": kind, "code": kind, "param": None}})
+                self.plain(int(code), {"error": {"message": text, "type": kind, "code": kind, "param": None}})
                 return
             name = "pong"
         if name == "hang":
-            self._hang()
+            self.hang()
             return
-        self._stream()
+        self.begin()
+        self.wfile.flush()
         match name:
             case "hang_headers":
-                self._hang()
+                self.hang()
             case "hang_mid" | "drop_mid":
                 self._begin(identity)
-                self._event("response.output_text.delta", **_place(identity), delta="partial ")
+                self.event("response.output_text.delta", **_place(identity), delta="partial ")
                 if name == "hang_mid":
-                    self._hang()
+                    self.hang()
             case "trickle" | "trickle_ev":
-                while not self.server.fake.stopping.wait(0.3):
+                while not self.fake.stopping.wait(0.3):
                     if name == "trickle":
                         self._write(b": ping\n\n")
                     else:
-                        self._event("response.in_progress", response=_response(identity, "in_progress"))
+                        self.event("response.in_progress", response=_response(identity, "in_progress"))
             case "ctx" | "failed":
                 code = "context_length_exceeded" if name == "ctx" else argument
                 failed = _response(identity, "failed") | {"error": {"code": code, "message": _WORDS.get(code, "no")}}
-                self._event("response.created", response=_response(identity, "in_progress"))
-                self._event("response.failed", response=failed)
+                self.event("response.created", response=_response(identity, "in_progress"))
+                self.event("response.failed", response=failed)
             case "shell" | "escalate":
                 self._tool(identity, argument or "echo hello", escalated=name == "escalate")
             case "slow":
@@ -160,54 +132,30 @@ class _Handler(BaseHTTPRequestHandler):
 
     # --- the parts ------------------------------------------------------------------------------------------
 
-    def _json(self, code: int, value: Body) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self._write(data)
-
-    def _stream(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.flush()
-
     def _write(self, data: bytes) -> None:
         self.wfile.write(data)
         self.wfile.flush()
 
-    def _event(self, kind: str, **fields: Any) -> None:
+    def event(self, kind: str, **fields: Any) -> None:
         self._sequence += 1
-        value = {"type": kind, "sequence_number": self._sequence} | fields
-        self._write(f"event: {kind}\ndata: {json.dumps(value)}\n\n".encode())
-
-    def _hang(self) -> None:
-        """Until the client goes away, or the test ends."""
-        poll = select.poll()
-        poll.register(self.connection, select.POLLIN | select.POLLHUP | select.POLLRDHUP)
-        while not self.server.fake.stopping.is_set():
-            if poll.poll(100):
-                return
+        super().event(kind, sequence_number=self._sequence, **fields)
 
     def _begin(self, identity: str) -> Body:
         item = {"id": f"msg_{identity}", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
-        self._event("response.created", response=_response(identity, "in_progress"))
-        self._event("response.output_item.added", output_index=0, item=item)
+        self.event("response.created", response=_response(identity, "in_progress"))
+        self.event("response.output_item.added", output_index=0, item=item)
         return item
 
     def _message(self, identity: str, text: str, total: int = 120, pause: float = 0.0) -> None:
         item = self._begin(identity)
         for part in re.findall(r".{1,8}", text, re.S) or [""]:
-            self._event("response.output_text.delta", **_place(identity), delta=part)
-            if pause and self.server.fake.stopping.wait(pause):
+            self.event("response.output_text.delta", **_place(identity), delta=part)
+            if pause and self.fake.stopping.wait(pause):
                 return
         item |= {"status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}
-        self._event("response.output_text.done", **_place(identity), text=text)
-        self._event("response.output_item.done", output_index=0, item=item)
-        self._event("response.completed", response=_response(identity, "completed", [item], total))
+        self.event("response.output_text.done", **_place(identity), text=text)
+        self.event("response.output_item.done", output_index=0, item=item)
+        self.event("response.completed", response=_response(identity, "completed", [item], total))
 
     def _tool(self, identity: str, line: str, *, escalated: bool) -> None:
         arguments: Body = {"cmd": line}
@@ -215,12 +163,10 @@ class _Handler(BaseHTTPRequestHandler):
             arguments |= {"sandbox_permissions": "require_escalated", "justification": "May I run this?"}
         item = {"id": f"fc_{identity}", "type": "function_call", "call_id": f"call_{identity}", "name": "exec_command"}
         done = item | {"status": "completed", "arguments": json.dumps(arguments)}
-        self._event("response.created", response=_response(identity, "in_progress"))
-        self._event(
-            "response.output_item.added", output_index=0, item=item | {"arguments": "", "status": "in_progress"}
-        )
-        self._event("response.output_item.done", output_index=0, item=done)
-        self._event("response.completed", response=_response(identity, "completed", [done], 120))
+        self.event("response.created", response=_response(identity, "in_progress"))
+        self.event("response.output_item.added", output_index=0, item=item | {"arguments": "", "status": "in_progress"})
+        self.event("response.output_item.done", output_index=0, item=done)
+        self.event("response.completed", response=_response(identity, "completed", [done], 120))
 
 
 def _place(identity: str) -> Body:

@@ -48,23 +48,23 @@ def chunk_of(line: bytes) -> tuple[str, bytes] | None:
 
 
 def key_of(id: Any) -> str | None:
-    """1 and "1" are two ids. None: nothing that an answer could be told by (a list, NaN, a text beyond all measure)."""
+    """Return the id as a key, in which 1 and "1" differ; None: no usable id (a list, NaN, a very long text)."""
     usable = isinstance(id, int | float) and not isinstance(id, bool) and abs(id) <= _LARGEST_ID
     return json.dumps(id) if usable or (isinstance(id, str) and len(id) <= _LONGEST_ID) else None
 
 
 def answer(id: Any, result: Any) -> bytes:
-    """unhang's answer to a request."""
+    """Return unhang's answer to a request, as a line."""
     return encode(jsonrpc_message.result(id, result))
 
 
 def error(id: Any, text: str, code: int = INTERNAL_ERROR) -> bytes:
-    """unhang's refusal of a request, which names unhang."""
+    """Return unhang's refusal of a request, as a line; its text names unhang."""
     return encode(jsonrpc_message.error(id, code, f"unhang: {text}"))
 
 
 def cancel(session: str) -> bytes:
-    """The end of a session's turn, asked for by unhang."""
+    """Return the line that asks the agent to cancel the turn of a session."""
     return encode(notification("session/cancel", {"sessionId": session}))
 
 

@@ -14,7 +14,7 @@ from unhang.agents.acp.report import report
 from unhang.agents.base import job as base
 from unhang.agents.base import program
 from unhang.agents.base.job import JobOptions
-from unhang.agents.base.program import Program
+from unhang.agents.base.program import AgentProgram
 from unhang.core.limit_request import LimitRequest
 from unhang.core.values import dig, whole_of
 from unhang.errors import SpawnError, UsageError
@@ -23,7 +23,7 @@ from unhang.jobs.request import Prepared
 from unhang.procs.spawn import find_program
 
 PROTOCOL = "acp"
-PROGRAM: Program | None = None  # each agent of the catalogue has its own
+PROGRAM: AgentProgram | None = None  # each agent of the catalogue has its own
 # Nothing tells of progress while an agent starts, and one that is not logged in may wait for ever.
 STARTUP = 90.0
 # --idle off: the other budgets stand in the place of the idle limit, so there has to be one.

@@ -118,7 +118,8 @@ class Driver(ABC):
 
     def _tell_stopping(self, why: StallReason, text: str = "", **fields: Any) -> None:
         """Say what the agent was doing when it was to be ended. `text`: in other words than the reason's."""
-        fields |= {"cause": why.reason, "diagnosis": why.diagnosis(), "suggestions": why.suggestions or None}
+        fields |= {"cause": why.reason, "diagnosis": why.diagnosis()}
+        fields |= {"suggestions": why.suggestions or None, "hints": why.hints or None}
         self._channel.tell("stopping", f"Asked to stop: {text or why.reason}.", **fields)
         complain(why.reason)
 

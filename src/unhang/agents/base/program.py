@@ -17,8 +17,8 @@ def find(name: str, hint: str) -> str:
         raise SpawnError(f"{error}: {hint}", error.exit_code) from None
 
 
-class Program(NamedTuple):
-    """An agent's program and what is known of its versions."""
+class AgentProgram(NamedTuple):
+    """The program of an agent: how it is found, which version it has, and what works with it."""
 
     name: str
     variable: str  # of the environment: where it is

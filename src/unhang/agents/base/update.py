@@ -61,7 +61,8 @@ class StallReason(Record):
 
     cause: str
     reason: str
-    suggestions: list[str]
+    suggestions: list[str]  # in the words of the command line
+    hints: list[str] | None = None  # their names, where the protocol has some: another face has other words for them
 
     def diagnosis(self) -> dict[str, Any]:
         """The reason in the shape of a diagnosis."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from unhang.agents.base import job as base
 from unhang.agents.base.job import JobOptions
-from unhang.agents.base.program import Program
+from unhang.agents.base.program import AgentProgram
 from unhang.agents.claude.plan import READ_ONLY_MODE, ClaudePlan
 from unhang.agents.claude.report import report
 from unhang.core.limit_request import LimitRequest
@@ -19,7 +19,7 @@ from unhang.jobs.home import state_home
 from unhang.jobs.request import Prepared
 
 PROTOCOL = "claude"
-PROGRAM = Program(
+PROGRAM = AgentProgram(
     name="claude",
     variable="UNHANG_CLAUDE",
     install="npm install -g @anthropic-ai/claude-code",

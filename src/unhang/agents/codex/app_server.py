@@ -14,7 +14,7 @@ from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.update import StallReason
 from unhang.agents.codex.approvals import CodexApprovals
 from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
-from unhang.agents.codex.protocol import errors
+from unhang.agents.codex.protocol import hints
 from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import CodexThread, CodexTurnEnd
 from unhang.agents.codex.server_process import AppServer
@@ -184,7 +184,8 @@ class AppServerDriver(Driver):
             return 1  # our own doing, and said already
         how = "failed" if turn.status == "failed" else f"was {turn.status}"
         complain(f"the turn {how}: {(turn.error or {}).get('message', 'no reason given')}")
-        for hint in errors.suggestions_for(turn.error, self._job, self._codex.thread):
+        names = hints.after_error(text_of(turn.error, "info"), self._codex.thread)
+        for hint in hints.sentences(names, hints.command_line(self._job, self._codex.thread)):
             complain(f"try: {hint}")
         return 1
 

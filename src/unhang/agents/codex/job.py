@@ -7,7 +7,7 @@ from typing import Any
 
 from unhang.agents.base import job as base
 from unhang.agents.base.job import JobOptions
-from unhang.agents.base.program import Program
+from unhang.agents.base.program import AgentProgram
 from unhang.agents.codex.plan import ASK, COMPACT, EXEC, RUN, CodexPlan
 from unhang.agents.codex.report import report
 from unhang.core.limit_request import LimitRequest
@@ -17,7 +17,7 @@ from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
 
 PROTOCOL = "codex"
-PROGRAM = Program(
+PROGRAM = AgentProgram(
     name="codex",
     variable="UNHANG_CODEX",
     install="npm install -g @openai/codex",

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-_KEPT = ("threadId", "turnId", "turnStatus", "reply", "error", "cause", "suggestions", "model", "codexVersion")
+_KEPT = ("threadId", "turnId", "turnStatus", "reply", "error", "cause", "suggestions", "hints", "model", "codexVersion")
 _COMPACTION = ("compacted", "tokensBefore", "tokensAfter")
 _METERED = ("contextTokens", "contextWindow", "occupancy", "totalTokens")
 _LISTED = 100  # approvals

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.progress import CPU_SHARE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
-from unhang.core.diagnosis.samples import FullSample, Process
+from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
 NET_RATE = 100.0
@@ -81,16 +81,16 @@ def compare(before: FullSample, after: FullSample) -> Activity:
     )
 
 
-def _did_something(process: Process) -> bool:
+def _did_something(process: ProcessSample) -> bool:
     # Between fork and exec it has its parent's name and has done nothing; a zombie ended before we looked.
     return bool(process.io or process.cpu or process.hidden) and process.state not in ("Z", "X")
 
 
-def _burnt(old: Process, new: Process) -> int:
+def _burnt(old: ProcessSample, new: ProcessSample) -> int:
     return max(0, new.cpu - old.cpu)
 
 
-def _switched(old: Process, new: Process) -> int:
+def _switched(old: ProcessSample, new: ProcessSample) -> int:
     known = {thread.tid: thread.switches for thread in old.threads}
     return sum(max(0, thread.switches - known.get(thread.tid, thread.switches)) for thread in new.threads)
 

@@ -12,7 +12,7 @@ from unhang.core.diagnosis.activity import Activity
 from unhang.core.diagnosis.causes import Cause
 from unhang.core.diagnosis.samples import Lock, Socket
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
-from unhang.core.diagnosis.waits import View, Wait
+from unhang.core.diagnosis.waits import SampleView, Wait
 from unhang.core.plain_text import visible
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     evidence: dict[str, Any] = _NO_EVIDENCE  # what only this rule knows
 
 
-def finish(finding: Finding, view: View, activity: Activity, blocked: list[Blocked]) -> Diagnosis:
+def finish(finding: Finding, view: SampleView, activity: Activity, blocked: list[Blocked]) -> Diagnosis:
     """The diagnosis that a finding becomes."""
     lines = _lines(view, activity, blocked)
     evidence = _evidence(finding, view, activity)
@@ -47,7 +47,7 @@ def finish(finding: Finding, view: View, activity: Activity, blocked: list[Block
     return whole if len(lines) <= MOST_LINES else whole._replace(processes=sorted(whole.telling_first()[:MOST_LINES]))
 
 
-def _evidence(finding: Finding, view: View, activity: Activity) -> dict[str, Any]:
+def _evidence(finding: Finding, view: SampleView, activity: Activity) -> dict[str, Any]:
     sample = view.sample
     evidence: dict[str, Any] = {
         "seconds": round(activity.seconds, 2),
@@ -95,7 +95,7 @@ def _socket(seen: Socket) -> dict[str, Any]:
     return shown | {"sinceReceiveMs": since}
 
 
-def _lines(view: View, activity: Activity, blocked: list[Blocked]) -> list[ProcessLine]:
+def _lines(view: SampleView, activity: Activity, blocked: list[Blocked]) -> list[ProcessLine]:
     telling: dict[int, Blocked] = {}
     for each in blocked:
         old = telling.get(each.process.pid)

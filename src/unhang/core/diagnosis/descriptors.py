@@ -7,13 +7,13 @@ ends, is how a program wakes itself and says nothing.
 
 from __future__ import annotations
 
-from unhang.core.diagnosis.samples import FOREVER, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Socket, Thread
 from unhang.core.diagnosis.waits import (
     DESCRIPTOR,
     INTERNAL,
     STDIN,
     TERMINAL,
-    View,
+    SampleView,
     Wait,
     ends_of,
     for_loop,
@@ -27,7 +27,7 @@ from unhang.core.durations import human
 ORDER = ("input", "listen", "net", "peer", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
 
 
-def descriptors(view: View, process: Process, thread: Thread) -> Wait:
+def descriptors(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     """The wait of a thread that sits in a call on the descriptors it `reads` and `writes`."""
     ends = ends_of(thread)
     single = len(thread.reads) + len(thread.writes) == 1 and not _in_set(thread)
@@ -50,7 +50,7 @@ def _in_set(thread: Thread) -> bool:
     return "poll" in thread.syscall or "select" in thread.syscall
 
 
-def _one(view: View, process: Process, thread: Thread, fd: int, writing: bool, single: bool) -> Wait | None:
+def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writing: bool, single: bool) -> Wait | None:
     target = process.fds.get(fd, "")
     if target in INTERNAL:
         # In a set it is how the loop wakes itself; a plain read of one waits for another thread.
@@ -75,7 +75,7 @@ def _one(view: View, process: Process, thread: Thread, fd: int, writing: bool, s
     return Wait("other", f"waits for {target or 'a closed descriptor'}", ends=None)
 
 
-def _pipe(view: View, process: Process, fd: int, target: str, writing: bool, single: bool) -> Wait | None:
+def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writing: bool, single: bool) -> Wait | None:
     pipe = view.sample.pipes[target]
     ends_held = pipe.readers if writing else pipe.writers
     partners = tuple(dict.fromkeys(pid for pid, _ in ends_held if pid != process.pid))
@@ -101,7 +101,9 @@ def _pipe(view: View, process: Process, fd: int, target: str, writing: bool, sin
     return Wait("input", text, channel=channel)
 
 
-def _socket(view: View, process: Process, thread: Thread, fd: int, target: str, single: bool) -> Wait | None:
+def _socket(
+    view: SampleView, process: ProcessSample, thread: Thread, fd: int, target: str, single: bool
+) -> Wait | None:
     seen = view.sample.sockets.get(target)
     if seen is None:
         if thread.syscall in ("accept", "accept4"):

@@ -51,30 +51,27 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     seconds = after.at - before.at
     if seconds <= 0:
         return Progress(False, "no time has passed between the two looks")
-    old, new = before.processes, after.processes
-    if old is new:  # the sampler knows that no process has run
+    if before.processes is after.processes:  # the sampler knows that no process has run
         return Progress(False, NOTHING)
-    kept = [pid for pid, seen in new.items() if pid in old and old[pid].start == seen.start]
-    born = [seen for pid, seen in new.items() if pid not in old or old[pid].start != seen.start]
-    gone = [seen for pid, seen in old.items() if pid not in new or new[pid].start != seen.start]
+    change = _Change(before.processes, after.processes)
     # Caught between fork and exec it has its parent's name and has done nothing: too early to count.
-    busy_born = [seen for seen in born if seen.io or seen.cpu]
-    busy_gone = [seen for seen in gone if seen.io or seen.cpu]
+    busy_born = [seen for seen in change.born if seen.io or seen.cpu]
+    busy_gone = [seen for seen in change.gone if seen.io or seen.cpu]
 
-    ticks = _ticks(old, new, kept, born, gone)
+    ticks = change.ticks()
     if ticks / after.hz / seconds >= CPU_SHARE:
-        return Progress(True, _busiest(old, new, kept, born, after.hz, seconds, ticks))
+        return Progress(True, _busiest(change, after.hz, seconds, ticks))
 
     workers = [seen.comm for seen in busy_born + busy_gone if seen.comm not in PAUSES]
     if workers:
         return Progress(True, _changes(busy_born, busy_gone))
 
-    loops = bool(born or gone)
-    moved = _bytes(old, new, kept, born, gone)
+    loops = bool(change.born or change.gone)
+    moved = change.bytes()
     if moved / seconds >= (IO_RATE_OF_A_SLEEP_LOOP if loops else IO_RATE):
         return Progress(True, f"moves {_rate(moved / seconds)}")
 
-    faults = sum(max(0, new[pid].faults - old[pid].faults) for pid in kept)
+    faults = sum(max(0, now.faults - then.faults) for then, now in change.kept)
     if faults / seconds >= FAULT_RATE:
         return Progress(True, f"fetches {faults / seconds:.0f} pages/s from mapped files")
     if loops:
@@ -82,52 +79,42 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     return Progress(False, NOTHING)
 
 
-def _ticks(
-    old: dict[int, CheapProcess],
-    new: dict[int, CheapProcess],
-    kept: list[int],
-    born: list[CheapProcess],
-    gone: list[CheapProcess],
-) -> int:
-    """CPU burnt in between, including by children that came and went unseen.
+class _Change:
+    """The processes of two looks: those seen in both (`kept`: then, now), those that came and those that went."""
 
-    A parent takes over the whole life's CPU of a child it waits for; what such a child had burnt before the
-    first look is taken off again.
-    """
-    own = sum(max(0, new[pid].cpu - old[pid].cpu) for pid in kept) + sum(seen.cpu + seen.reaped for seen in born)
-    taken_over = sum(max(0, new[pid].reaped - old[pid].reaped) for pid in kept)
-    known = sum(seen.cpu + seen.reaped for seen in gone)
-    return own + max(0, taken_over - known)
+    def __init__(self, old: dict[int, CheapProcess], new: dict[int, CheapProcess]) -> None:
+        same = [pid for pid, seen in new.items() if pid in old and old[pid].start == seen.start]
+        self.count = len(new)
+        self.kept = [(old[pid], new[pid]) for pid in same]
+        self.born = [seen for pid, seen in new.items() if pid not in old or old[pid].start != seen.start]
+        self.gone = [seen for pid, seen in old.items() if pid not in new or new[pid].start != seen.start]
 
+    def ticks(self) -> int:
+        """CPU burnt in between, including by children that came and went unseen.
 
-def _bytes(
-    old: dict[int, CheapProcess],
-    new: dict[int, CheapProcess],
-    kept: list[int],
-    born: list[CheapProcess],
-    gone: list[CheapProcess],
-) -> int:
-    """Bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
-    grown = sum(max(0, new[pid].io - old[pid].io) for pid in kept)
-    known = sum(seen.io for seen in gone)
-    return max(0, grown - known) + sum(seen.io for seen in born)
+        A parent takes over the whole life's CPU of a child it waits for; what such a child had burnt before the
+        first look is taken off again.
+        """
+        own = sum(max(0, now.cpu - then.cpu) for then, now in self.kept)
+        own += sum(seen.cpu + seen.reaped for seen in self.born)
+        taken_over = sum(max(0, now.reaped - then.reaped) for then, now in self.kept)
+        known = sum(seen.cpu + seen.reaped for seen in self.gone)
+        return own + max(0, taken_over - known)
+
+    def bytes(self) -> int:
+        """Bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
+        grown = sum(max(0, now.io - then.io) for then, now in self.kept)
+        known = sum(seen.io for seen in self.gone)
+        return max(0, grown - known) + sum(seen.io for seen in self.born)
 
 
-def _busiest(
-    old: dict[int, CheapProcess],
-    new: dict[int, CheapProcess],
-    kept: list[int],
-    born: list[CheapProcess],
-    hz: int,
-    seconds: float,
-    ticks: int,
-) -> str:
-    shares = [(new[pid].cpu - old[pid].cpu, new[pid].comm) for pid in kept]
-    shares += [(seen.cpu, seen.comm) for seen in born]
+def _busiest(change: _Change, hz: int, seconds: float, ticks: int) -> str:
+    shares = [(now.cpu - then.cpu, now.comm) for then, now in change.kept]
+    shares += [(seen.cpu, seen.comm) for seen in change.born]
     most, comm = max(shares, default=(0, ""))
     if most * 2 < ticks:
-        return f"{len(new)} processes use {_percent(ticks, hz, seconds)} of a core"
-    others = f"1 of {len(new)} processes, " if len(new) > 1 else ""
+        return f"{change.count} processes use {_percent(ticks, hz, seconds)} of a core"
+    others = f"1 of {change.count} processes, " if change.count > 1 else ""
     return f"{others}{visible(comm)} uses {_percent(most, hz, seconds)} of a core"
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.waits import TERMINAL, View, Wait, dead, own_threads
+from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, own_threads
 from unhang.core.plain_text import quoted, visible
 
 
@@ -34,18 +34,18 @@ class NeedsInput(NamedTuple):
 
 def waits_for_input(sample: FullSample) -> NeedsInput | None:
     """The newest process of a sample that waits for input; None where there is none."""
-    return asks(View.of(sample))
+    return asks(SampleView.of(sample))
 
 
-def asks(view: View) -> NeedsInput | None:
-    """As `waits_for_input`, for a sample whose view is there already."""
+def asks(view: SampleView) -> NeedsInput | None:
+    """Do as `waits_for_input` does, for a sample whose view is there already."""
     sample = view.sample
     line = last_line(sample.screen)
     question = unfinished(sample.screen) and looks_like_a_question(line)
     terminal = sample.terminal
     password = terminal is not None and terminal.canonical and not terminal.echo
     raw = terminal is not None and not terminal.canonical
-    at = _Screen(sample.screen, line, password)
+    at = _Prompt(sample.screen, line, password)
     newest = sorted(sample.processes.values(), key=lambda each: (each.start, each.pid), reverse=True)
     for process in newest:
         if dead(process) or not _in_foreground(sample, process):
@@ -65,26 +65,26 @@ def asks(view: View) -> NeedsInput | None:
     return None
 
 
-class _Screen(NamedTuple):
+class _Prompt(NamedTuple):
     raw: str
     line: str
     password: bool
 
 
-def _certain(view: View, process: Process, thread: Thread, wait: Wait, raw: bool) -> bool:
+def _certain(view: SampleView, process: ProcessSample, thread: Thread, wait: Wait, raw: bool) -> bool:
     if wait.shared or not (thread.tid == process.pid or _alone(view, process, thread)):
         return False
     # A timeout beside the terminal: an editor's swap timer in raw mode still waits for keys; `read -t` does not.
     return wait.ends == FOREVER or raw
 
 
-def _alone(view: View, process: Process, thread: Thread) -> bool:
+def _alone(view: SampleView, process: ProcessSample, thread: Thread) -> bool:
     """Whether every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
     others = [each for each in own_threads(process) if each.tid != thread.tid]
     return bool(others) and all(wait_of(view, process, each).kind == "futex" for each in others)
 
 
-def _in_foreground(sample: FullSample, process: Process) -> bool:
+def _in_foreground(sample: FullSample, process: ProcessSample) -> bool:
     """A background process that reads the terminal is stopped for it; one that is not may have none to obey."""
     terminal = sample.terminal
     if terminal is None or not process.tty:
@@ -93,7 +93,7 @@ def _in_foreground(sample: FullSample, process: Process) -> bool:
     return group <= 0 or group == process.pgid
 
 
-def _asked(process: Process, wait: Wait, at: _Screen) -> NeedsInput:
+def _asked(process: ProcessSample, wait: Wait, at: _Prompt) -> NeedsInput:
     endless = wait.ends is None or wait.ends == FOREVER
     if wait.channel != TERMINAL:
         return NeedsInput(process.pid, process.comm, wait.channel, at.line, False, visible(wait.text), endless)

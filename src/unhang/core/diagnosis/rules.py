@@ -22,7 +22,7 @@ from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample
 from unhang.core.diagnosis.standstill import Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
-from unhang.core.diagnosis.waits import View, Wait, dead, holder_of, named
+from unhang.core.diagnosis.waits import SampleView, Wait, dead, holder_of, named
 from unhang.core.durations import human
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
@@ -37,14 +37,14 @@ POLLS = 0.3
 
 def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
     """The diagnosis of a tree, from two looks at least a second apart."""
-    view = View.of(after)
+    view = SampleView.of(after)
     activity = compare(before, after)
     blocked = blocked_in(view, before)
-    finding = _judge(view, View.of(before), activity, blocked)
+    finding = _judge(view, SampleView.of(before), activity, blocked)
     return finish(finding, view, activity, blocked)
 
 
-def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]) -> Finding:
+def _judge(view: SampleView, earlier: SampleView, activity: Activity, blocked: list[Blocked]) -> Finding:
     sample = view.sample
     if all(dead(process) for process in sample.processes.values()):
         return Finding(UNSURE, causes.UNKNOWN, "nothing of it is left running")
@@ -60,7 +60,7 @@ def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]
     return _leak(view, _hopeful(activity, blocked), blocked)
 
 
-def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked]) -> Finding:
+def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: list[Blocked]) -> Finding:
     first = asks(earlier)
     evidence = {"prompt": asked.prompt, "password": asked.password, "channel": asked.channel}
     steady = first is not None and (first.pid, first.prompt) == (asked.pid, asked.prompt)
@@ -81,7 +81,7 @@ def _besides(each: Blocked, asks: int, raw: bool) -> bool:
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
 
 
-def _moving(view: View, activity: Activity) -> Finding | None:
+def _moving(view: SampleView, activity: Activity) -> Finding | None:
     if activity.workers:
         parts = []
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
@@ -101,7 +101,7 @@ def _moving(view: View, activity: Activity) -> Finding | None:
     return None
 
 
-def _computing(view: View, activity: Activity) -> Finding:
+def _computing(view: SampleView, activity: Activity) -> Finding:
     who = _busiest(view, activity)
     productive = activity.moves_bytes or activity.net >= NET_RATE or activity.faults >= FAULTS_RATE
     if productive or _only_works(view, activity):
@@ -111,12 +111,12 @@ def _computing(view: View, activity: Activity) -> Finding:
     return Finding(UNSURE, causes.BUSY, f"{who}, moves no bytes and takes no new memory: a loop, or a long computation")
 
 
-def _only_works(view: View, activity: Activity) -> bool:
+def _only_works(view: SampleView, activity: Activity) -> bool:
     busy = [pid for pid, share in activity.by_pid.items() if share >= CPU_SHARE and pid in view.sample.processes]
     return any(view.sample.processes[pid].comm in WORKERS for pid in busy)
 
 
-def _busiest(view: View, activity: Activity) -> str:
+def _busiest(view: SampleView, activity: Activity) -> str:
     live = {pid: process for pid, process in view.sample.processes.items() if not dead(process)}
     pid = max(activity.by_pid, key=lambda each: (activity.by_pid[each], -each), default=None)
     count = len(live)
@@ -185,7 +185,7 @@ def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
 
 
-def _leak(view: View, finding: Finding, blocked: list[Blocked]) -> Finding:
+def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding:
     """The command itself has ended; what is left of it only keeps the job open."""
     leader = view.sample.leader
     if leader is None:

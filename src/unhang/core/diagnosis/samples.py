@@ -49,7 +49,7 @@ class Lock(NamedTuple):
     blocked: bool  # it sleeps in the kernel for it; False: it has the file open and another holds the lock
 
 
-class Process(NamedTuple):
+class ProcessSample(NamedTuple):
     """One process with its threads and descriptors."""
 
     pid: int
@@ -95,7 +95,7 @@ class Pipe(NamedTuple):
     outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
 
 
-class Terminal(NamedTuple):
+class TerminalSettings(NamedTuple):
     """The settings of the job's terminal."""
 
     path: str = ""
@@ -109,11 +109,11 @@ class FullSample(NamedTuple):
 
     at: float
     hz: int
-    processes: dict[int, Process]
-    others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
+    processes: dict[int, ProcessSample]
+    others: dict[int, ProcessSample] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
     sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
-    terminal: Terminal | None = None
+    terminal: TerminalSettings | None = None
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it
     notes: tuple[str, ...] = ()  # what was not looked at, and why

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
-from unhang.core.diagnosis.waits import View, Wait, dead, named, own_threads
+from unhang.core.diagnosis.waits import SampleView, Wait, dead, named, own_threads
 
 # HotSpot looks for a taken monitor again after at most one second.
 RECHECK = 1.1
@@ -45,7 +45,7 @@ HOPE_GROUPS = (
 class Blocked(NamedTuple):
     """A thread and its wait, in the later of two looks."""
 
-    process: Process
+    process: ProcessSample
     thread: Thread
     wait: Wait
     woke: int  # times it ran between the looks, of its own accord
@@ -72,7 +72,7 @@ def place_of(kind: str) -> tuple[int, int]:
     return len(HOPE_GROUPS), 0
 
 
-def blocked_in(view: View, before: FullSample) -> list[Blocked]:
+def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
     """Every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
     for process in view.sample.processes.values():
@@ -93,7 +93,7 @@ def blocked_in(view: View, before: FullSample) -> list[Blocked]:
     return found
 
 
-def _monitors(mine: list[Blocked], old: Process | None, process: Process) -> list[Blocked]:
+def _monitors(mine: list[Blocked], old: ProcessSample | None, process: ProcessSample) -> list[Blocked]:
     """HotSpot wakes a thread that waits for a monitor once a second. If every short wake-up between the looks was a
     futile one by the JVM's own count, those threads wait for monitors and not for timers."""
     if old is None or old.futile is None or process.futile is None:
@@ -105,7 +105,7 @@ def _monitors(mine: list[Blocked], old: Process | None, process: Process) -> lis
     return [each._replace(wait=waits, steady=True) if each in short else each for each in mine]
 
 
-def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
+def proof(view: SampleView, blocked: list[Blocked], window: float) -> Finding | None:
     """The standstill and its root cause, or None where a thread may go on."""
     if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
         return None
@@ -118,7 +118,7 @@ def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
     return _root(view, blocked)
 
 
-def _holder_is_still(view: View, process: Process) -> bool:
+def _holder_is_still(view: SampleView, process: ProcessSample) -> bool:
     lock = process.lock
     if lock is None or lock.holder is None:
         return False
@@ -126,7 +126,7 @@ def _holder_is_still(view: View, process: Process) -> bool:
         return True  # it is in the tree, so it was judged with all others
     if lock.holder not in view.sample.others:
         return False
-    around = View.of(view.sample._replace(processes=view.sample.others, pipes={}))
+    around = SampleView.of(view.sample._replace(processes=view.sample.others, pipes={}))
     for holder in view.sample.others.values():
         if dead(holder):
             continue
@@ -141,7 +141,7 @@ def _holder_is_still(view: View, process: Process) -> bool:
     return True
 
 
-def _root(view: View, blocked: list[Blocked]) -> Finding:
+def _root(view: SampleView, blocked: list[Blocked]) -> Finding:
     def first(*kinds: str) -> Blocked | None:
         fitting = [each for each in blocked if each.wait.kind in kinds]
         return min(fitting, key=lambda each: (not each.main, each.process.pid, each.thread.tid), default=None)
@@ -174,7 +174,7 @@ def _found(cause: causes.Cause, each: Blocked) -> Finding:
     return Finding(HUNG, cause, f"{named(each.process)} {each.wait.text}", each.process.pid, each.wait)
 
 
-def _mutexes(process: Process, tids: list[int]) -> Finding:
+def _mutexes(process: ProcessSample, tids: list[int]) -> Finding:
     """Threads that wait for each other's mutex; one alone waits for what it holds itself, and will do so again."""
     alone = len(tids) == 1
     text = "a thread waits for a lock that it holds itself"
@@ -205,7 +205,7 @@ def _edges(blocked: list[Blocked], kinds: frozenset[str]) -> dict[int, set[int]]
     return edges
 
 
-def _ring(view: View, cause: causes.Cause, pids: list[int], what: str) -> Finding:
+def _ring(view: SampleView, cause: causes.Cause, pids: list[int], what: str) -> Finding:
     names = [named(view.sample.processes[pid]) for pid in sorted(pids)]
     reason = f"{names[0]} waits for itself" if len(names) == 1 else f"{' and '.join(names)} {what}"
     return Finding(HUNG, cause, reason, pids[0], repeats=len(pids) == 1, evidence={"ring": sorted(pids)})

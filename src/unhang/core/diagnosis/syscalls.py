@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
-from unhang.core.diagnosis.samples import FOREVER, Process, Thread
-from unhang.core.diagnosis.waits import FIFO, View, Wait, ends_of, for_lock, for_loop, for_timer
+from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
+from unhang.core.diagnosis.waits import FIFO, SampleView, Wait, ends_of, for_lock, for_loop, for_timer
 
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
 SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"})
 
 
-def wait_of(view: View, process: Process, thread: Thread) -> Wait:
+def wait_of(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     """What a thread of a process waits for."""
     if thread.state in ("T", "t"):
         return _stopped(view, process, thread)
@@ -50,14 +50,14 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
     return Wait("unknown", f"is in {name}", ends=None)
 
 
-def _unseen(process: Process, thread: Thread) -> Wait:
+def _unseen(process: ProcessSample, thread: Thread) -> Wait:
     if process.hidden:
         return Wait("hidden", "cannot be looked into (another user's or setuid)", ends=None)
     text = f"sleeps in {thread.wchan}" if thread.wchan and thread.wchan != "0" else "sleeps"
     return Wait("unknown", text, ends=None)
 
 
-def _stopped(view: View, process: Process, thread: Thread) -> Wait:
+def _stopped(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if thread.state == "t":
         return Wait("traced", "is stopped by a debugger", ends=None)
     terminal = view.sample.terminal
@@ -67,7 +67,7 @@ def _stopped(view: View, process: Process, thread: Thread) -> Wait:
     return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it")
 
 
-def _child(view: View, process: Process, thread: Thread) -> Wait:
+def _child(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     below = view.children.get(process.pid, ())
     if thread.child is not None and thread.child in view.sample.processes:
         below = (thread.child,)
@@ -77,7 +77,7 @@ def _child(view: View, process: Process, thread: Thread) -> Wait:
     return Wait("child", f"waits for its child {view.names(below)}", below)
 
 
-def _signal(view: View, process: Process, thread: Thread) -> Wait:
+def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     ends = ends_of(thread) if thread.syscall == "rt_sigtimedwait" else FOREVER
     if below := view.children.get(process.pid, ()):
         return Wait("child", "waits for a signal, and has children", below, ends)

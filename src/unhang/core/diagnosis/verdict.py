@@ -32,7 +32,7 @@ class ProcessLine(NamedTuple):
     hidden: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `processes` of a diagnosis."""
+        """The line as it stands in `processes` of a diagnosis."""
         shown: dict[str, Any] = {
             "pid": self.pid,
             "ppid": self.ppid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from unhang.core.diagnosis.samples import Process
+from unhang.core.diagnosis.samples import ProcessSample
 
 
 def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
@@ -31,7 +31,7 @@ def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
     return []
 
 
-def mutex_ring(process: Process) -> list[int]:
+def mutex_ring(process: ProcessSample) -> list[int]:
     """The threads of one process that wait for each other's mutex. One alone waits for a mutex that it holds itself."""
     tids = {thread.tid for thread in process.threads}
     edges = {

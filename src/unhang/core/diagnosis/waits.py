@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, ProcessSample, Socket, Thread
 from unhang.core.durations import human
 
 # The descriptors with which a program wakes itself. A signalfd, an io_uring or an epoll set that was not opened up is
@@ -47,7 +47,7 @@ class Wait(NamedTuple):
         return self.ends is None or (self.ends != FOREVER and self.ends < NEVER)
 
 
-class View(NamedTuple):
+class SampleView(NamedTuple):
     """A sample, with what the rules ask of it again and again already looked up."""
 
     sample: FullSample
@@ -55,7 +55,7 @@ class View(NamedTuple):
     children: dict[int, tuple[int, ...]]  # live ones
 
     @classmethod
-    def of(cls, sample: FullSample) -> View:
+    def of(cls, sample: FullSample) -> SampleView:
         """The view of one sample."""
         holders: dict[str, list[int]] = {}
         children: dict[int, list[int]] = {}
@@ -76,12 +76,12 @@ class View(NamedTuple):
         return ", ".join(named(self.sample.processes[pid]) for pid in pids[:3])
 
 
-def named(process: Process) -> str:
+def named(process: ProcessSample) -> str:
     """A process, for people: its name and its pid."""
     return f"{process.comm} [{process.pid}]"
 
 
-def dead(process: Process) -> bool:
+def dead(process: ProcessSample) -> bool:
     """Whether it has ended. A process whose first thread has ended lives on in the others."""
     return process.state in ("Z", "X") and process.thread_count <= 1
 
@@ -94,7 +94,7 @@ JVM = (
 )  # fmt: skip
 
 
-def own_threads(process: Process) -> list[Thread]:
+def own_threads(process: ProcessSample) -> list[Thread]:
     """The threads of a process without its runtime's housekeeping."""
     if any(thread.comm == "VM Thread" for thread in process.threads):
         return [each for each in process.threads if not each.comm.startswith(JVM) and each.state != "Z"]
@@ -111,13 +111,13 @@ def holder_of(lock: Lock) -> str:
     return f"pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "a process that cannot be seen"
 
 
-def for_lock(view: View, lock: Lock) -> Wait:
+def for_lock(view: SampleView, lock: Lock) -> Wait:
     """A wait for a file lock. Its holder may be in the tree or outside of it."""
     inside = (lock.holder,) if lock.holder is not None and lock.holder in view.sample.processes else ()
     return Wait("lock", f"waits for the lock {lock.path or '(path unknown)'} held by {holder_of(lock)}", inside)
 
 
-def for_loop(view: View, process: Process, ends: float | None) -> Wait:
+def for_loop(view: SampleView, process: ProcessSample, ends: float | None) -> Wait:
     """The wait of an event loop that only its own threads, its children or a timer can wake."""
     if below := view.children.get(process.pid, ()):
         return Wait("child", "its event loop waits, and it has children", below, ends)

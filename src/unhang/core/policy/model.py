@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.policy.learn import Learn
-    from unhang.core.policy.regex.match import Program
+    from unhang.core.policy.regex.match import CompiledPattern
 
 
 class Bounds(Record):
@@ -65,7 +65,7 @@ class Policy(Record):
     categories: dict[str, Category]
     default: str
     # (category, text, compiled): the compiled form knows how to match, see `regex.py`
-    patterns: tuple[tuple[str, str, Program], ...] = ()
+    patterns: tuple[tuple[str, str, CompiledPattern], ...] = ()
     # Ask the built-in table about commands that no pattern of this file claims.
     builtin: bool = False
     bounds: Bounds | None = None

@@ -58,7 +58,7 @@ class Extended(Record):
     asked: bool = False
 
 
-class TimedOut(Record):
+class LimitReached(Record):
     """Notice: a limit fired; `Terminate` follows at once."""
 
     tier: str
@@ -87,5 +87,5 @@ class Settle(Record):
 
 EXITED = "exited"
 
-Notice = Stuck | Quiet | Resumed | Warned | Extended | TimedOut
+Notice = Stuck | Quiet | Resumed | Warned | Extended | LimitReached
 Action = Look | Notice | Terminate | Kill | Settle

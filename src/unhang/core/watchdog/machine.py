@@ -237,7 +237,7 @@ class Watchdog:
             return False
         self.reason = tier
         elapsed = self.silence(now) if tier == act.IDLE else now - self.clocks.started
-        actions.append(act.TimedOut(tier, elapsed))
+        actions.append(act.LimitReached(tier, elapsed))
         return self._terminate(now, actions)
 
     def _leak_due(self) -> float:

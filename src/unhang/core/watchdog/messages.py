@@ -35,7 +35,7 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
         case act.Extended(tier, left, reason, asked):
             text = f"The {tier} limit is now {human(left)} away: {reason}."
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
-        case act.TimedOut(tier, elapsed):
+        case act.LimitReached(tier, elapsed):
             what = "No sign of life for" if tier == act.IDLE else "Still running after"
             text = f"{what} {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"
             key = "idleMs" if tier == act.IDLE else "wallClockMs"

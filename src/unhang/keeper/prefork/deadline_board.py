@@ -56,7 +56,7 @@ class DeadlineBoard:
         self._posted = Promise(NEVER, "")
 
     def post(self, promise: Promise) -> None:
-        """By the keeper. The guard is woken if it has to wake sooner than it knows."""
+        """Post a promise; only the keeper does. The guard is woken if it must wake sooner than it knows."""
         known = self._posted
         same = promise.reason == known.reason and promise.ending == known.ending
         if same and 0 <= promise.due - known.due < _GRAIN:
@@ -70,7 +70,7 @@ class DeadlineBoard:
             os.kill(self._guard, signal.SIGUSR2)
 
     def read(self) -> Promise:
-        """By the guard."""
+        """The promise that holds now; only the guard reads it."""
         try:
             held = self._page[-1]
             noted: dict[str, Any] = json.loads(self._page[held * _SIZE : (held + 1) * _SIZE])

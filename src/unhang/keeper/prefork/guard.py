@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from unhang.procs.base import Process, Tree
+    from unhang.procs.base import ProcessInfo, Tree
 
 # between rounds of SIGKILL while something does not die (another user's process, the kernel holds it)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 1.0
@@ -165,8 +165,8 @@ class _Watch:
         return Hang(promise, state, asked=False)
 
     def _speaks(self, promise: Promise) -> bool:
-        """Has it printed more since the last time, and its keeper has not read it? Then the silence is the keeper's.
-        The same where it cannot print more because nobody reads."""
+        """Whether the job has printed more that its keeper has not read, or cannot print more because its
+        pipe is full. Either way the silence is the keeper's."""
         unread = UnreadOutput(self._keeper, promise.pipes)
         before = self._printed
         self._printed, full = unread.count()
@@ -325,7 +325,7 @@ class _Enforcement:
         )
 
 
-def _signalled(processes: list[Process], signals: tuple[int, ...]) -> list[Process]:
+def _signalled(processes: list[ProcessInfo], signals: tuple[int, ...]) -> list[ProcessInfo]:
     """Those that were reached. Another user's are passed over, and those that no descriptor is left to reach by:
     once the keeper is gone they are our own children."""
     return signal_members(processes, lambda process: signal_one(process, signals, direct=False)).reached

@@ -1,6 +1,6 @@
 """A small process that makes keepers for a long-lived one.
 
-Forking a process with threads copies locks that nobody will ever release. So a library, a server or an editor plugin
+Forking a process with threads copies locks that no thread will ever release. So a library, a server or an editor plugin
 keeps this one-threaded helper, hands it each job with its descriptors, and never forks itself. One spare guard and
 keeper are always ready, so a job starts without waiting for a fork. The server lives as long as its client holds the
 line; background jobs outlive both.
@@ -25,7 +25,7 @@ def main(line_fd: int) -> None:
     """Serve one client over the socket `line_fd` until it closes; then return."""
     line = socket(fileno=line_fd)
     os.set_inheritable(line_fd, False)
-    # a guard is our child: the kernel may forget it, nobody asks for its status
+    # a guard is our child: the kernel may forget it, its status is never asked for
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _preload()
     ready = spare.make(line.close)
@@ -38,7 +38,7 @@ def main(line_fd: int) -> None:
         message, fds = received
         try:
             ready.give(message, fds)
-        except OSError:  # somebody killed it while it waited
+        except OSError:  # it was killed while it waited
             ready = spare.make(line.close)
             ready.give(message, fds)
         for fd in fds:
@@ -75,10 +75,10 @@ def _preload_the_rest() -> None:
 
     del prompt, suggest, command_key, learn, retry, profiles
     try:
-        eye = cheap.Eye(os.getpid())
+        sampler = cheap.TreeSampler(os.getpid())
         for _ in range(_TIMES):
-            before = eye.look()
-            progress.progressed(before, eye.look())
+            before = sampler.look()
+            progress.progressed(before, sampler.look())
             sample = full.full(os.getpid(), network=False)
             was, now = (
                 standstill.as_it_was(sample, sample.at - 60) or sample,

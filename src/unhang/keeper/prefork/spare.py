@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
-    from typing import Any
+    from typing import Any, NoReturn
 
 MAX_REQUEST = 32 << 20
 _HEAD = 4
@@ -38,7 +38,7 @@ class Spare:
         self._line = line
 
     def give(self, request: bytes, fds: list[int]) -> None:
-        """The job. Raises OSError if the spare is gone (somebody killed it)."""
+        """Hand over the job. Raises OSError if the spare is gone (it was killed)."""
         send(self._line, request, fds)
         self._line.close()
 
@@ -48,37 +48,50 @@ class Spare:
 
 
 def make(in_child: Callable[[], None] | None = None) -> Spare:
-    """`in_child` runs first in there."""
+    """Fork a guard, which forks a keeper. `in_child` runs first in the guard."""
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     gc.freeze()  # what exists now is shared with the children for good; the collector must not touch it there
     pid = os.fork()
-    if pid:
-        theirs.close()
-        return Spare(ours, pid)
-    # Nothing below may return or raise into the maker's code: this is another process now.
+    if pid == 0:
+
+        def be_guard() -> None:
+            ours.close()
+            _leave_the_maker()
+            if in_child is not None:
+                in_child()
+            _be_guard(theirs)
+
+        _do_and_exit(be_guard, theirs)
+    theirs.close()
+    return Spare(ours, pid)
+
+
+def _leave_the_maker() -> None:
+    """Begin a session of its own, and take no signal that was meant for the maker or for the keeper."""
+    import signal
+
+    os.setsid()
+    # a sender of these means the keeper: it ends the job properly
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _do_and_exit(work: Callable[[], None], line: socket) -> NoReturn:
+    """Do the work of a process that was just forked and exit: nothing returns or raises into the maker's code."""
     status = 70
     try:
-        import signal
-
-        ours.close()
-        os.setsid()
-        # meant for the keeper, if for anybody: it ends the job properly
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        if in_child is not None:
-            in_child()
-        _be_guard(theirs)
+        work()
         status = 0
     except BaseException as error:
         _tell_why()
-        _refuse(theirs, error)
+        _refuse(line, error)
     finally:
         os._exit(status)
 
 
 def _tell_why() -> None:
-    """For whoever looks for a bug of ours: with UNHANG_DEBUG=1 the traceback goes to standard error."""
+    """Print the traceback to standard error if UNHANG_DEBUG=1 is set, for a search for a bug of unhang."""
     if os.environ.get("UNHANG_DEBUG"):
         import traceback
 
@@ -129,17 +142,13 @@ def _be_guard(line: socket) -> None:
     gc.freeze()
     keeper = os.fork()
     if keeper == 0:
-        status = 70
-        try:
+
+        def be_keeper() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, guards.SIGNALS)
             theirs.close()
             _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line, board))
-            status = 0
-        except BaseException as error:
-            _tell_why()
-            _refuse(line, error)
-        finally:
-            os._exit(status)
+
+        _do_and_exit(be_keeper, line)
     close_all_but({theirs.fileno()})
     to_null(range(3))
     guards.guard(theirs, tree, keeper, board)
@@ -189,7 +198,7 @@ def send(line: socket, message: bytes, fds: list[int]) -> None:
 
 
 def receive(line: socket) -> tuple[dict[str, Any], list[int]] | None:
-    """None: the other side is gone."""
+    """Receive a request and its descriptors; None: the other side is gone."""
     received = receive_raw(line)
     if received is None:
         return None
@@ -200,7 +209,7 @@ def receive(line: socket) -> tuple[dict[str, Any], list[int]] | None:
 
 
 def receive_raw(line: socket) -> tuple[bytes, list[int]] | None:
-    """The message as it came, for whoever only passes it on."""
+    """Receive a message as it came, to pass it on. None: the other side has closed."""
     try:
         head, ancillary, _, _ = line.recvmsg(_HEAD, CMSG_SPACE(_MOST_FDS * _FD_SIZE))
     except OSError:
@@ -234,7 +243,7 @@ def _exactly(line: socket, size: int) -> bytes | None:
 
 
 def close_all_but(keep: set[int]) -> None:
-    """Of those above the standard three."""
+    """Close every descriptor above 2 except `keep`."""
     low = 3
     for fd in sorted(fd for fd in keep if fd > 2):
         os.closerange(low, fd)

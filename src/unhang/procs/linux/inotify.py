@@ -14,7 +14,7 @@ _HEAD = struct.Struct("iIII")
 _MOST_READS = 16
 
 
-class FileWatch:
+class InotifyWatch:
     """Is told when files and folders change. `fd` is -1 where none can be had: the caller then looks on a timer."""
 
     def __init__(self) -> None:

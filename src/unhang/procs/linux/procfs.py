@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def split(line: bytes) -> tuple[str, list[bytes]] | None:
     return line[begin + 1 : close].decode("utf-8", "replace"), fields
 
 
-def find(pid: int) -> Process | None:
+def find(pid: int) -> ProcessInfo | None:
     """Return the process that has this number, dead or alive; None: there is none, or it cannot be looked at."""
     parts = split(read(f"/proc/{pid}/stat", 2048))
     if parts is None:
@@ -75,7 +75,7 @@ def find(pid: int) -> Process | None:
     name, fields = parts
     try:
         ppid, group, session, tty, foreground = (int(word) for word in fields[1:6])
-        return Process(
+        return ProcessInfo(
             pid,
             fields[19].decode(),
             ppid,
@@ -97,7 +97,7 @@ def _device(tty: int) -> int:
     return os.makedev((tty >> 8) & 0xFFF, (tty & 0xFF) | ((tty >> 12) & 0xFFF00)) if tty else 0
 
 
-def every() -> Iterator[Process]:
+def every() -> Iterator[ProcessInfo]:
     """Return every process that can be seen, zombies included, in no order."""
     for name in os.listdir("/proc"):
         if name.isdecimal() and (process := find(int(name))) is not None:

@@ -3,7 +3,7 @@
 Unlike everything in the sampler this may touch the target: a debugger stops it for a fraction of a second, a
 JVM answers a signal. So each tool is used only where it cannot harm: py-spy only on Python and without pausing
 it; jstack only on a JVM that answers SIGQUIT with a dump and not with its death (`-Xrs`); a node report only
-from a node that was started to write one; a debugger only on a process that nobody traces. Each is bounded in
+from a node that was started to write one; a debugger only on a process that is not traced. Each is bounded in
 time, and a target that a killed debugger leaves stopped is continued.
 """
 

@@ -21,7 +21,16 @@ import ctypes
 import errno
 import os
 
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.base import (
+    UNKNOWN,
+    ProcessInfo,
+    Reaped,
+    Signalled,
+    Survey,
+    signal_group,
+    signal_members,
+    signal_number,
+)
 from unhang.procs.identity import exists
 from unhang.procs.linux import census, pidfd, procfs
 
@@ -68,16 +77,16 @@ def _listed(pid: int, threads: int) -> list[int]:
 
 
 def _table() -> dict[int, list[int]]:
-    from unhang.procs.linux.sampler.tree import everybody
+    from unhang.procs.linux.sampler.tree import children_table
 
-    return everybody()
+    return children_table()
 
 
 def survey(root: int) -> Survey:
     """Return everything below `root` that lives, parents before children; zombies are passed through, not listed."""
     if not procfs.sees_own_namespace():
         return Survey([], _why_not_ours())
-    found: list[Process] = []
+    found: list[ProcessInfo] = []
     unseen = ""
     seen = {root}
     level = [(root, 0)]
@@ -110,9 +119,9 @@ def survey(root: int) -> Survey:
     return Survey(found, unseen)
 
 
-def _hidden(pid: int, parent: int) -> Process:
+def _hidden(pid: int, parent: int) -> ProcessInfo:
     """A process of which no more is known than whose child it is."""
-    return Process(pid, UNKNOWN, parent, UNKNOWN, UNKNOWN)
+    return ProcessInfo(pid, UNKNOWN, parent, UNKNOWN, UNKNOWN)
 
 
 def _why_not_ours() -> str:
@@ -125,19 +134,14 @@ def _why(pid: int, error: OSError) -> str:
     return f"process {pid} is hidden in /proc" if os.path.exists("/proc/self") else "/proc is not mounted"
 
 
-def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> bool:
+def signal_one(process: ProcessInfo, signals: tuple[int, ...], *, direct: bool) -> bool:
     """Signal this process and no other. False: it is gone, or its number is another's by now.
 
     PermissionError: it is another user's. OSError: there is no descriptor to reach it by. `direct`: it is a child of
     ours, so that its number is its own until we reap it.
     """
     if direct:
-        try:
-            for number in signals:
-                os.kill(process.pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+        return signal_number(process.pid, signals)
     try:
         fd = pidfd.open_process(process.pid)
     except ProcessLookupError:
@@ -162,7 +166,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
             os.close(fd)
 
 
-def _is_still(process: Process) -> bool:
+def _is_still(process: ProcessInfo) -> bool:
     """The process that was seen, and no other that has its number now."""
     now = procfs.find(process.pid)
     if now is not None and process.start != UNKNOWN:
@@ -215,7 +219,7 @@ class LinuxTree:
             seen = self.survey()
         group = self._signal_group(signals) if seen.unseen else None
 
-        def send(process: Process) -> bool:
+        def send(process: ProcessInfo) -> bool:
             if group is not None and os.getpgid(process.pid) == group:
                 return True  # it has got them already
             return signal_one(process, signals, direct=process.ppid == me)

@@ -22,7 +22,7 @@ def _refusal(what: str) -> OSError:
     return OSError(errno.ENOTSUP, f"this system has no {what}")
 
 
-class FileWatch:
+class AbsentFileWatch:
     """A watch that sees nothing: `fd` is -1."""
 
     fd = -1
@@ -104,7 +104,7 @@ def cheap(root: int, *, include_root: bool = False) -> CheapSample:  # noqa: ARG
     return CheapSample(time.monotonic(), os.sysconf("SC_CLK_TCK"), {})
 
 
-class Eye:
+class AbsentTreeSampler:
     """Looks at the same tree again and again, and never sees that it stands still."""
 
     still_since: float | None = None

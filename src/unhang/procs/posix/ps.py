@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _PS = ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart=,comm="]
 
 
-def process_table() -> dict[int, Process]:
+def process_table() -> dict[int, ProcessInfo]:
     """Return every process by its pid. OSError: `ps` cannot be run."""
-    table: dict[int, Process] = {}
+    table: dict[int, ProcessInfo] = {}
     plain = {"PATH": os.defpath, "LC_ALL": "C"}
     try:
         done = subprocess.run(_PS, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=True, env=plain)
@@ -31,16 +31,16 @@ def process_table() -> dict[int, Process]:
             continue
         pid, ppid, group = int(words[0]), int(words[1]), int(words[2])
         name = words[9].strip() if len(words) > 9 else "?"
-        table[pid] = Process(pid, " ".join(words[4:9]), ppid, words[3][0], name, group)
+        table[pid] = ProcessInfo(pid, " ".join(words[4:9]), ppid, words[3][0], name, group)
     return table
 
 
-def find(pid: int) -> Process | None:
+def find(pid: int) -> ProcessInfo | None:
     """Return the process that has this number; None: there is none, or `ps` cannot be run."""
     return next((process for process in every() if process.pid == pid), None)
 
 
-def every() -> Iterator[Process]:
+def every() -> Iterator[ProcessInfo]:
     """Return every process that `ps` shows."""
     try:
         table = process_table()

@@ -10,7 +10,16 @@ from __future__ import annotations
 import errno
 import os
 
-from unhang.procs.base import UNKNOWN, Process, Reaped, Signalled, Survey, signal_group, signal_members
+from unhang.procs.base import (
+    UNKNOWN,
+    ProcessInfo,
+    Reaped,
+    Signalled,
+    Survey,
+    signal_group,
+    signal_members,
+    signal_number,
+)
 from unhang.procs.posix import ps
 
 
@@ -28,7 +37,7 @@ def survey(root: int) -> Survey:
     return Survey(_with_descendants([process.pid for process in table.values() if process.ppid == root], table))
 
 
-def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> bool:
+def signal_one(process: ProcessInfo, signals: tuple[int, ...], *, direct: bool) -> bool:
     """Signal this process and no other. False: it is gone, or its number is another's by now.
 
     Between the comparison and the signal its number may still be given away: there are no handles on processes here.
@@ -37,12 +46,7 @@ def signal_one(process: Process, signals: tuple[int, ...], *, direct: bool) -> b
         now = ps.find(process.pid)
         if now is None or now.start != process.start:
             return False
-    try:
-        for number in signals:
-            os.kill(process.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
+    return signal_number(process.pid, signals)
 
 
 class PosixTree:
@@ -75,7 +79,7 @@ class PosixTree:
             table = ps.process_table()
         except OSError as error:
             unseen = f"ps cannot be run: {error.strerror}"
-            return Survey([] if self._reaped else [Process(self._leader, UNKNOWN, 0, UNKNOWN, UNKNOWN)], unseen)
+            return Survey([] if self._reaped else [ProcessInfo(self._leader, UNKNOWN, 0, UNKNOWN, UNKNOWN)], unseen)
         belongs = [] if self._reaped else [self._leader]  # its number may be another process's by now
         if not self._group_gone:
             grouped = [p.pid for p in table.values() if p.group == self._leader and p.pid != self._leader]
@@ -130,9 +134,9 @@ class PosixTree:
         return not self._group_gone
 
 
-def _with_descendants(pids: list[int], table: dict[int, Process]) -> list[Process]:
+def _with_descendants(pids: list[int], table: dict[int, ProcessInfo]) -> list[ProcessInfo]:
     """These and everything below them that lives, parents before children."""
-    ordered: list[Process] = []
+    ordered: list[ProcessInfo] = []
     seen: set[int] = set()
     queue = list(pids)
     while queue:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 if sys.platform == "linux":
-    from unhang.procs.linux.sampler.cheap import Eye, cheap
+    from unhang.procs.linux.sampler.cheap import TreeSampler, cheap
 else:
-    from unhang.procs.posix.absent import Eye, cheap
+    from unhang.procs.posix.absent import AbsentTreeSampler as TreeSampler
+    from unhang.procs.posix.absent import cheap
 
-__all__ = ["Eye", "cheap"]
+__all__ = ["TreeSampler", "cheap"]

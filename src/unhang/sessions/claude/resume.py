@@ -17,7 +17,7 @@ import time
 from unhang.core.record import Record
 from unhang.jobs import executable
 from unhang.procs import clock, identity
-from unhang.procs.base import Process
+from unhang.procs.base import ProcessInfo
 from unhang.procs.process_handle import ProcessHandle
 from unhang.sessions import process_identity
 from unhang.store import files
@@ -56,7 +56,7 @@ _PROMPT = 3.0
 
 
 class ResumeCommand(Record):
-    """How the agent is started again."""
+    """The command line, directory and environment to start the agent with again."""
 
     argv: list[str]
     cwd: str
@@ -64,7 +64,7 @@ class ResumeCommand(Record):
 
 
 def words(argv: list[str], session_id: str) -> list[str]:
-    """The command line to resume with."""
+    """Return the command line that resumes the session, with the options that are safe to repeat."""
     kept: list[str] = []
     at = 1
     while at < len(argv):
@@ -106,7 +106,7 @@ def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str,
 
 
 def _start_again(
-    tmux: Tmux, address: Address, planned: ResumeCommand, shell: Process, pid: int, start: str, path: str
+    tmux: Tmux, address: Address, planned: ResumeCommand, shell: ProcessInfo, pid: int, start: str, path: str
 ) -> str:
     from unhang.sessions.steps import StepRefused
 

@@ -21,7 +21,7 @@ _LONGEST_PATH = 4096  # of the kernel's
 
 
 class StatusFile(Record):
-    """What a status file says of its process."""
+    """The content of a status file: the process, its session, and what it does."""
 
     pid: int
     start: str
@@ -60,7 +60,7 @@ def pids(config: str) -> list[int]:
 
 
 def pid_of(name: str) -> int:
-    """The pid in the name of a status file; 0: another file (keys lie beside them)."""
+    """Return the pid in the name of a status file; 0: it is another file."""
     stem = name.removesuffix(".json")
     return int(stem) if stem != name and stem.isascii() and stem.isdecimal() and len(stem) < 11 else 0
 
@@ -94,7 +94,7 @@ def opened(path: str) -> int | None:
 
 
 def path_of(value: Any, name: str) -> str:
-    """An absolute path that the kernel accepts; "": none."""
+    """Return a field that is an absolute path which the kernel accepts; empty: it is none."""
     path = text_of(value, name, most=_LONGEST_PATH + 1)
     try:
         usable = os.path.isabs(path) and "\0" not in path and len(os.fsencode(path)) < _LONGEST_PATH

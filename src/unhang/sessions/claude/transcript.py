@@ -30,7 +30,7 @@ class Transcript:
             self.path, self._size = path, -1
 
     def grew(self) -> tuple[bool, float]:
-        """Whether it did, and the wall-clock time of its last change. The first look only remembers."""
+        """Return whether a sign of life was added, and when it last changed; the first call only takes its size."""
         fd = opened(self.path) if self.path else None
         if fd is None:
             return False, 0.0
@@ -63,7 +63,7 @@ class Transcript:
 
 
 def locate(config: str, session_id: str) -> str:
-    """Where Claude Code keeps it; empty: not found. Only asked where no hook has said it."""
+    """Return where Claude Code keeps the transcript of a session; empty: not found."""
     projects = os.path.join(config, "projects")
     try:
         with os.scandir(projects) as entries:

@@ -7,7 +7,7 @@ cumulative over the thread and is not how full the context is; compactions are i
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
-from unhang.agents.codex.protocol import errors, items
+from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.core.durations import human
 from unhang.core.values import count_of, id_of, mapping_of, text_of
@@ -74,8 +74,8 @@ class CodexExec:
             case "turn.failed":
                 self.status, self.error = "failed", text_of(message, "error", "message") or self.error
                 error = {"message": one_line(self.error, 500), "info": errors.info_from_text(self.error)}
-                hints = errors.suggestions_for(error, self._job, self.thread)
-                fields = {"turnStatus": self.status, "error": error, "suggestions": hints or None}
+                names = hints.after_error(error["info"], self.thread)
+                fields = {"turnStatus": self.status, "error": error} | hints.fields(names, self._job, self.thread)
                 return AgentUpdate("failed", f"The turn failed: {one_line(self.error, 500)}", fields=fields)
             case "error":
                 return self._error(text_of(message, "message"), now)
@@ -114,7 +114,7 @@ class CodexExec:
         if self._reconnects:
             times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
             text = f"Codex cannot reach the model and keeps reconnecting ({times}): {one_line(self.error)}"
-            return StallReason("network", text, ["check the network and the address of the model's service"])
+            return StallReason("network", text, hints.sentences([hints.NETWORK], {}), [hints.NETWORK])
         if self.tools.window is not None:
             names = one_line(", ".join(self.tools.names.values()), 120)
             return StallReason("unknown", f"a Codex tool call has produced no output for {silent}: {names}", [])

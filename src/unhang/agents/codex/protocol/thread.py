@@ -7,13 +7,12 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
-from unhang.agents.codex.protocol import errors, items
+from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.agents.codex.protocol.usage import CodexUsage
 from unhang.core.durations import human
 from unhang.core.record import Record
-from unhang.core.spec import quote
 from unhang.core.values import dig, id_of, items_of, mapping_of, mappings_of, text_of
 
 TYPE_CHECKING = False
@@ -234,7 +233,8 @@ class CodexThread:
             text, phase = "The turn was interrupted.", "stopping"
         else:
             text, phase = f"The turn failed: {(error or {}).get('message', 'no reason given')}", "failed"
-            fields["suggestions"] = errors.suggestions(dig(turn, "error"), self._job, self.thread) or None
+            names = hints.after_error(errors.info_of(dig(turn, "error")), self.thread)
+            fields |= hints.fields(names, self._job, self.thread)
         return [self._moved(phase, text, "turn/completed", changed, **fields)]
 
     def _error(self, params: Message, now: float) -> list[AgentUpdate]:
@@ -279,21 +279,24 @@ class CodexThread:
     def stall_reason(self, now: float) -> StallReason:
         """What it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
-        again = [f"go on with the same thread: unhang codex resume {quote(self.thread)} 'TEXT'"]
         if self.waiting:
             what = "approval" if self.waiting == "approval" else "answer"
-            return StallReason("input", f"Codex waits for an {what} (for {silent})", again)
+            return self._stall("input", f"Codex waits for an {what} (for {silent})", hints.RESUME)
         if self._reconnects:
             since = human(max(0.0, now - self._reconnecting_since))
             times = f"{self._reconnects} times" if self._reconnects > 1 else "once"
             text = f"Codex cannot reach the model and keeps reconnecting ({times} in {since}): {self._cause}"
-            return StallReason("network", text, ["check the network and the address of the model's service", *again])
+            return self._stall("network", text, hints.NETWORK, hints.RESUME)
         if self.tools.window is not None:
             names = ", ".join(one_line(name, 120) for name in list(self.tools.names.values())[:4])
             text = f"a Codex tool call has produced no output for {silent}" + (f": {names}" if names else "")
-            return StallReason("unknown", text, ["give its commands more time: --tool-limit", *again])
+            return self._stall("unknown", text, hints.TOOL_LIMIT, hints.RESUME)
         if not self.turn:
-            return StallReason("unknown", "Codex runs no turn", [])
+            return self._stall("unknown", "Codex runs no turn")
         if self.phase == "compacting":
-            return StallReason("network", f"the compaction has had no answer from the model for {silent}", [])
-        return StallReason("network", f"Codex has had nothing from the model for {silent}", again)
+            return self._stall("network", f"the compaction has had no answer from the model for {silent}")
+        return self._stall("network", f"Codex has had nothing from the model for {silent}", hints.RESUME)
+
+    def _stall(self, cause: str, reason: str, *names: str) -> StallReason:
+        suggestions = hints.sentences(names, hints.command_line(self._job, self.thread))
+        return StallReason(cause, reason, suggestions, list(names))

@@ -70,7 +70,7 @@ def seconds(value: Any, path: Path) -> float:
 
 
 def limit(value: Any, path: Path) -> float | None:
-    """As `seconds`; 0, null and "off" are no limit."""
+    """Read a duration as `seconds` does; 0, null and "off" are no limit."""
     if value is None or (isinstance(value, str) and value.strip().lower() in durations.OFF_WORDS):
         return None
     return seconds(value, path) or None

@@ -14,7 +14,7 @@ from unhang.core.policy.regex.parse import Node, RegexError, parse
 from unhang.core.record import Record
 
 
-class Finding(Record):
+class LintFinding(Record):
     """One thing in a policy file that is allowed and almost certainly not meant."""
 
     level: str  # "error" | "warning"
@@ -28,15 +28,15 @@ _MOST_WORK = 2_000_000
 _MOST_FINDINGS = 200
 
 
-def lint(policy: Policy) -> list[Finding]:
+def lint(policy: Policy) -> list[LintFinding]:
     """Every finding about a policy that has been loaded; an empty list if there is none."""
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     for category in policy.categories.values():
         found += _category(category)
     used = {category for category, _, _ in policy.patterns} | {policy.default}
     if not policy.builtin:
         found += [
-            Finding("warning", f"no pattern leads to category {name!r}", ("categories", name))
+            LintFinding("warning", f"no pattern leads to category {name!r}", ("categories", name))
             for name in policy.categories
             if name not in used
         ]
@@ -47,18 +47,18 @@ def lint(policy: Policy) -> list[Finding]:
         places[category_name] = index + 1
         path = ("command_patterns", category_name, index)
         if meter[0] > _MOST_WORK or len(found) > _MOST_FINDINGS:
-            found.append(Finding("warning", "not looked at from here on: it would take too long", path))
+            found.append(LintFinding("warning", "not looked at from here on: it would take too long", path))
             break
-        found += [Finding("warning", message, path) for message in _pattern(policy, category_name, text, meter)]
+        found += [LintFinding("warning", message, path) for message in _pattern(policy, category_name, text, meter)]
     return found
 
 
-def _category(category: Category) -> list[Finding]:
+def _category(category: Category) -> list[LintFinding]:
     path = ("categories", category.name)
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     if category.idle is not None and category.hard is not None and category.idle > category.hard:
         found.append(
-            Finding(
+            LintFinding(
                 "error",
                 f"category {category.name!r}: idle {human(category.idle)} is longer than"
                 f" hard {human(category.hard)} and can never be reached",
@@ -75,7 +75,7 @@ def _category(category: Category) -> list[Finding]:
                 value is not None and not (least or 0) <= value <= (most if most is not None else value)
             ):
                 found.append(
-                    Finding(
+                    LintFinding(
                         "warning",
                         f"category {category.name!r}: its own {name} is outside its bounds",
                         (*path, name),
@@ -83,7 +83,7 @@ def _category(category: Category) -> list[Finding]:
                 )
     if category.never_ending and category.hard is not None:
         found.append(
-            Finding(
+            LintFinding(
                 "warning",
                 f"category {category.name!r} never ends but has a hard limit",
                 (*path, "exec_timeout_sec"),

@@ -22,7 +22,7 @@ from unhang.core.policy.file import keys, position
 from unhang.core.policy.file.keys import FieldError
 from unhang.core.policy.learn import Learn
 from unhang.core.policy.model import Category, Policy
-from unhang.core.policy.regex.match import Program
+from unhang.core.policy.regex.match import CompiledPattern
 from unhang.core.policy.regex.parse import RegexError
 from unhang.errors import UsageError
 
@@ -239,11 +239,11 @@ def _default(data: dict[str, Any], categories: dict[str, Category], extends: boo
     return default
 
 
-def _patterns(data: dict[str, Any], categories: dict[str, Category]) -> tuple[tuple[str, str, Program], ...]:
+def _patterns(data: dict[str, Any], categories: dict[str, Category]) -> tuple[tuple[str, str, CompiledPattern], ...]:
     listed = data.get("command_patterns", {})
     if not isinstance(listed, dict):
         raise FieldError("command_patterns must be an object of category: [patterns]", ("command_patterns",))
-    made: list[tuple[str, str, Program]] = []
+    made: list[tuple[str, str, CompiledPattern]] = []
     instructions = 0
     for category, patterns in listed.items():
         path: tuple[str | int, ...] = ("command_patterns", category)
@@ -258,7 +258,7 @@ def _patterns(data: dict[str, Any], categories: dict[str, Category]) -> tuple[tu
             if len(pattern) > _LONGEST_PATTERN or len(made) >= MOST_PATTERNS:
                 raise FieldError(f"more than {MOST_PATTERNS} patterns, or one of more characters", where)
             try:
-                made.append((category, pattern, Program(pattern)))
+                made.append((category, pattern, CompiledPattern(pattern)))
             except RegexError as error:
                 raise FieldError(f"bad pattern {pattern!r}: {error} (at character {error.at + 1})", where) from None
             instructions += made[-1][2].size

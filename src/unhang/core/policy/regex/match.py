@@ -26,7 +26,7 @@ _MOST_VISITS = 4 * _LARGEST
 _Op = tuple[str, int, int]
 
 
-class Program:
+class CompiledPattern:
     """A compiled pattern. Raises RegexError if the text is no pattern, or none that can be matched safely."""
 
     __slots__ = ("_begins", "_first", "_ops", "_sets", "_visits", "text")

@@ -20,7 +20,7 @@ _PLACES = {"b": "word", "B": "inside", "A": "start", "Z": "end"}
 
 
 class RegexError(ValueError):
-    """`at` is the offset in the pattern."""
+    """A pattern that is wrong or not supported; `at` is the offset in it."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ _LITERALS = {char: _literal(char) for char in map(chr, range(32, 127))}
 
 
 def parse(pattern: str) -> Node:
-    """Raises RegexError."""
+    """Parse a pattern into a tree. Raises RegexError."""
     parser = _Parser(pattern)
     tree = parser.alternatives(0)
     if parser.at < len(pattern):

@@ -27,7 +27,7 @@ _ARITHMETIC = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 
 
 class Uncertain(ValueError):
-    """It cannot be told what the line runs; the reason, for people."""
+    """It cannot be told what the line runs; the message says why, for people."""
 
 
 class Word:
@@ -72,7 +72,7 @@ class Words:
         raise NotImplementedError
 
     def blanks(self) -> None:
-        """Past blanks, continued lines and a comment, but not past a newline."""
+        """Skip blanks, continued lines and a comment, but no newline."""
         text = self.text
         while self.at < len(text):
             if text[self.at] in " \t":
@@ -142,20 +142,16 @@ class Words:
         return False
 
     def note_hidden(self, text: str) -> None:
-        """What is a substitution only for a shell that looks at it a second time."""
+        """Note a text that is a substitution only for a shell that reads it a second time."""
         self.hides = self.hides or "$(" in text or "`" in text
 
     def expansions(self) -> None:
-        """Of a text that is no command, as in a here-document: only what is substituted in it runs."""
+        """Read a text that is no command, as in a here-document: only what is substituted in it runs."""
         while self.at < len(self.text):
             char = self.text[self.at]
             if char == "\\":
                 self.at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquote(quoted=True)
-            else:
+            elif not self._substitution(char, quoted=True):
                 self.at += 1
 
     # -- quotes
@@ -170,10 +166,8 @@ class Words:
             self._double()
         elif char == "\\":
             self._escape()
-        elif char == "`":
-            self._backquote(quoted=False)
         else:
-            self._dollar(quoted=False)
+            self._substitution(char, quoted=False)
 
     def _up_to_quote(self, start: int) -> str:
         end = self.text.find("'", start)
@@ -210,15 +204,21 @@ class Words:
                 elif following != "\n":
                     self._made.append(char + following)
                 self.at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquote(quoted=True)
-            else:
+            elif not self._substitution(char, quoted=True):
                 self._made.append(char)
                 self.at += 1
 
     # -- expansions
+
+    def _substitution(self, char: str, *, quoted: bool) -> bool:
+        """Read what is substituted here; False: nothing is."""
+        if char == "$":
+            self._dollar(quoted=quoted)
+        elif char == "`":
+            self._backquote(quoted=quoted)
+        else:
+            return False
+        return True
 
     def _hole(self, *, quoted: bool) -> None:
         self._made.append(HOLE)
@@ -316,7 +316,7 @@ _ENDS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _OF_ONE_SHELL = frozenset({"function", "select", "coproc"})
 
 
-class Command:
+class StrictCommand:
     """One simple command. `body` is what it is given to read, where that is written down in the line itself."""
 
     __slots__ = ("assigned", "body", "words")
@@ -327,11 +327,11 @@ class Command:
         self.body: str | None = None
 
 
-def read(line: str, depth: int = 0) -> list[Command]:
+def read(line: str, depth: int = 0) -> list[StrictCommand]:
     """Every simple command that the line holds, in the order in which they stand. Raises Uncertain."""
     if len(line) > LONGEST:
         raise Uncertain(f"it has more than {LONGEST} characters")
-    found: list[Command] = []
+    found: list[StrictCommand] = []
     reader = _Reader(line, found, depth)
     reader.whole()
     if reader.hides and (
@@ -342,14 +342,14 @@ def read(line: str, depth: int = 0) -> list[Command]:
 
 
 class _Reader(Words):
-    def __init__(self, text: str, commands: list[Command], depth: int) -> None:
+    def __init__(self, text: str, commands: list[StrictCommand], depth: int) -> None:
         super().__init__(text)
         if depth > _DEEPEST:
             raise Uncertain("it is nested too deep")
         self._commands = commands
         self._depth = depth
         # here-documents that begin after the next newline: delimiter, with tabs, quoted, whose
-        self._due: list[tuple[str, bool, bool, Command | None]] = []
+        self._due: list[tuple[str, bool, bool, StrictCommand | None]] = []
         self._due_outside = False
 
     def whole(self) -> None:
@@ -503,7 +503,7 @@ class _Reader(Words):
         name = self.word()
         if not name.bare or not name.text.isidentifier():
             raise Uncertain("a loop's variable has no plain name")
-        self._add(Command((), (name.text,)))
+        self._add(StrictCommand((), (name.text,)))
         self._to_next_command()
         if self._keyword() == "in":
             self.at += 2
@@ -552,7 +552,7 @@ class _Reader(Words):
     def _simple(self) -> None:
         words: list[Word] = []
         assigned: list[str] = []
-        command = Command((), ())
+        command = StrictCommand((), ())
         while True:
             self.blanks()
             if self.at >= len(self.text) or self.text[self.at] in "\n;&|)":
@@ -585,19 +585,19 @@ class _Reader(Words):
             raise Uncertain("a function without a body in braces")
         self._command()
 
-    def _add(self, command: Command) -> None:
+    def _add(self, command: StrictCommand) -> None:
         if len(self._commands) >= _MOST_COMMANDS:
             raise Uncertain(f"it has more than {_MOST_COMMANDS} commands")
         self._commands.append(command)
 
     # -- redirections
 
-    def _redirections(self, command: Command | None) -> None:
+    def _redirections(self, command: StrictCommand | None) -> None:
         self.blanks()
         while self._redirection(command):
             self.blanks()
 
-    def _redirection(self, command: Command | None) -> bool:
+    def _redirection(self, command: StrictCommand | None) -> bool:
         """Past one, if one begins here. Process substitutions look alike, and are words."""
         number = _NUMBERED.match(self.text, self.at)
         if number is None or self.text.startswith(("<(", ">("), self.at):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from unhang.core.policy.builtin import command_name
 
 
-class Step:
+class Unwrapped:
     """What one wrapper holds: words or a shell line."""
 
     __slots__ = ("bounded", "instead", "line", "name", "words", "works")
@@ -147,7 +147,7 @@ _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-c
 
 
 def options_of(spec: str) -> frozenset[str]:
-    """Those options of a wrapper that are followed by a value."""
+    """The options of a wrapper that are followed by a value."""
     return frozenset(_SIMPLE.get(spec, "").partition("|")[2].split())
 
 
@@ -192,8 +192,8 @@ def _key(name: str, words: tuple[str, ...]) -> tuple[str, int] | None:
     return best
 
 
-def unwrap(words: tuple[str, ...]) -> Step | None:
-    """One wrapper off; None when the first word is the command itself."""
+def unwrap(words: tuple[str, ...]) -> Unwrapped | None:
+    """Take one wrapper off; None when the first word is the command itself."""
     name = command_name(words[0])
     name = _SAME_AS.get(name, name)
     if len(words) < 2:
@@ -212,10 +212,10 @@ def unwrap(words: tuple[str, ...]) -> Step | None:
     if spec == "env":
         line = _split_string(words)
         if line is not None:
-            return Step(spec, line=line)
+            return Unwrapped(spec, line=line)
     if spec.startswith("unhang ") and "--shell" in words:
         at = words.index("--shell") + 1
-        return Step(spec, line=words[at]) if at < len(words) else None
+        return Unwrapped(spec, line=words[at]) if at < len(words) else None
     skip = int(operands)
     while True:
         at, _dashes = _past_options(words, at, valued)
@@ -231,21 +231,21 @@ def unwrap(words: tuple[str, ...]) -> Step | None:
         rest = rest[1:]
     if not rest:
         return None
-    return Step(spec, rest, bounded=spec in ("timeout", "gtimeout"))
+    return Unwrapped(spec, rest, bounded=spec in ("timeout", "gtimeout"))
 
 
 def _detaches(word: str) -> bool:
     return word == "--detach" or (word[:1] == "-" and "d" in word and len(word) <= 5 and word[1:].isalpha())
 
 
-def _shell(name: str, words: tuple[str, ...]) -> Step | None:
+def _shell(name: str, words: tuple[str, ...]) -> Unwrapped | None:
     """`bash -lc LINE`: the line. `bash script` is the script's own business."""
     for at in range(1, len(words)):
         word = words[at]
         if word[:1] not in ("-", "+"):
             return None
         if word[:2] != "--" and "c" in word[1:]:
-            return Step(name, line=words[at + 1]) if at + 1 < len(words) else None
+            return Unwrapped(name, line=words[at + 1]) if at + 1 < len(words) else None
         if word in ("-o", "-O", "+o", "+O", "--rcfile", "--init-file"):
             return _shell(name, (words[0], *words[at + 2 :]))
     return None
@@ -293,46 +293,46 @@ _SSH_VALUED = frozenset(
 )
 
 
-def _special(name: str, words: tuple[str, ...]) -> Step | None:
+def _special(name: str, words: tuple[str, ...]) -> Unwrapped | None:
     """Those that do not follow the plan of "options, operands, command"."""
     if name == "command":
         at, _dashes = _past_options(words, 1, frozenset())
         # `command -v x` only asks where x is
         asks = any("v" in option.lower() for option in words[1:at])
-        return None if asks or at >= len(words) else Step(name, words[at:])
+        return None if asks or at >= len(words) else Unwrapped(name, words[at:])
     if name in ("python", "pypy", "py") or (name.startswith("python") and name[6:].replace(".", "").isdigit()):
         at, _dashes = _past_options(words, 1, frozenset({"-W", "-X", "-m", "-c"}))
         for flag in range(1, at):
             if words[flag] == "-m" and flag + 1 < len(words):
-                return Step(f"{name} -m", words[flag + 1 :])
+                return Unwrapped(f"{name} -m", words[flag + 1 :])
         return None
     if name == "ssh":
         at, _dashes = _past_options(words, 1, _SSH_VALUED)
-        return Step(name, line=" ".join(words[at + 1 :])) if at + 1 < len(words) else None
+        return Unwrapped(name, line=" ".join(words[at + 1 :])) if at + 1 < len(words) else None
     if name == "eval":
-        return Step(name, line=" ".join(words[1:]))
+        return Unwrapped(name, line=" ".join(words[1:]))
     if name in ("su", "runuser", "script", "flock"):
         line = _after(words, "-c", "--command", "-qc", "-qec", "-qefc")
         if line is not None:
-            return Step(name, line=line)
+            return Unwrapped(name, line=line)
         if name == "flock":
             at, _dashes = _past_options(words, 1, frozenset({"-w", "--timeout", "--wait", "-E"}))
-            return Step(name, words[at + 1 :]) if at + 1 < len(words) else None
+            return Unwrapped(name, words[at + 1 :]) if at + 1 < len(words) else None
         return None
     if name in ("nix-shell", "nix"):
         line = _after(words, "--run", "--command", "-c")
-        return Step(name, line=line) if line is not None else None
+        return Unwrapped(name, line=line) if line is not None else None
     if name in ("kubectl", "oc", "gdb") and "--" in words:
         rest = words[words.index("--") + 1 :]
-        return Step(name, rest) if rest and "exec" in words else None
+        return Unwrapped(name, rest) if rest and "exec" in words else None
     if name == "find":
         for at, word in enumerate(words):
             if word in ("-exec", "-execdir", "-ok", "-okdir") and at + 1 < len(words):
-                return Step(name, words[at + 1 :], works=True)
+                return Unwrapped(name, words[at + 1 :], works=True)
     return None
 
 
-def _script(name: str, words: tuple[str, ...]) -> Step | None:
+def _script(name: str, words: tuple[str, ...]) -> Unwrapped | None:
     """`yarn tsc`, `pnpm run vitest`: a script if the name sounds like one, else the program of that name."""
     if name not in _SCRIPT_RUNNERS and name not in ("npm", "cnpm"):
         return None
@@ -342,13 +342,13 @@ def _script(name: str, words: tuple[str, ...]) -> Step | None:
     first = words[at]
     if first in ("run", "run-script"):
         return (
-            Step(f"{name} run", words[at + 1 :], instead=("npm", "run", *words[at + 1 :]))
+            Unwrapped(f"{name} run", words[at + 1 :], instead=("npm", "run", *words[at + 1 :]))
             if at + 1 < len(words)
             else None
         )
     if name not in _SCRIPT_RUNNERS or first in _RUNNER_VERBS or (first == "build" and name == "bun"):
         return None
-    return Step(name, words[at:], instead=("npm", "run", *words[at:]))
+    return Unwrapped(name, words[at:], instead=("npm", "run", *words[at:]))
 
 
 _VERBS = (

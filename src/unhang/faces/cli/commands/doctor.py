@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unhang.agents.base.program import Program
+    from unhang.agents.base.program import AgentProgram
 
 
 class Hung(UnhangError):
@@ -86,7 +86,7 @@ def _proc() -> tuple[bool, str]:
     return True, "/proc can be read: hangs can be explained"
 
 
-def _program(program: Program) -> tuple[bool, str]:
+def _program(program: AgentProgram) -> tuple[bool, str]:
     """Check the program of an agent; a machine without it is healthy, too."""
     try:
         path = program.find()

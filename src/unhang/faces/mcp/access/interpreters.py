@@ -1,7 +1,7 @@
-"""Interpreters that are given code on the command line or by their input: for the lists of `check.py`.
+"""Finds interpreters that get code on the command line or on their input, for the lists of `check.py`.
 
-Code can start any program, and reading it is another language each time. `awk` and `sed` are in daily use, and the few
-ways in which they can start a program are easy to see.
+Code can start any program, and each interpreter has a language of its own. Only programs of `awk` and `sed` are read:
+both are in daily use, and the few ways in which they can start a program are easy to find.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core.policy.shell.strict_reader import Word
 
-# Interpreter → the options that are followed by code. A script's name, or `-m` for Python, makes it no code of ours.
+# Interpreter → the options that are followed by code. With the name of a script, or `-m` of Python, there is none.
 _INTERPRETERS = {
     "python": "-c",
     "pypy": "-c",
@@ -52,7 +52,7 @@ _INTERPRETERS = {
     "nu": "-c",
     "xonsh": "-c",
 }
-# These run a line that they are given, or that they read, in a way of their own.
+# These run a line from their words or from their input, each by rules of its own.
 _LINE_RUNNERS = frozenset({"watch", "at", "batch", "crontab", "parallel", "entr", "tmux", "screen", "hyperfine"})
 _CODE_MODULES = frozenset({"timeit", "code", "pdb", "trace", "cprofile", "profile"})
 _HARMLESS = frozenset({"--version", "--help"})
@@ -67,7 +67,7 @@ _SED_LONG = (
 
 
 def of(name: str, words: tuple[Word, ...]) -> str:
-    """Why this is code that is not looked into; nothing if it is none."""
+    """Return why this command runs code that is not examined; empty if it runs none."""
     if name in _AWKS:
         return _awk(words)
     if name in _SEDS:
@@ -109,7 +109,7 @@ def _interpreter(name: str, flags: list[str], words: tuple[Word, ...]) -> str:
 
 
 def is_file(word: Word) -> bool:
-    """As a script: a name that is written out, and not a way to say standard input."""
+    """Whether the word is the written-out name of a script, and not another name of standard input."""
     if not word.named or word.text.startswith("-"):
         return False
     parts = [part for part in word.text.split("/") if part not in ("", ".")]
@@ -118,7 +118,10 @@ def is_file(word: Word) -> bool:
 
 
 def _cluster_has(name: str, text: str, letters: set[str]) -> bool:
-    """`perl -lane CODE`, `python -uc CODE`: a letter among others, unless an earlier one takes the rest for itself."""
+    """Whether a group of letters has one that is followed by code: `perl -lane CODE`, `python -uc CODE`.
+
+    An earlier letter may take the rest of the word as its value.
+    """
     takes_rest = {"perl": "IxFDi", "ruby": "rICEFx", "python": "WX"}.get(name, "")
     for number, letter in enumerate(text[1:], 1):
         if letter in letters:
@@ -217,7 +220,7 @@ _PLAIN_COMMANDS = (_SUBSTITUTION, _TEXT_COMMAND, _LABEL_COMMAND, _SIMPLE_COMMAND
 
 
 def _is_plain_sed(script: str) -> bool:
-    """A list of commands with addresses, none of which can start a program."""
+    """Whether the script is a list of commands with addresses, none of which can start a program."""
     at = 0
     while True:
         while at < len(script) and script[at] in " \t\n;{}":

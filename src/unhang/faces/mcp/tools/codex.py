@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -11,6 +12,7 @@ from pydantic import Field
 from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
+from unhang.agents.codex.protocol import hints
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
@@ -168,19 +170,24 @@ def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, la
 
 
 def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:
-    """What the driver knows of the end comes before the general advice."""
+    """Add what Codex did. The hints of its driver come before the general advice, in the words of these tools."""
     shown = codex_job.with_agent_report(job, shown)
-    hints = shown["codex"].get("suggestions") or []
-    recovery = shown.get("recovery")
+    codex, recovery = shown["codex"], shown.get("recovery")
     if recovery is not None:
-        rest = [hint for hint in recovery["suggestions"] if hint not in hints]
-        shown["recovery"] = recovery | {"suggestions": [_in_our_words(hint) for hint in [*hints, *rest]]}
+        recorded = codex.get("suggestions") or []  # in the words of the command line
+        rest = [hint for hint in recovery["suggestions"] if hint not in recorded]
+        found = hints.sentences(codex.get("hints") or [], _words(codex.get("threadId")))
+        shown["recovery"] = recovery | {"suggestions": [*(found or recorded), *rest]}
     return shown
 
 
-def _in_our_words(text: str) -> str:
-    before, found, after = text.partition("unhang codex recover ")
-    if found:
-        return f"{before}codex_compact(threadId=…), then codex_resume with an amended task"
-    before, found, after = text.partition("unhang codex resume ")
-    return f'{before}codex_resume(threadId="{after.split()[0]}", task="…")' if found and after else text
+def _words(thread: Any) -> dict[str, str]:
+    """The words of these tools for the steps that a hint names."""
+    name = json.dumps(thread or "…", ensure_ascii=False)
+    return {
+        "recover": f"codex_compact(threadId={name}), then codex_resume with an amended task",
+        "resume": f'codex_resume(threadId={name}, task="…")',
+        "model": "`model`",
+        "sandbox": "`mode`",
+        "tool_limit": "in the policy of this server",
+    }

@@ -1,4 +1,4 @@
-"""The cheap look: did this tree burn CPU, move bytes, start or end anybody since last time?
+"""The cheap look: did this tree burn CPU, move bytes, start or end a process since last time?
 
 Two small files for each process (stat, io) and one for its children: about 20 us each. It is on
 the keeper's start-up path, so it imports nothing that the interpreter has not loaded anyway.
@@ -22,10 +22,10 @@ def cheap(root: int, *, include_root: bool = False) -> CheapSample:
     return _look(root, include_root)[0]
 
 
-class Eye:
+class TreeSampler:
     """Looks at the same tree again and again, and sees with one small read whether it has run at all.
 
-    A process that has not run has counted nothing and started nobody. Its run time in nanoseconds says so
+    A process that has not run has counted nothing and started no other. Its run time in nanoseconds says so
     (`schedstat`, which is of one thread: a tree with threads is looked at as ever).
     """
 
@@ -33,7 +33,7 @@ class Eye:
         self._root = root
         self._last: CheapSample | None = None
         self._ran: dict[int, bytes] = {}
-        self.still_since: float | None = None  # the first of the looks since which nobody has run
+        self.still_since: float | None = None  # the first of the looks since which no process has run
 
     def look(self) -> CheapSample:
         """Sample the tree now. If no process has run since the last look, that sample is returned with the new time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import termios
 
-from unhang.core.diagnosis.samples import Pipe, Process, Terminal
+from unhang.core.diagnosis.samples import Pipe, ProcessSample, TerminalSettings
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read
 
@@ -25,8 +25,8 @@ def access(pid: int, fd: int) -> tuple[bool, bool]:
     return bool(mode & 0o400), bool(mode & 0o200)
 
 
-def pipes_of(processes: dict[int, Process]) -> dict[str, Pipe]:
-    """Every pipe and FIFO that somebody in the tree holds, with who holds which end."""
+def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
+    """Every pipe and FIFO that a process of the tree has open, with the holders of each end."""
     readers: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[tuple[int, int]]] = {}
     kinds: dict[str, bool] = {}
@@ -74,8 +74,8 @@ def is_terminal(target: str) -> bool:
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
-def terminal_of(processes: dict[int, Process], pty_master: int | None) -> Terminal | None:
-    """What the terminal is set to, from its master where we hold it, else through somebody's descriptor."""
+def terminal_of(processes: dict[int, ProcessSample], pty_master: int | None) -> TerminalSettings | None:
+    """What the terminal is set to, from its master where we hold it, else through a descriptor of the tree."""
     path, holder = "", ""
     for pid, process in processes.items():
         for fd in (0, 2, 1, *process.fds):
@@ -93,7 +93,7 @@ def terminal_of(processes: dict[int, Process], pty_master: int | None) -> Termin
         # Not to become its controlling process, not to wait for a modem; closed at once.
         fd = os.open(holder, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return Terminal(path=path, foreground=_foreground(processes))
+        return TerminalSettings(path=path, foreground=_foreground(processes))
     try:
         seen = _settings(fd, path)
         return seen and seen._replace(foreground=seen.foreground or _foreground(processes))
@@ -101,11 +101,11 @@ def terminal_of(processes: dict[int, Process], pty_master: int | None) -> Termin
         os.close(fd)
 
 
-def _foreground(processes: dict[int, Process]) -> int:
+def _foreground(processes: dict[int, ProcessSample]) -> int:
     return next((process.tpgid for process in processes.values() if process.tpgid > 0), 0)
 
 
-def _settings(fd: int, path: str) -> Terminal | None:
+def _settings(fd: int, path: str) -> TerminalSettings | None:
     try:
         flags: int = termios.tcgetattr(fd)[3]
     except (termios.error, OSError, ValueError):
@@ -114,4 +114,4 @@ def _settings(fd: int, path: str) -> Terminal | None:
         group = os.tcgetpgrp(fd)
     except OSError:
         group = 0
-    return Terminal(path, bool(flags & termios.ECHO), bool(flags & termios.ICANON), group)
+    return TerminalSettings(path, bool(flags & termios.ECHO), bool(flags & termios.ICANON), group)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FullSample, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
@@ -42,20 +42,20 @@ def full(
 ) -> FullSample:
     """Look at everything below `root`. `screen` is the end of what the job printed; `pty_master` our end of its
     terminal; `leader` the first process of the job, so that its left-overs can be told from it; `still` for how many
-    seconds it is known that nobody in there has run."""
+    seconds it is known that no process in there has run."""
     began = time.monotonic()
     found, capped = walk(root, include_root=include_root)
     notes: list[str] = []
     if capped or len(found) > MOST_PROCESSES:
         notes.append(f"looked at {MOST_PROCESSES} of {len(found)}{'+' if capped else ''} processes")
     look = _Look(still)
-    processes: dict[int, Process] = {}
+    processes: dict[int, ProcessSample] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
     locks = locks_of(processes)
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
-    others: dict[int, Process] = {}
+    others: dict[int, ProcessSample] = {}
     for lock in locks.values():
         holder = lock.holder
         if holder is not None and holder not in processes and holder not in others:
@@ -92,7 +92,7 @@ class _Look:
         if not self._table:
             self.notes.append(f"no table of system calls for {os.uname().machine}")
 
-    def process(self, pid: int, parts: tuple[str, list[bytes]]) -> Process:
+    def process(self, pid: int, parts: tuple[str, list[bytes]]) -> ProcessSample:
         comm, fields = parts
         status = read(f"/proc/{pid}/status")
         count = int(fields[17])
@@ -114,7 +114,7 @@ class _Look:
             for thread in threads:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
-        return Process(
+        return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
             pgid=int(fields[2]),
@@ -146,8 +146,8 @@ class _Look:
 
 
 def _alarm(caught: int) -> bool:
-    """It has a handler for SIGALRM that is meant. Whoever catches SIGTTIN or SIGVTALRM too catches everything, to
-    put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit): that says nothing."""
+    """Whether the process handles SIGALRM on purpose. A process that catches SIGTTIN or SIGVTALRM too catches
+    everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit)."""
     return bool(caught & _SIGALRM) and not caught & (_SIGTTIN | _SIGVTALRM)
 
 
@@ -159,7 +159,7 @@ def _field(status: bytes, name: bytes, base: int) -> int:
         return 0
 
 
-def _pipes(processes: dict[int, Process], foreign: bool) -> dict[str, Pipe]:
+def _pipes(processes: dict[int, ProcessSample], foreign: bool) -> dict[str, Pipe]:
     """A tree that is not ours may have been given any descriptor by its parent; ours has only what the keeper holds."""
     pipes = pipes_of(processes)
     if foreign and pipes:
@@ -168,11 +168,11 @@ def _pipes(processes: dict[int, Process], foreign: bool) -> dict[str, Pipe]:
     return pipes
 
 
-def _sockets(processes: dict[int, Process], network: bool) -> dict[str, Socket]:
+def _sockets(processes: dict[int, ProcessSample], network: bool) -> dict[str, Socket]:
     links: dict[str, int] = {}
     for pid, process in processes.items():
         for fd, target in process.fds.items():
-            # Without the network only a socket on stdin matters: somebody may be asked for input there.
+            # Without the network only a socket on stdin matters: the job may wait for input there.
             if target.startswith("socket:") and (network or fd == 0):
                 links.setdefault(target, pid)
     return sockets_of(links, inet=network)

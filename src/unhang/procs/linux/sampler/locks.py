@@ -5,7 +5,7 @@
     1: FLOCK  ADVISORY  WRITE 812 fe:00:1234 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
-The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
+The file is named by device and inode; its path is found among the descriptors of the processes that have it open. An
 open-file-description lock has no holder pid there (-1): it belongs to a descriptor, and the holder inside the
 tree shows it in its fdinfo.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.core.diagnosis.samples import Lock, Process
+from unhang.core.diagnosis.samples import Lock, ProcessSample
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all
 
@@ -22,7 +22,7 @@ _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
 
 
-def locks_of(processes: dict[int, Process], *, table: bytes | None = None) -> dict[int, Lock]:
+def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None) -> dict[int, Lock]:
     """pid -> the lock it waits for, or (blocked=False) a lock of another on a file that it has open."""
     text = read_all("/proc/locks") if table is None else table
     held: dict[str, tuple[str, int]] = {}
@@ -53,7 +53,7 @@ def locks_of(processes: dict[int, Process], *, table: bytes | None = None) -> di
     return found
 
 
-def _open_but_held(processes: dict[int, Process], pid: int, foreign: dict[str, tuple[str, int]]) -> Lock | None:
+def _open_but_held(processes: dict[int, ProcessSample], pid: int, foreign: dict[str, tuple[str, int]]) -> Lock | None:
     """SQLite, apt and others do not block in the kernel: they ask again and again. The lock shows all the same."""
     for fd, target in list(processes[pid].fds.items())[:MOST_STATS]:
         if not target.startswith("/") or target.startswith("/dev/"):
@@ -67,7 +67,7 @@ def _open_but_held(processes: dict[int, Process], pid: int, foreign: dict[str, t
     return None
 
 
-def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, holder: int, blocked: bool) -> Lock:
+def _lock(processes: dict[int, ProcessSample], pid: int, kind: str, file: str, holder: int, blocked: bool) -> Lock:
     path = ""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
         if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
@@ -79,7 +79,7 @@ def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, holder:
     return Lock(kind, path, known, _comm(known) if known else "", blocked)
 
 
-def _description_holder(processes: dict[int, Process], waiter: int, file: str) -> int | None:
+def _description_holder(processes: dict[int, ProcessSample], waiter: int, file: str) -> int | None:
     for pid, process in processes.items():
         if pid == waiter:
             continue

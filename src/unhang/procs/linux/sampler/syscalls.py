@@ -50,7 +50,7 @@ FUTEX_PRIVATE = 128
 FUTEX_REALTIME = 256
 _FUTEX_WAIT, _FUTEX_LOCK_PI, _FUTEX_WAIT_BITSET, _FUTEX_LOCK_PI2 = 0, 6, 9, 13
 _CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
-_CONTENDED = 2  # what NPTL leaves in the lock word of a mutex that somebody waits for
+_CONTENDED = 2  # what NPTL leaves in the lock word of a mutex that a thread waits for
 
 Memory = Callable[[int, int], bytes]
 Clock = Callable[[int], float]
@@ -169,7 +169,7 @@ def _futex(args: list[int], memory: Memory, clock: Clock) -> Call:
         held = memory(word, 4)
         owner = struct.unpack("<I", held)[0] & 0x3FFFFFFF if len(held) == 4 else None
     elif kind == _FUTEX_WAIT and expected == _CONTENDED:
-        # pthread_mutex_t: lock, count, owner, users. Whether it is one is checked by whoever knows the threads.
+        # pthread_mutex_t: lock, count, owner, users. The caller, who knows the threads, checks that it is one.
         held = memory(word, 16)
         owner = struct.unpack("<IIiI", held)[2] if len(held) == 16 else None
     shared = not operation & FUTEX_PRIVATE

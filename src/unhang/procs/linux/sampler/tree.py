@@ -2,7 +2,7 @@
 
 The kernel lists the children of each thread (`task/TID/children`), which costs what the tree costs and not
 what the machine runs. Where that file is missing, or a process has so many threads that asking each would
-cost more than asking everybody, one pass over /proc answers instead: in every stat line stands the parent.
+cost more than asking all processes, one pass over /proc answers instead: in every stat line stands the parent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _listed(pid: int, tid: str) -> list[int] | None:
         os.close(fd)
 
 
-def everybody() -> dict[int, list[int]]:
+def children_table() -> dict[int, list[int]]:
     """parent -> children, for the whole machine, in one pass."""
     below: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
@@ -91,7 +91,7 @@ def walk(root: int, *, include_root: bool = False) -> tuple[dict[int, tuple[str,
             below = children(pid, int(parts[1][17]))
         if below is None:
             if table is None:
-                table = everybody()
+                table = children_table()
             below = table.get(pid, [])
         for child in below:
             if child not in seen:
