@@ -62,7 +62,7 @@ def _start_isolated() -> None:
 
 
 def _open_standard_descriptors() -> None:
-    """`>&-` and friends: the next file we open must not become somebody's standard output."""
+    """`>&-` and friends: the next file we open must not become a standard stream."""
     for fd in range(3):
         try:
             os.fstat(fd)

@@ -9,7 +9,7 @@
     └── JobError                 a job did not succeed (raised by .check())
         ├── TimedOut             idle or hard limit                            exit 124
         ├── Failed               exit code other than 0, or a signal
-        └── Cancelled            somebody asked for its end                    exit 130
+        └── Cancelled            its end was asked for                         exit 130
 
 An illegal call on the watchdog is not among them: that is a bug of ours and is its own exception there.
 """
