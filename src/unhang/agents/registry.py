@@ -1,7 +1,7 @@
 """The agents that unhang drives: the one place that lists them.
 
-Each is a package of this folder by the name that stands here, with the modules that README.md names. The record of a
-job says which one drove it (`agent.protocol`).
+Each name in PROTOCOLS is a package in this folder, with the modules that README.md names. The record of a job says
+which one drove it (`agent.protocol`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
+    from unhang.agents.base.job import JobOptions
     from unhang.agents.base.program import AgentProgram
+    from unhang.core.limit_request import LimitRequest
     from unhang.jobs.handle import Job
+    from unhang.jobs.request import Prepared
 
     class AgentJob(Protocol):
-        """What the module `job` of each agent's package offers to the faces, whatever the agent."""
+        """What the module `job` of each agent's package offers to the faces.
 
-        PROGRAM: AgentProgram | None
+        mypy checks each module against this in tests/agents/test_registry.py.
+        """
+
+        PROTOCOL: str
+
+        @property
+        def PROGRAM(self) -> AgentProgram | None:  # noqa: N802 - a constant of the module
+            """The agent's program; None if its agents have one each."""
+
+        def prepare(self, plan: Any, asked: LimitRequest, options: JobOptions) -> Prepared:
+            """The job that carries out a plan of this agent, ready to be launched. Raises UsageError."""
 
         def with_agent_report(self, job: Job, result: dict[str, Any]) -> dict[str, Any]:
             """A result of a job, with what its agent did."""
@@ -31,8 +44,9 @@ PROTOCOLS = ("codex", "claude", "acp")
 
 def job_module(protocol: str) -> AgentJob:
     """The module `job` of an agent's package. It is only loaded here: most commands need none."""
-    found: Any = importlib.import_module(f"unhang.agents.{protocol}.job")
-    return found  # type: ignore[no-any-return]
+    from typing import cast
+
+    return cast("AgentJob", importlib.import_module(f"unhang.agents.{protocol}.job"))
 
 
 def programs() -> list[AgentProgram]:
