@@ -32,6 +32,17 @@ def test_every_command_is_in_the_reference(command: str) -> None:
     assert f"## unhang {command}\n" in read("docs/cli.md")
 
 
+def test_every_file_of_a_command_is_in_the_list_of_commands() -> None:
+    folder = ROOT / "src" / "unhang" / "faces" / "cli" / "commands"
+    made = [
+        path.stem
+        for path in folder.glob("*.py")
+        if re.search(r"^def configure\(.*^def main\(", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    ]
+    assert len(made) > 20
+    assert sorted(made) == sorted(COMMANDS.values())
+
+
 @pytest.mark.parametrize("name", [*ev.TYPES, *ev.PHASES[ev.WATCHDOG], *ev.ENDINGS])
 def test_every_event_and_phase_is_documented(name: str) -> None:
     assert f"`{name}`" in read("docs/events.md")

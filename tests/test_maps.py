@@ -57,7 +57,7 @@ def test_a_flow_has_at_most_eight_hops() -> None:
     assert max(map(int, numbers)) <= 8
 
 
-@pytest.mark.parametrize("room", ["core", "keeper", "agents", "sessions"])
+@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions"])
 def test_a_big_room_has_a_map_of_one_screen(room: str) -> None:
     lines = (ROOMS / room / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 60

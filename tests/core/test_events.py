@@ -184,6 +184,15 @@ def test_every_phase_and_every_field_of_a_watchdog_event_is_documented_in_a_row_
         assert all(f"`{phase}`" in row.split("|")[2] for phase in ev.PHASES[kind])
 
 
+@pytest.mark.parametrize("kind", [ev.WATCHDOG, ev.AGENT])
+def test_the_documents_say_who_is_shown_each_phase(kind: str) -> None:
+    rows = _names_in_table(DOCS.read_text(encoding="utf-8"), f"`{kind}` phase")
+    shown = {phase: row.split("|")[-2].split() for phase, row in rows.items()}
+    assert shown == {
+        phase: ["t"] * bool(who.terminal) + ["c"] * bool(who.client) for phase, who in notices.AUDIENCES[kind].items()
+    }
+
+
 def _names_in_table(text: str, head: str) -> dict[str, str]:
     """The rows of the table with this head: the name in the first column → the whole row."""
     table = text.split(f"| {head} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]

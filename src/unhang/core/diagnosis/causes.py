@@ -157,13 +157,8 @@ UNKNOWN = Cause(
     advice=("{deep} shows the stacks, where they can be read",),
 )
 
-TABLE: dict[str, Cause] = {
-    cause.name: cause
-    for cause in (
-        INPUT, NETWORK, LOCK, DEADLOCK, PIPE_CYCLE, STOPPED, LEAK, IDLE, TIMER, POLL, BUSY, LISTENING, PROGRESS,
-        UNKNOWN,
-    )
-}  # fmt: skip
+# every row above
+TABLE: dict[str, Cause] = {row.name: row for row in tuple(globals().values()) if isinstance(row, Cause)}
 
 
 def cause_of(diagnosis: dict[str, Any] | None) -> Cause:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.jobs.launcher import ForkingLauncher
 
-# name → module below unhang.faces.cli, in the order of the help text
+# name → module below unhang.faces.cli.commands, in the order of the help text
 COMMANDS = {
     "run": "run",
     "start": "start",

@@ -9,11 +9,13 @@ from unhang.errors import UnhangError
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
 
-CLIENTS = "claude-code, codex, cursor, vscode, gemini, opencode or zed"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and options of `unhang mcp`."""
+    from unhang.installers import mcp_clients
+
+    *most, last = mcp_clients.known(dict(os.environ))
+    clients = f"{', '.join(most)} or {last}"
     parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there instead of stdio (port 0: any free one)")
     parser.add_argument("--token-file", metavar="FILE", help="HTTP: where the bearer token is (0600, made if need be)")
     parser.add_argument("--policy", metavar="FILE", help="the policy of limits")
@@ -33,12 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="mcp_verb", metavar="install|config")
     text = "write it into a client's own configuration file"
     install = verbs.add_parser("install", help=text, description=text.capitalize() + ".")
-    install.add_argument("client", metavar="CLIENT", help=CLIENTS)
+    install.add_argument("client", metavar="CLIENT", help=clients)
     install.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
     install.add_argument("--project", action="store_true", help="into the file of the project in this directory")
     text = "print what a client's configuration needs"
     config = verbs.add_parser("config", help=text, description=text.capitalize() + ".")
-    config.add_argument("client", metavar="CLIENT", help=CLIENTS)
+    config.add_argument("client", metavar="CLIENT", help=clients)
 
 
 def main(args: argparse.Namespace) -> int:
