@@ -50,6 +50,18 @@ def test_every_hop_of_the_flows_names_a_function_that_exists() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("document", MAPS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_function_that_a_map_names_with_its_file_exists(document: Path) -> None:
+    named = re.findall(r"`([\w/]+\.py): ([\w.]+)`", document.read_text(encoding="utf-8"))
+    places = (document.parent, ROOMS)
+    found = [(next((p / file for p in places if (p / file).exists()), None), name) for file, name in named]
+    assert [(path, name) for path, name in found if path is None or not _has(path, name)] == []
+
+
+def _has(path: Path, name: str) -> bool:
+    return name in _names(path) or re.search(rf"^{name}\b", path.read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
 def test_a_flow_has_at_most_eight_hops() -> None:
     numbers = re.findall(
         r"^\| (\d+) \| `", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.jobs import control_client, reconcile
+from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import progress_line
@@ -156,6 +156,6 @@ class AttendedJob:
 
 def _cancel(job: Job, by: str) -> None:
     try:
-        control_client.ask(job.place, do="cancel", by=by)
+        job.cancel(wait=False, by=by)
     except (UnhangError, OSError):
-        pass  # it has ended by itself
+        pass  # its keeper does not answer: the lease ends it, or its limits do

@@ -31,6 +31,8 @@ def test_run_resume_and_compact(bench: Bench) -> None:
         assert first.data["limits"]["idleMs"]["value"] == 60_000, "a caller is held to the bounds"
         assert first.data["limits"]["idleMs"]["asked"] == 5_000
         thread = first.data["codex"]["threadId"]
+        later = await caller.call("wait", job_id=first.data["jobId"])
+        assert later.data["jobs"][0]["codex"] == first.data["codex"], "every tool tells what Codex did"
         compacted = await caller.call("codex_compact", threadId=thread)
         assert not compacted.error, compacted.text
         assert compacted.data["codex"]["tokensBefore"] == 50000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
+from tests.support.jobs import keeper_of
 from tests.support.mcp.harness import Caller, Servers
 from tests.support.mcp.raw import Raw, call
 from unhang.core import events as ev
@@ -116,6 +118,19 @@ def test_a_job_is_extended_diagnosed_and_cancelled(servers: Servers) -> None:
         assert (await caller.call("cancel", job_id=job)).data["status"] == "cancelled"
         late = await caller.call("diagnose", job_id=job)
         assert late.error
+
+    servers.run("auto", work)
+
+
+def test_force_ends_a_job_whose_keeper_does_not_answer(servers: Servers) -> None:
+    async def work(caller: Caller) -> None:
+        job = (await caller.call("start", command="sleep 600")).data["jobId"]
+        keeper, guard = keeper_of(servers.job(job).place)
+        assert keeper.send(signal.SIGSTOP)
+        ended = await caller.call("cancel", job_id=job, force=True)
+        assert not ended.error, ended.text
+        assert ended.data["status"] == "cancelled"
+        assert guard.wait_gone()
 
     servers.run("auto", work)
 

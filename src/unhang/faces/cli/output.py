@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from unhang.core.result import Result
+
 EXIT_BROKEN_PIPE = 141  # as a program that died of SIGPIPE
 JOB_HELP = "a job: its id, a unique prefix of it, or @last"
 
@@ -42,6 +44,13 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON."""
     sys.stdout.write(values.dump(value) + "\n")
+
+
+def print_result(job: Job, result: Result) -> None:
+    """Print a result as one line of JSON, with what its agent did if an agent did the job."""
+    from unhang.agents import registry
+
+    print_json(registry.with_agent_report(job, result.to_json()))
 
 
 def leave_with_reader() -> None:

@@ -5,8 +5,11 @@ Several clients show a model this object and not the text beside it, so nothing 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from unhang.agents import registry
+from unhang.agents.codex.protocol import hints
 from unhang.core.advice import after_error
 from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.suggest import suggestions
@@ -20,7 +23,31 @@ def result_of(job: Job, settings: Settings) -> dict[str, Any]:
     """What is known of a job now, as the tools return it."""
     found = short_result_of(job, settings.output_bytes)
     recovery = None if found.result.recovery is None else _recovery(found)
-    return found.to_json() | {"recovery": recovery, "next": next_steps(found)}
+    shown = registry.with_agent_report(job, found.to_json() | {"recovery": recovery, "next": next_steps(found)})
+    return _with_hints(shown) if "codex" in shown else shown
+
+
+def _with_hints(shown: dict[str, Any]) -> dict[str, Any]:
+    """Put the hints of Codex's driver before the general advice, in the words of these tools."""
+    codex, recovery = shown["codex"], shown["recovery"]
+    if recovery is None:
+        return shown
+    recorded = codex.get("suggestions") or []  # in the words of the command line
+    rest = [hint for hint in recovery["suggestions"] if hint not in recorded]
+    found = hints.sentences(codex.get("hints") or [], _codex_words(codex.get("threadId")))
+    return shown | {"recovery": recovery | {"suggestions": [*(found or recorded), *rest]}}
+
+
+def _codex_words(thread: Any) -> dict[str, str]:
+    """The words of these tools for the steps that a hint names."""
+    name = json.dumps(thread or "…", ensure_ascii=False)
+    return {
+        "recover": f"codex_compact(threadId={name}), then codex_resume with an amended task",
+        "resume": f'codex_resume(threadId={name}, task="…")',
+        "model": "`model`",
+        "sandbox": "`mode`",
+        "tool_limit": "in the policy of this server",
+    }
 
 
 def _recovery(found: ShortResult) -> dict[str, Any]:

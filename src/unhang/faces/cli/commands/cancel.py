@@ -30,5 +30,5 @@ def main(args: argparse.Namespace) -> int:
             if not args.no_wait:
                 reporter.line(f"job {job.id}: {result.outcome.get('message', result.status)}")
         if args.json:
-            output.print_json(result.to_json())
+            output.print_result(job, result)
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.agents import registry
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import StderrReporter
 
@@ -23,7 +22,7 @@ def main(args: argparse.Namespace) -> int:
     job = output.job_of(args)
     result = job.result()
     if args.json:
-        output.print_json(registry.with_agent_report(job, result.to_json()))
+        output.print_result(job, result)
     else:
         for stream in ("stdout", "stderr"):
             output.print_output(job.kept(stream), error=stream == "stderr", raw=args.raw)

@@ -30,7 +30,7 @@ def main(args: argparse.Namespace) -> int:
     ended = [Job(place) for place in done]
     for job in ended:
         if args.json:
-            output.print_json(job.result().to_json())
+            output.print_result(job, job.result())
         elif args.any:
             print(job.id)
     if not ended or (not args.any and len(ended) < len({job.id for job in jobs})):

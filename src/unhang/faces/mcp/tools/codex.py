@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -12,7 +11,6 @@ from pydantic import Field
 from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
-from unhang.agents.codex.protocol import hints
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
@@ -22,7 +20,6 @@ from unhang.faces.mcp.job_call import answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.jobs.connection import Connection
-from unhang.jobs.handle import Job
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
@@ -146,8 +143,7 @@ async def _turn(
     with backend.call():
         connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx))
         attended = attend(backend, ctx, connection)
-        shown = await answer(backend, ctx, attended, seconds, background=False)
-        return job_tool_result(await backend.in_thread(_with_codex, attended.job, shown))
+        return job_tool_result(await answer(backend, ctx, attended, seconds, background=False))
 
 
 def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
@@ -167,27 +163,3 @@ def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, la
         ),
     )
     return backend.pool.launch(prepared, None, hold=True)
-
-
-def _with_codex(job: Job, shown: dict[str, Any]) -> dict[str, Any]:
-    """Add what Codex did. The hints of its driver come before the general advice, in the words of these tools."""
-    shown = codex_job.with_agent_report(job, shown)
-    codex, recovery = shown["codex"], shown.get("recovery")
-    if recovery is not None:
-        recorded = codex.get("suggestions") or []  # in the words of the command line
-        rest = [hint for hint in recovery["suggestions"] if hint not in recorded]
-        found = hints.sentences(codex.get("hints") or [], _words(codex.get("threadId")))
-        shown["recovery"] = recovery | {"suggestions": [*(found or recorded), *rest]}
-    return shown
-
-
-def _words(thread: Any) -> dict[str, str]:
-    """The words of these tools for the steps that a hint names."""
-    name = json.dumps(thread or "…", ensure_ascii=False)
-    return {
-        "recover": f"codex_compact(threadId={name}), then codex_resume with an amended task",
-        "resume": f'codex_resume(threadId={name}, task="…")',
-        "model": "`model`",
-        "sandbox": "`mode`",
-        "tool_limit": "in the policy of this server",
-    }

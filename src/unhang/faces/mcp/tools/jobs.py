@@ -18,7 +18,6 @@ from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestRe
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import quoted, text_of_result
 from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
-from unhang.jobs import control_client
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import Job
@@ -105,7 +104,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         force: Annotated[bool, Field(description="Kill at once, without asking first.")] = False,
     ) -> Annotated[CallToolResult, JobResult]:
         job = backend.job(job_id)
-        await backend.in_thread(_cancel, job, force)
+        await backend.in_thread(job.cancel, force=force, wait=False, by="an agent")
         # stopping is finite (grace, then SIGKILL); the result names the processes that survive it
         await wait_until(
             [job],
@@ -148,10 +147,3 @@ def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallTo
 
 def _done(job: Job, message: str) -> CallToolResult:
     return tool_result({"jobId": job.id, "ok": True, "message": message}, f"{message} (job {job.id})")
-
-
-def _cancel(job: Job, force: bool) -> None:
-    try:
-        control_client.ask(job.place, do="cancel", force=force, by="an agent")
-    except control_client.JobHasEnded:
-        pass
