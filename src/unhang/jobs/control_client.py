@@ -32,7 +32,7 @@ _LONGEST_ANSWER = 1 << 20
 
 
 class JobHasEnded(ControlError):
-    """Raised if the keeper has ended, so that no answer can come."""
+    """The job has ended, or has no control socket."""
 
 
 class _SentAway(Exception):
@@ -40,7 +40,7 @@ class _SentAway(Exception):
 
 
 def ask(place: JobDir, *, patience: float = PATIENCE, **request: Any) -> dict[str, Any]:
-    """The answer; ControlError if it refuses or does not answer in time."""
+    """Send a request and return the answer. Raises ControlError if the keeper refuses or does not answer in time."""
     message = json.dumps(request).encode() + b"\n"
     deadline = clock.monotonic() + patience
     while True:
@@ -81,7 +81,7 @@ def _once(place: JobDir, message: bytes, deadline: float) -> dict[str, Any]:
     except OSError as error:
         raise ControlError(f"cannot reach the keeper of job {place.id}: {error.strerror}") from None
     except ValueError:
-        raise ControlError(f"the keeper of job {place.id} does not make sense") from None
+        raise ControlError(f"the keeper of job {place.id} sent an answer that is not JSON") from None
     finally:
         line.close()
         os.close(folder)

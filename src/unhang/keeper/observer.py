@@ -28,7 +28,7 @@ STILL_FOR = 5.0
 
 
 class Screen(Record):
-    """What a person would see: the end of the output, and the terminal if there is one. And whose it is."""
+    """What a person would see: the end of the output, the terminal if there is one, and the pid of the leader."""
 
     text: bytes
     master: int | None

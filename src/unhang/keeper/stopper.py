@@ -30,7 +30,7 @@ class Step(Record):
     unseen: str = ""  # why further processes may exist that were not found
 
     def text(self) -> str:
-        """For people. Never a count that reads as if the tree were empty while it was only not seen."""
+        """The step as a sentence for people; it never counts 0 processes where some may not have been seen."""
         count = len(self.pids)
         if self.group is not None:
             reached = f"{self.signal} to process group {self.group}"
@@ -68,13 +68,13 @@ class Stopper:
         self.leftovers, self.unseen = named(seen.found), seen.unseen
 
     def terminate(self, only: int | None = None) -> Step:
-        """`only`: this direct child of ours, not the whole tree."""
+        """Send SIGTERM to the tree; with `only` to this direct child alone."""
         done = self._tree.signal(POLITE, only)
         self.mode = self.mode or SOFT
         return _step("terminate", "SIGTERM", done)
 
     def kill(self) -> Step:
-        """One round; to be repeated until the tree is empty. Only a round that found something makes it hard."""
+        """Kill once; to be repeated until the tree is empty. The mode becomes hard only if a process was found."""
         done = self._tree.signal(FINAL)
         if done.reached or done.denied or done.group is not None:
             self.mode = HARD

@@ -48,7 +48,7 @@ class Spare:
 
 
 def make(in_child: Callable[[], None] | None = None) -> Spare:
-    """Fork a guard, which forks a keeper. `in_child` runs first in the guard."""
+    """Fork a spare: a guard, which forks a keeper. `in_child` runs first in the child."""
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     gc.freeze()  # what exists now is shared with the children for good; the collector must not touch it there
     pid = os.fork()
