@@ -6,13 +6,13 @@ import os
 import shlex
 from typing import Any
 
-from unhang import __version__
 from unhang.agents.acp import catalogue
 from unhang.agents.acp.plan import FS_NONE, FS_WRITE, AcpPlan
 from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.jsonrpc import Message, Peer, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import preview
+from unhang.agents.base.version import version
 from unhang.core.values import dig, integer_of, items_of, mappings_of, text_of
 
 VERSION = 1
@@ -53,7 +53,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
 def initialize(plan: AcpPlan) -> Message:
     """The parameters of `initialize`."""
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
-    client = {"name": "unhang", "title": "unhang", "version": __version__}
+    client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}
     return {"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client}
 

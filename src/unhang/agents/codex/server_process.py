@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from unhang import __version__
 from unhang.agents.base.child import RpcChild
+from unhang.agents.base.version import version
 from unhang.core.values import text_of
 
 
@@ -20,7 +20,7 @@ class AppServer(RpcChild):
 
     async def greet(self) -> None:
         """The handshake. Raises RpcError or Gone."""
-        client = {"name": "unhang", "title": "unhang", "version": __version__}
+        client = {"name": "unhang", "title": "unhang", "version": version()}
         hello = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
         answer = await self.peer.request("initialize", hello)
         self.peer.send({"method": "initialized"})
