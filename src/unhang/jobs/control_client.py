@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 # how long the kernel lets us wait for a place in the queue before we look whether the socket is still there
 _QUEUE = 0.5
-# before we come again after we were sent away
+# the pause before a request that found no room is sent again
 _PAUSE = 0.02
 _LONGEST_ANSWER = 1 << 20
 
@@ -36,7 +36,7 @@ class JobHasEnded(ControlError):
 
 
 class _SentAway(Exception):
-    """The keeper had no place for us, or closed the line before it had heard the request."""
+    """The keeper had no room for this client, or closed the connection before it had read the request."""
 
 
 def ask(place: JobDir, *, patience: float = PATIENCE, **request: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Removing the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
+"""Removes the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Observer:
         return self._verdict is not None and self._verdict.state == "hung"
 
     def full(self, screen: Screen) -> tuple[Looked, dict[str, Any] | None]:
-        """Did it move, and the diagnosis so far as JSON; None while there is only one sample to go by."""
+        """Return whether the tree moved, and the diagnosis so far as JSON; None after only one sample."""
         looked = self.cheap()
         try:
             from unhang.core.diagnosis.rules import diagnose

@@ -133,7 +133,7 @@ class RequestServer:
         self._rests_until = now + FLOOD_REST
 
     def _seat(self, connection: socket, now: float, served: JobControls) -> None:
-        """Its request has most likely come with it, and is answered at once."""
+        """Add a client; its request has most likely come with it, and is answered at once."""
         client = control_socket.ClientConnection(connection, now)
         guests = [each for each in self._clients.values() if not each.owner]
         self._seats = self._seats or _count_seats(len(guests) + 1)
@@ -180,7 +180,7 @@ class RequestServer:
 
 
 def _count_seats(guests: int) -> int:
-    """How many clients may be here at once; `guests` are here now. Two, however scarce descriptors are."""
+    """How many clients may be connected at once, at least two. `guests`: how many are connected now."""
     try:
         used = len(descriptors.open_numbers()) - guests
     except OSError:

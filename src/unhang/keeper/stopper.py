@@ -63,7 +63,7 @@ class Stopper:
         self.unseen = ""  # why the leftovers or the survivors may not be all
 
     def note_leftovers(self) -> None:
-        """The leader is gone: name what it left behind, before that is ended too."""
+        """Name the processes that the leader left running, before they are ended too."""
         seen = self._tree.survey()
         self.leftovers, self.unseen = named(seen.found), seen.unseen
 
@@ -104,7 +104,7 @@ def _pids(processes: list[ProcessInfo]) -> list[int]:
 
 
 def named(processes: list[ProcessInfo], *, why: bool = False, most: int = 10) -> list[dict[str, Any]]:
-    """For reports: pid and command; for survivors also the state that explains them."""
+    """Describe processes for a report: pid and command; of survivors also the state that explains them."""
     out: list[dict[str, Any]] = []
     for process in processes[:most]:
         entry: dict[str, Any] = {

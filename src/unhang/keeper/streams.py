@@ -55,7 +55,7 @@ class OutputStream:
 
     @property
     def blocked(self) -> bool:
-        """Our own reader does not take what we have: the job is not read until it does."""
+        """Whether the caller does not read the relayed output; the job is not read until it does."""
         return self.relay is not None and len(self.relay.waiting) > 0
 
     def drain(self, *, rest: bool = False) -> int:

@@ -37,7 +37,7 @@ _SIZE = 256
 
 
 def _now() -> float:
-    """Of a clock that stands still while the machine is suspended: then no watcher can move."""
+    """The time of a clock that stops while the machine is suspended: then no watcher can sign."""
     return time.monotonic()
 
 

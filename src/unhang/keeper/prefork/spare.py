@@ -31,7 +31,7 @@ _MOST_FDS = 4
 
 
 class Spare:
-    """The maker's end. `guard` is the maker's child."""
+    """A guard and a keeper that wait, seen from the process that forked them. `guard`: the pid of its child."""
 
     def __init__(self, line: socket, guard: int) -> None:
         self.guard = guard
