@@ -29,6 +29,11 @@ EXIT_SIGNAL_BASE = 128
 EXIT_INTERRUPTED = 130
 
 
+def os_error_text(error: OSError) -> str:
+    """Return an error of the system as one line: what is wrong, and with which file."""
+    return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+
+
 class UnhangError(Exception):
     """One line that says what is wrong and what to do."""
 

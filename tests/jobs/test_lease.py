@@ -10,8 +10,9 @@ import pytest
 
 import unhang
 from tests.support.jobs import Jobs, actor, keeper_of, wait_until
+from unhang.core.outcome import CALLER_DIED
 from unhang.jobs.handle import Job
-from unhang.jobs.lease import BY, Lease
+from unhang.jobs.lease import Lease
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import Process, RollCall
 
@@ -32,7 +33,7 @@ def begin(lease: Lease, roll: RollCall, count: int = 1) -> Job:
 
 def ended_by_the_lease(job: Job) -> bool:
     result = job.wait(30)
-    return (result.status, result.outcome.get("cancelledBy")) == ("cancelled", BY)
+    return (result.status, result.outcome.get("cancelledBy")) == ("cancelled", CALLER_DIED)
 
 
 def replaced(lease: Lease, old: Process) -> None:

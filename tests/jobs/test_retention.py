@@ -19,7 +19,7 @@ from tests.support import programs
 from tests.support.jobs import STILL, Jobs, actor, check_log, wait_until
 from unhang.core import retention
 from unhang.core.retention import EndedJob, Keep, choose
-from unhang.jobs import cleanup, collect
+from unhang.jobs import cleanup, remove_old
 from unhang.jobs.handle import Job
 from unhang.procs import clock
 from unhang.store.layout import JobDir
@@ -84,7 +84,7 @@ def test_gc_lets_the_oldest_go_by_number_and_never_a_running_one(jobs: Jobs, rol
     assert [row["jobId"] for row in jobs.said("ps", "--all")] == [running.id]
     assert os.listdir(jobs.home / "jobs") == [running.id]
     assert running.status()["status"] == "running"
-    assert collect.remove(running.place) is False
+    assert remove_old.remove(running.place) is False
     assert running.ping()["ok"] is True
 
 
@@ -120,7 +120,7 @@ def test_a_removal_that_was_interrupted_leaves_no_lost_job_behind(jobs: Jobs, mo
         with monkeypatch.context() as patched:
             patched.setattr(os, "unlink", fail)
             try:
-                collect.remove(job.place)
+                remove_old.remove(job.place)
             except KeyboardInterrupt:
                 interrupted = True
             else:
@@ -190,7 +190,7 @@ def test_a_clock_that_is_set_forward_lets_no_fresh_record_go(jobs: Jobs, monkeyp
         assert session_ids(home) == ["session"]
         assert len(json.loads(jobs.call("history", "--json").out)["commands"]) == 1
     weeks = 20 * 86400.0
-    assert collect.collect_jobs(home, Keep()) == [other.id], (
+    assert remove_old.remove_old_jobs(home, Keep()) == [other.id], (
         "asked for: by the clock, but what this boot has seen it knows"
     )
     assert os.path.exists(fresh.place.path)
@@ -312,7 +312,7 @@ def test_a_directory_that_is_no_job_is_left_alone(jobs: Jobs, tmp_path: Path) ->
     assert len(jobs.said("gc", "--count", "0")["removed"]) == 1
     assert sorted(os.listdir(folder)) == ["Not A Job", "elsewhere.gone", "file"]
     assert (tmp_path / "home").exists()
-    assert collect.remove(JobDir(str(jobs.home), "n0suchj0b0")) is False
+    assert remove_old.remove(JobDir(str(jobs.home), "n0suchj0b0")) is False
 
 
 # --- what a job may have put into its own directory ------------------------------------------------------------

@@ -50,7 +50,9 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def fork_servers() -> list[int]:
     """Fork servers that are children of this process."""
-    return [pid for pid in tree.children(os.getpid()) if "unhang.keeper.prefork.server" in command_line.of(pid, 10_000)]
+    return [
+        pid for pid in tree.children(os.getpid()) if "unhang.keeper.prefork.fork_server" in command_line.of(pid, 10_000)
+    ]
 
 
 def end_fork_server() -> None:

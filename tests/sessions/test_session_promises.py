@@ -66,7 +66,7 @@ class Checked(World):
             assert limits.allow_restart
             assert self.steps().count(actions.ESCAPE) >= limits.escapes
         if step in (actions.END_TREE, actions.KILL_TREE):
-            assert isinstance(looked, facts.Tree)
+            assert isinstance(looked, facts.CallTree)
             assert looked.count
             assert action.call in self.calls
             if step == actions.KILL_TREE:
@@ -248,7 +248,7 @@ any_fact = (
     | st.builds(facts.Grew, times)
     | st.builds(facts.Renamed)
     | any_pane
-    | st.builds(facts.Tree, st.sampled_from(["a", "b"]), st.integers(0, 2), st.none() | st.booleans(), words)
+    | st.builds(facts.CallTree, st.sampled_from(["a", "b"]), st.integers(0, 2), st.none() | st.booleans(), words)
     | st.builds(facts.Done, st.sampled_from(actions.STEPS), st.booleans(), words)
 )
 

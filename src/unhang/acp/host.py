@@ -14,7 +14,7 @@ from unhang.acp.protocol import Refused, TerminalRequest
 from unhang.acp.results import Completed, TimedOut
 from unhang.acp.terminal import AcpTerminal
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.limit_request import read_limits
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
@@ -77,7 +77,7 @@ class Host:
         if method == "terminal/create":
             return await self.create(at.request_of(params, self._output_limit))
         if method not in METHODS:
-            raise Refused(METHOD_NOT_FOUND, f"no such method: {one_line(method, 80)}")
+            raise Refused(METHOD_NOT_FOUND, f"no such method: {preview(method, 80)}")
         session, terminal_id = at.name_of(params, "sessionId"), at.name_of(params, "terminalId")
         if method == "terminal/output":
             return await self.output(session, terminal_id)
@@ -127,7 +127,7 @@ class Host:
     def _found(self, session: str, terminal_id: str) -> AcpTerminal:
         terminal = self._terminals.get(terminal_id)
         if terminal is None or terminal.session != session:
-            name = one_line(terminal_id, 80)
+            name = preview(terminal_id, 80)
             raise Refused(INVALID_PARAMS, f"no terminal {name!r} in this session: never created, or released")
         return terminal
 

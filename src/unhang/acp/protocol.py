@@ -11,7 +11,7 @@ reads afterwards gets the same one.
 from __future__ import annotations
 
 from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core import plain_text
 from unhang.core.record import Record
 
@@ -232,7 +232,7 @@ def wishes_of(meta: Any) -> dict[str, Any]:
         return {}
     for name, value in _table(said, f"_meta.{META}").items():
         if name not in _DURATIONS + _WORDS:
-            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {one_line(name, 60)}")
+            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {preview(name, 60)}")
         if isinstance(value, bool) or not isinstance(value, str if name in _WORDS else str | int | float):
             raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: {'a text' if name in _WORDS else 'a duration'}")
     return dict(said)

@@ -27,6 +27,7 @@ STATUS = {
     "cancelled": "cancelled",
     "lost": "error",
 }
+CALLER_DIED = "the death of its caller"  # `cancelledBy` of a job whose caller is gone
 TIMEOUT_REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
 SOFT, HARD = "soft", "hard"
 

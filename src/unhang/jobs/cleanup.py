@@ -63,7 +63,7 @@ def _collect(home: str) -> None:
     After a new boot nothing can be told yet, so the first round removes nothing for its age.
     """
     from unhang.core import retention
-    from unhang.jobs import collect, history
+    from unhang.jobs import history, remove_old
     from unhang.procs import identity
 
     try:
@@ -74,8 +74,8 @@ def _collect(home: str) -> None:
             stamp, keep = retention.first_of(clocks), keep.replace(age=None, history=None)
             files.write_json(path, retention.to_json(stamp))
         now = retention.steady(clocks, stamp)
-        collect.collect_jobs(home, keep, now)
-        collect.collect_sessions(home, keep, now)
+        remove_old.remove_old_jobs(home, keep, now)
+        remove_old.remove_old_sessions(home, keep, now)
         history.forget(home, keep, now)
     except Exception:  # housekeeping may fail; the next hour comes
         pass

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 # how long the kernel lets us wait for a place in the queue before we look whether the socket is still there
 _QUEUE = 0.5
-# before we come again after we were sent away
+# the pause before a request that found no room is sent again
 _PAUSE = 0.02
 _LONGEST_ANSWER = 1 << 20
 
 
 class JobHasEnded(ControlError):
-    """Raised if the keeper has ended, so that no answer can come."""
+    """The job has ended, or has no control socket."""
 
 
 class _SentAway(Exception):
-    """The keeper had no place for us, or closed the line before it had heard the request."""
+    """The keeper had no room for this client, or closed the connection before it had read the request."""
 
 
 def ask(place: JobDir, *, patience: float = PATIENCE, **request: Any) -> dict[str, Any]:
-    """The answer; ControlError if it refuses or does not answer in time."""
+    """Send a request and return the answer. Raises ControlError if the keeper refuses or does not answer in time."""
     message = json.dumps(request).encode() + b"\n"
     deadline = clock.monotonic() + patience
     while True:
@@ -81,7 +81,7 @@ def _once(place: JobDir, message: bytes, deadline: float) -> dict[str, Any]:
     except OSError as error:
         raise ControlError(f"cannot reach the keeper of job {place.id}: {error.strerror}") from None
     except ValueError:
-        raise ControlError(f"the keeper of job {place.id} does not make sense") from None
+        raise ControlError(f"the keeper of job {place.id} sent an answer that is not JSON") from None
     finally:
         line.close()
         os.close(folder)

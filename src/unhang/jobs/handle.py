@@ -10,7 +10,7 @@ from unhang.errors import ControlError, StateError, UsageError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.follow import EventStream, wait_for_all
 from unhang.jobs.reconcile import ELSEWHERE
-from unhang.jobs.results import result_of, view_of
+from unhang.jobs.results import pieces_of, result_of, view_of
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
 from unhang.store.reader import EventReader, last_event
@@ -111,10 +111,7 @@ class Job:
         return max((part.position + part.length for part in self._laid_out(stream)), default=0)
 
     def _laid_out(self, stream: str) -> list[OutputPiece]:
-        view = view_of(self.place)
-        total = view.bytes.get(stream) if view.ended else None
-        head = (self.spec.get("budget") or output.BUDGET) // 2
-        return output_reader.laid_out(self.place.stream(stream), total=total, head=head)
+        return pieces_of(self, view_of(self.place), stream)
 
     def kept(self, stream: str = "stdout") -> bytes:
         """Everything that is kept of a stream; a line says how much is missing in the middle of a flood."""

@@ -62,7 +62,7 @@ def summaries(home: str, text: str | None, directory: str | None, limit: int) ->
 
 
 def forget(home: str, keep: Keep, now: float | None = None) -> int:
-    """Remove old runs from the history; how many. `now`: see collect.collect_jobs."""
+    """Remove old runs from the history; how many. `now`: see remove_old.remove_old_jobs."""
     if keep.history is None:
         return 0
     before = (clock.wall() if now is None else now) - keep.history

@@ -156,7 +156,7 @@ def start_server() -> tuple[socket, int]:
     library only, and no `site`.
     """
     ours, theirs = connections.pair()
-    command = executable.isolated("from unhang.keeper.prefork.server import main; main(3)", site=False)
+    command = executable.isolated("from unhang.keeper.prefork.fork_server import main; main(3)", site=False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     line = theirs.fileno()
     actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]

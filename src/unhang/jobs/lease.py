@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import signal
 
+from unhang.core.outcome import CALLER_DIED
 from unhang.errors import UnhangError
 from unhang.jobs import executable
 from unhang.procs import clock
@@ -23,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-BY = "the death of its caller"
 # A process that ends this soon after its start will probably do so again: the next one is started this much later.
 _YOUNG = 1.0
 # How many cancel requests are sent at once. A keeper that does not answer holds up one of them for 10 s.
@@ -195,6 +195,6 @@ def _cancel(place: JobDir) -> None:
     from unhang.jobs import control_client
 
     try:
-        control_client.ask(place, do="cancel", by=BY)
+        control_client.ask(place, do="cancel", by=CALLER_DIED)
     except (UnhangError, OSError, ValueError):
         pass  # the job has ended, or its keeper does not answer: its guard and its limits remain

@@ -16,7 +16,11 @@ from unhang.store.index import Row, listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
-__all__ = ["Row", "folder_size", "index_path", "list_jobs", "read_row", "row_of", "where_is"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Row", "folder_size", "index_path", "list_jobs", "read_row", "row_json", "row_of", "where_is"]
 
 
 def index_path(home: str) -> str:
@@ -86,8 +90,26 @@ def where_is(home: str, row: Row) -> str:
     return reconcile.whereabouts(JobDir(home, row.id)) if row.phase == reconcile.ELSEWHERE else ""
 
 
+def row_json(home: str, row: Row) -> dict[str, Any]:
+    """A row as JSON; `where` only of a job that runs elsewhere."""
+    shown: dict[str, Any] = {
+        "jobId": row.id,
+        "status": row.status,
+        "phase": row.phase,
+        "command": row.command,
+        "cwd": row.cwd,
+        "kind": row.kind,
+        "labels": row.labels,
+        "createdAt": row.created,
+        "endedAt": row.ended,
+        "exitCode": row.exit_code,
+    }
+    where = where_is(home, row)
+    return shown | {"where": where} if where else shown
+
+
 def _phase(place: JobDir) -> str:
-    """Of a running job. The view is a cache, which a short story does not have."""
+    """The phase of a running job; status.json may not exist yet."""
     status = files.read_json(place.status)
     phase = values.text((status or {}).get("phase"))
     return view_of(place).phase if phase is None else phase

@@ -14,7 +14,7 @@ from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import control_client
-from unhang.jobs.attention import question_of
+from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, view_of
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.jobs.handle import Job
     from unhang.store.layout import JobDir
+    from unhang.store.output import OutputPiece
 
 # A longer log is folded from its beginning and its end: what is between does not change what is shown.
 _WHOLE = 1 << 20
@@ -83,11 +84,16 @@ class Excerpt(Record):
     left_out: tuple[int, int] | None
 
 
-def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excerpt:
-    """An excerpt of at most about `most` bytes: a third from the beginning, the rest from the end."""
+def pieces_of(job: Job, view: View, stream: str) -> list[OutputPiece]:
+    """The pieces of a stream that are kept, each with its position in the stream."""
     total = view.bytes.get(stream) if view.ended else None
     head = (job.spec.get("budget") or output.BUDGET) // 2
-    parts = output_reader.laid_out(job.place.stream(stream), total=total, head=head)
+    return output_reader.laid_out(job.place.stream(stream), total=total, head=head)
+
+
+def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excerpt:
+    """An excerpt of at most about `most` bytes: a third from the beginning, the rest from the end."""
+    parts = pieces_of(job, view, stream)
     end = parts[-1].position + parts[-1].length if parts else 0
     if end <= most:
         data = output_reader.read(parts, 0, end).data if parts else b""

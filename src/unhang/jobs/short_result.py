@@ -11,7 +11,7 @@ from unhang.core.durations import human
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
-from unhang.jobs.attention import question_of
+from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, excerpt, view_with_limits
 
 TYPE_CHECKING = False
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from unhang.core.result import Result
     from unhang.core.view import View
-    from unhang.jobs.attention import InputQuestion
     from unhang.jobs.handle import Job
+    from unhang.jobs.question import InputQuestion
     from unhang.jobs.results import Excerpt
 
 STREAMS = ("stdout", "stderr")

@@ -31,12 +31,12 @@ class Durability:
         self._syncing = False
 
     def wrote_event(self, now: float) -> None:
-        """Note that an event was written that may wait a little."""
+        """Request a sync of the events that may be delayed."""
         if self._events_since is None:
             self._events_since = now
 
     def wrote_output(self, now: float) -> None:
-        """Note that output was written; it may wait a little."""
+        """Request a sync of the output that may be delayed."""
         if self._output_since is None:
             self._output_since = now
 
@@ -46,7 +46,7 @@ class Durability:
         return min(waiting) + LATER if waiting else None
 
     def now(self, sync_log: Callable[[], None]) -> None:
-        """The events, and with the first of them the record and the names of the files, up to the state directory."""
+        """Sync the events; the first time also the record and the directories, up to the state directory."""
         sync_log()
         self._events_since = None
         self._sync_names()
@@ -59,7 +59,7 @@ class Durability:
             self._named = True
 
     def later(self, sync_output: list[Callable[[], None]], now: float) -> None:
-        """Sync the events and the output behind the keeper's back; one sync at a time."""
+        """Sync the events and the output in a thread; one sync at a time."""
         if self._syncing:  # a slow disk: try again when it has got on
             self._events_since = self._output_since = now
             return

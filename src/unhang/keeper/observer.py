@@ -28,7 +28,7 @@ STILL_FOR = 5.0
 
 
 class Screen(Record):
-    """What a person would see: the end of the output, and the terminal if there is one. And whose it is."""
+    """What a person would see: the end of the output, the terminal if there is one, and the pid of the leader."""
 
     text: bytes
     master: int | None
@@ -87,7 +87,7 @@ class Observer:
         return self._verdict is not None and self._verdict.state == "hung"
 
     def full(self, screen: Screen) -> tuple[Looked, dict[str, Any] | None]:
-        """Did it move, and the diagnosis so far as JSON; None while there is only one sample to go by."""
+        """Return whether the tree moved, and the diagnosis so far as JSON; None after only one sample."""
         looked = self.cheap()
         try:
             from unhang.core.diagnosis.rules import diagnose

@@ -14,6 +14,7 @@ import os
 import select
 
 from unhang.core import durations, plain_text
+from unhang.core.outcome import CALLER_DIED
 from unhang.keeper import control_socket
 from unhang.procs import clock, descriptors
 
@@ -77,7 +78,7 @@ class RequestServer:
             poll.register(fd, reads | (select.POLLOUT if client.writing else 0))
 
     def due(self) -> float | None:
-        """When something is to be done here that no descriptor tells: a client is overdue, a rest is over."""
+        """When to wake without a readable descriptor: a client timed out, or accepting resumes."""
         if not self._clients:
             return self._rests_until
         dues = [0.0 if client.behind else client.due for client in self._clients.values() if not client.owner]
@@ -88,7 +89,7 @@ class RequestServer:
         return min(dues, default=None)
 
     def serve(self, ready: dict[int, int], served: JobControls) -> None:
-        """Serve the clients that are connected, then let in those that wait."""
+        """Serve connected clients, then accept new ones."""
         for fd, client in [(fd, each) for fd, each in self._clients.items() if fd in ready or each.behind]:
             if not client.open:
                 continue  # it had to make room just now
@@ -132,7 +133,7 @@ class RequestServer:
         self._rests_until = now + FLOOD_REST
 
     def _seat(self, connection: socket, now: float, served: JobControls) -> None:
-        """Its request has most likely come with it, and is answered at once."""
+        """Add a client; its request has most likely come with it, and is answered at once."""
         client = control_socket.ClientConnection(connection, now)
         guests = [each for each in self._clients.values() if not each.owner]
         self._seats = self._seats or _count_seats(len(guests) + 1)
@@ -150,7 +151,7 @@ class RequestServer:
         if client is self._owner:
             self._owner = None
             if self._attached:
-                served.stop("the death of its caller", force=False)
+                served.stop(CALLER_DIED, force=False)
 
     def poke(self, seq: int) -> None:
         """Tell the owner that there is something new to read."""
@@ -179,7 +180,7 @@ class RequestServer:
 
 
 def _count_seats(guests: int) -> int:
-    """How many clients may be here at once; `guests` are here now. Two, however scarce descriptors are."""
+    """How many clients may be connected at once, at least two. `guests`: how many are connected now."""
     try:
         used = len(descriptors.open_numbers()) - guests
     except OSError:

@@ -30,7 +30,7 @@ class Step(Record):
     unseen: str = ""  # why further processes may exist that were not found
 
     def text(self) -> str:
-        """For people. Never a count that reads as if the tree were empty while it was only not seen."""
+        """The step as a sentence for people; it never counts 0 processes where some may not have been seen."""
         count = len(self.pids)
         if self.group is not None:
             reached = f"{self.signal} to process group {self.group}"
@@ -63,18 +63,18 @@ class Stopper:
         self.unseen = ""  # why the leftovers or the survivors may not be all
 
     def note_leftovers(self) -> None:
-        """The leader is gone: name what it left behind, before that is ended too."""
+        """Name the processes that the leader left running, before they are ended too."""
         seen = self._tree.survey()
         self.leftovers, self.unseen = named(seen.found), seen.unseen
 
     def terminate(self, only: int | None = None) -> Step:
-        """`only`: this direct child of ours, not the whole tree."""
+        """Send SIGTERM to the tree; with `only` to this direct child alone."""
         done = self._tree.signal(POLITE, only)
         self.mode = self.mode or SOFT
         return _step("terminate", "SIGTERM", done)
 
     def kill(self) -> Step:
-        """One round; to be repeated until the tree is empty. Only a round that found something makes it hard."""
+        """Kill once; to be repeated until the tree is empty. The mode becomes hard only if a process was found."""
         done = self._tree.signal(FINAL)
         if done.reached or done.denied or done.group is not None:
             self.mode = HARD
@@ -104,7 +104,7 @@ def _pids(processes: list[ProcessInfo]) -> list[int]:
 
 
 def named(processes: list[ProcessInfo], *, why: bool = False, most: int = 10) -> list[dict[str, Any]]:
-    """For reports: pid and command; for survivors also the state that explains them."""
+    """Describe processes for a report: pid and command; of survivors also the state that explains them."""
     out: list[dict[str, Any]] = []
     for process in processes[:most]:
         entry: dict[str, Any] = {

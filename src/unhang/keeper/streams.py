@@ -55,7 +55,7 @@ class OutputStream:
 
     @property
     def blocked(self) -> bool:
-        """Our own reader does not take what we have: the job is not read until it does."""
+        """Whether the caller does not read the relayed output; the job is not read until it does."""
         return self.relay is not None and len(self.relay.waiting) > 0
 
     def drain(self, *, rest: bool = False) -> int:
@@ -123,7 +123,7 @@ class OutputStream:
                     self._narrow.register(self.fd, select.POLLIN)
 
     def close(self) -> None:
-        """When the job is over."""
+        """Close our end of the pipe."""
         self.open = False
         if self.fd >= 0:
             os.close(self.fd)
@@ -147,7 +147,7 @@ class InputStream:
         return self.open and (bool(self._waiting) or self._ending)
 
     def send(self, data: bytes, *, eof: bool) -> str | None:
-        """None, or why it cannot be taken."""
+        """Queue input; return None, or why it was refused."""
         if not self.open or self._ending:
             return "the job's input is closed"
         if len(self._waiting) + len(data) > INPUT_LIMIT:

@@ -37,7 +37,7 @@ _SIZE = 256
 
 
 def _now() -> float:
-    """Of a clock that stands still while the machine is suspended: then no watcher can move."""
+    """The time of a clock that stops while the machine is suspended: then no watcher can sign."""
     return time.monotonic()
 
 
@@ -100,7 +100,7 @@ class WatcherLock:
             os.close(place)
 
     def sign(self) -> None:
-        """Write into the file whose it is, and that its holder works; after a fork the child signs again."""
+        """Write the owner's pid and the time of its last turn; after a fork the child signs again."""
         pid = os.getpid()
         self._signed = _now()
         data = json.dumps({"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)})

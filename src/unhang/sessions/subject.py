@@ -190,7 +190,7 @@ class Subject:
         if isinstance(action, actions.LookAtPane):
             self.session.tell(facts.Pane(refused="the agent runs without a terminal", final=True))
         elif isinstance(action, actions.LookAtTree):
-            self.session.tell(facts.Tree(action.call, 0))
+            self.session.tell(facts.CallTree(action.call, 0))
 
     @property
     def _hands_off(self) -> float:
@@ -206,10 +206,10 @@ class Subject:
         found = process_trees.roots(self.pid, list(self.session.known.calls), call)
         return found[0] if found else None
 
-    def _look_at_tree(self, call_id: str) -> facts.Tree:
+    def _look_at_tree(self, call_id: str) -> facts.CallTree:
         root = self._root(call_id)
         if root is None:
-            return facts.Tree(call_id, 0)
+            return facts.CallTree(call_id, 0)
         after = process_trees.sample(root)
         before = self._samples.get(call_id)
         count = len(after.counters.processes)
@@ -217,11 +217,11 @@ class Subject:
             self._samples[call_id] = before or after
             while len(self._samples) > _MOST_SAMPLES:
                 del self._samples[next(iter(self._samples))]
-            return facts.Tree(call_id, count)
+            return facts.CallTree(call_id, count)
         moved, reason = process_trees.compare(before, after)
         if moved:
             self._samples[call_id] = after
-        return facts.Tree(call_id, count, moved, reason)
+        return facts.CallTree(call_id, count, moved, reason)
 
     def _target(self) -> steps.Target:
         known = self.session.known

@@ -168,7 +168,7 @@ def _values(row: Row) -> tuple[object, ...]:
 
 
 def _row(columns: tuple[object, ...]) -> Row | None:
-    """Whatever the columns hold; None: not even an id."""
+    """Read a row with doubtful types; None if it has no id."""
     found = {name: sqlite_file.read(value) for name, value in zip(Row.__match_args__, columns, strict=True)}
     job = values.text(found["id"])
     if job is None:

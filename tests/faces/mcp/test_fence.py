@@ -15,7 +15,7 @@ from unhang.core.events import from_line, to_line
 from unhang.core.result import Printed, build
 from unhang.core.view import View
 from unhang.faces.mcp.text import fenced, sentence, text_of_event, text_of_result
-from unhang.jobs.attention import InputQuestion
+from unhang.jobs.question import InputQuestion
 from unhang.jobs.short_result import ShortResult
 
 # what a job would print that wants to be taken for us

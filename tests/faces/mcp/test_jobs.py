@@ -50,6 +50,7 @@ def test_a_started_job_is_listed_and_its_events_and_output_are_read_from_a_curso
         assert (await caller.call("list")).data["jobs"] == []
         everything = (await caller.call("list", all=True)).data["jobs"]
         assert everything[0]["status"] == "success"
+        assert everything[0]["kind"] == "command"
 
     servers.run(era, work)
 

@@ -119,15 +119,15 @@ class Replay:
         last = [_count(line["pane"]) for line in self._lines if "pane" in line][-5:]
         return self._place == len(self._lines) and None not in last and len(set(last)) > 1
 
-    def _look_at_tree(self, call: str) -> facts.Tree:
+    def _look_at_tree(self, call: str) -> facts.CallTree:
         """A call's processes stand below a shell of its own. What printed in the recording's last second goes on."""
         (_, now), before = self._trees[-1], self._looked.get(call)
         count = len(now["names"]) if "bash" in now["names"] else 0
         self._looked[call] = self.now
         if before is None or not count:
-            return facts.Tree(call, count)
+            return facts.CallTree(call, count)
         moved = self._place == len(self._lines) and self._trees[-1][0] > self.last - 1 and now["printed"] > 0
-        return facts.Tree(call, count, moved, "it has printed" if moved else "")
+        return facts.CallTree(call, count, moved, "it has printed" if moved else "")
 
     @property
     def last(self) -> float:

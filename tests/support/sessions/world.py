@@ -41,7 +41,7 @@ class World:
         # what was seen
         self.said: list[tuple[float, actions.Say]] = []
         self.taken: list[tuple[float, str]] = []
-        self.looked: facts.Pane | facts.Tree | None = None  # since the last step
+        self.looked: facts.Pane | facts.CallTree | None = None  # since the last step
         self.tree_asked = False
         self._count = 0
         self._status(facts.IDLE)
@@ -165,7 +165,7 @@ class World:
             self.tell(self.looked)
         elif isinstance(action, actions.LookAtTree):
             count, moves = self.tree if action.call in self.calls else (0, False)
-            fact = facts.Tree(action.call, count, moves if self.tree_asked else None)
+            fact = facts.CallTree(action.call, count, moves if self.tree_asked else None)
             self.tree_asked = True
             self.looked = fact
             self.tell(fact)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, encode, notification
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.durations import human
 from unhang.core.values import mapping_of, text_of
 
@@ -78,7 +78,7 @@ def notice(session: str, text: str, how: Notice) -> bytes:
 
 def title_of(update: dict[str, Any]) -> str:
     """Return what a tool call is called, on one line."""
-    return one_line(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
+    return preview(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
 
 
 def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: float | None) -> str:

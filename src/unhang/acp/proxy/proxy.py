@@ -19,7 +19,7 @@ from unhang.acp.proxy.messages import chunk_of, key_of, names_terminals, opens_o
 from unhang.acp.proxy.sink import Sink
 from unhang.acp.proxy.thread_results import ThreadResults, look_at
 from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, DueLines
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.lines import Lines
 from unhang.core.values import parse_message as value_of
 from unhang.core.values import text_of
@@ -185,7 +185,7 @@ class Proxy:
         except Exception as error:
             self._complaints += 1
             if self._complaints <= _COMPLAINTS:
-                what = one_line(f"{type(error).__name__}: {error}")
+                what = preview(f"{type(error).__name__}: {error}")
                 complain(f"unhang: a message could not be understood ({what}); it was passed on as it came")
             return False
         return True

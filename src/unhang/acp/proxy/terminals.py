@@ -9,7 +9,7 @@ from typing import Any
 from unhang.acp.proxy import messages
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc_message import encode
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ThreadedTerminals:
         except Refused as refused:
             said = encode(jsonrpc_message.error(id, refused.code, refused.reason))
         except Exception as error:
-            said = messages.error(id, one_line(str(error), 500))
+            said = messages.error(id, preview(str(error), 500))
         self._results.give(lambda: self._answered(id, said))
 
     def _answered(self, id: Any, said: bytes) -> None:

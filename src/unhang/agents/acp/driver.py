@@ -26,7 +26,7 @@ from unhang.agents.base.child import DISMISSAL, RpcChild
 from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, RpcError, WireRecorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
-from unhang.agents.base.update import AgentUpdate, one_line
+from unhang.agents.base.update import AgentUpdate, preview
 from unhang.core.durations import human
 from unhang.core.policy.model import Policy
 from unhang.procs import identity
@@ -144,7 +144,7 @@ class AcpDriver(Driver):
     def _noise(self, line: str) -> None:
         self._noises += 1
         if self._noises <= _NOISE:
-            self._channel.tell("warning", f"Not a message of the protocol on stdout: {one_line(line)}")
+            self._channel.tell("warning", f"Not a message of the protocol on stdout: {preview(line)}")
 
     def _pass_on(self, updates: list[AgentUpdate]) -> None:
         for update in updates:

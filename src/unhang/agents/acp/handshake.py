@@ -11,7 +11,7 @@ from unhang.agents.acp.plan import FS_NONE, FS_WRITE, AcpPlan
 from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.jsonrpc import Message, Peer, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.agents.base.version import version
 from unhang.core.values import dig, integer_of, items_of, mappings_of, text_of
 
@@ -28,7 +28,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
     session.doing = "initialize"
     hello = await peer.request("initialize", initialize(plan))
     who = hello.get("agentInfo")
-    session.name = one_line(text_of(who, "title") or text_of(who, "name") or plan.agent or "the agent", 60)
+    session.name = preview(text_of(who, "title") or text_of(who, "name") or plan.agent or "the agent", 60)
     session.version = _version(hello.get("protocolVersion"))
     about: Message = {
         "agentName": text_of(who, "name", most=80) or plan.agent or None,
@@ -144,5 +144,5 @@ def _choice(session: AcpSession, what: str, wanted: str, offered: dict[str, str]
     for value, name in offered.items():
         if wanted.lower() in (value.lower(), name.lower()):
             return value
-    known = ", ".join(one_line(value, 80) for value in list(offered)[:12]) + (" …" if len(offered) > 12 else "")
+    known = ", ".join(preview(value, 80) for value in list(offered)[:12]) + (" …" if len(offered) > 12 else "")
     raise HandshakeRefused(f"{session.name} has no {what} {wanted!r}; it offers: {known or 'none'}")

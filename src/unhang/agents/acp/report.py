@@ -1,4 +1,4 @@
-"""The agent events of a job → what of the agent a caller wants to know: session, text, plan, tools, tokens, error."""
+"""The events of a job → what a caller needs to know about the agent's turn: session, text, plan, tools, error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Questions of an agent, answered by a policy that the caller chose: no, yes, or ask a person (and then no).
 
-None stays unanswered: a person has so much time, and silence is a no. Every question and its answer is an event.
+None stays unanswered: if no person answers in time, the answer is no. Every question and its answer is an event.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc import Message, Peer, Recorder
-from unhang.agents.base.update import one_line, raw_of
+from unhang.agents.base.update import preview, raw_of
 from unhang.core.lines import Lines
 from unhang.core.values import parse_message
 from unhang.procs.process_handle import open_process
@@ -167,7 +167,7 @@ class Child:
             try:
                 self._take(message)
             except Exception as error:
-                what = one_line(f"{type(error).__name__}: {error}")
+                what = preview(f"{type(error).__name__}: {error}")
                 self._trouble(f"A message could not be understood ({what}).", raw_of(message))
         elif self._noise is not None and (text := line[:500].decode("utf-8", "replace").strip()):
             self._noise(text)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
 from unhang.agents.base.plan import AgentPlan
-from unhang.agents.base.update import StallReason, one_line
+from unhang.agents.base.update import StallReason, preview
 from unhang.core.policy import builtin
 from unhang.core.policy.model import Policy
 from unhang.core.spec import job_record
@@ -95,7 +95,7 @@ class Driver(ABC):
         except Exception as error:
             if os.environ.get("UNHANG_DEBUG"):
                 traceback.print_exc()
-            text = one_line(f"the driver failed: {type(error).__name__}: {error}", 500)
+            text = preview(f"the driver failed: {type(error).__name__}: {error}", 500)
             return self._fail(text, EXIT_FAILED)
 
     def _fail(self, text: str, code: int = 1, *, error_code: int | None = None, **fields: Any) -> int:

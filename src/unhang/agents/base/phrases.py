@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.update import AgentUpdate, one_line
+from unhang.agents.base.update import AgentUpdate, preview
 from unhang.core.values import text_of
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ def labelled(label: str, *names: str) -> Callable[[Message], str]:
 
     def text(message: Message) -> str:
         found = next((text_of(message, name) for name in names if text_of(message, name)), "")
-        return f"{label}: {one_line(found)}" if found else f"{label}."
+        return f"{label}: {preview(found)}" if found else f"{label}."
 
     return text
 

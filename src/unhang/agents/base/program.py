@@ -17,6 +17,11 @@ def find(name: str, hint: str) -> str:
         raise SpawnError(f"{error}: {hint}", error.exit_code) from None
 
 
+def install_hint(install: str, name: str) -> str:
+    """What to do about a program that is not there. `install`: the command that installs it."""
+    return f"install it ({install}), or say where it is with --{name}"
+
+
 class AgentProgram(NamedTuple):
     """The program of an agent: how it is found, which version it has, and what works with it."""
 
@@ -31,8 +36,7 @@ class AgentProgram(NamedTuple):
 
     def find(self, given: str | None = None) -> str:
         """The program: as given, by its variable, or on the PATH. Raises SpawnError with what to do."""
-        hint = f"install it ({self.install}), or say where it is with --{self.name}"
-        return find(given or os.environ.get(self.variable) or self.name, hint)
+        return find(given or os.environ.get(self.variable) or self.name, install_hint(self.install, self.name))
 
     def version_of(self, path: str) -> tuple[str | None, str]:
         """The version that a program prints (None: it prints none), and what works with it."""

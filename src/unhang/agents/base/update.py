@@ -69,8 +69,8 @@ class StallReason(Record):
         return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 
-def one_line(text: str, most: int = PREVIEW) -> str:
-    """Short, and in one line, for people. Of a very long text only the beginning is looked at."""
+def preview(text: str, most: int = PREVIEW) -> str:
+    """The beginning of a text on one line, for people. Control characters stay: what shows it makes it harmless."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

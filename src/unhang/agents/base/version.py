@@ -6,7 +6,7 @@ import importlib.metadata
 
 
 def version() -> str:
-    """Return the installed version; read from the metadata, because the package itself imports the faces."""
+    """Return the installed version. It is not read from `unhang`, which offers `jobs`: no driver may import that."""
     try:
         return importlib.metadata.version("unhang")
     except importlib.metadata.PackageNotFoundError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from unhang.agents.base.child import Child
 from unhang.agents.base.jsonrpc import Gone, Message, MessageWriter
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.values import mapping_of, text_of
 
 
@@ -45,7 +45,7 @@ class ClaudeChild(Child):
         if answer.get("subtype") == "success":
             future.set_result(answer)
         else:
-            future.set_exception(ControlRefused(one_line(text_of(answer, "error") or "refused")))
+            future.set_exception(ControlRefused(preview(text_of(answer, "error") or "refused")))
 
     # --- talking --------------------------------------------------------------------------------------------
 

@@ -18,9 +18,10 @@ from unhang.agents.base.child import DISMISSAL
 from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.program import install_hint
 from unhang.agents.base.update import StallReason
 from unhang.agents.claude.child import ClaudeChild
-from unhang.agents.claude.plan import ClaudePlan
+from unhang.agents.claude.plan import INSTALL, ClaudePlan
 from unhang.agents.claude.protocol.errors import suggestions
 from unhang.agents.claude.protocol.stream import ClaudeStream, ClaudeTurnEnd
 from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST
@@ -28,7 +29,6 @@ from unhang.agents.claude.protocol.tools import ClaudeTools
 from unhang.agents.claude.shutdown import ClaudeShutdown
 from unhang.core.policy.model import Policy
 
-_INSTALL = "install it (npm install -g @anthropic-ai/claude-code) or give --claude"
 # The end of an agent in the background is told a moment before the turn that it begins.
 _SETTLING = 1.0
 
@@ -59,7 +59,9 @@ class ClaudeDriver(Driver):
             text = f"Claude ended without a result ({await self._how_it_went()})"
             return self._fail(text, sessionId=self._claude.session or self._plan.session)
         except OSError as error:
-            return self._fail_to_start(self._plan.claude, error, _INSTALL, sessionId=self._plan.session)
+            return self._fail_to_start(
+                self._plan.claude, error, install_hint(INSTALL, "claude"), sessionId=self._plan.session
+            )
 
     async def _how_it_went(self) -> str:
         if self._child is None:

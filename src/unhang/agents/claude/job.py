@@ -9,7 +9,7 @@ from typing import Any
 from unhang.agents.base import job as base
 from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import AgentProgram
-from unhang.agents.claude.plan import READ_ONLY_MODE, ClaudePlan
+from unhang.agents.claude.plan import INSTALL, READ_ONLY_MODE, ClaudePlan
 from unhang.agents.claude.report import report
 from unhang.core.limit_request import LimitRequest
 from unhang.core.values import text_of, whole_of
@@ -22,7 +22,7 @@ PROTOCOL = "claude"
 PROGRAM = AgentProgram(
     name="claude",
     variable="UNHANG_CLAUDE",
-    install="npm install -g @anthropic-ai/claude-code",
+    install=INSTALL,
     needed_for="`unhang claude run`",
     version_word=0,  # "2.1.325 (Claude Code)"
     oldest=(2, 1, 325),

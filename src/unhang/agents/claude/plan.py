@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from unhang.agents.base.plan import AgentPlan
 
+INSTALL = "npm install -g @anthropic-ai/claude-code"
 READ_ONLY_MODE = "plan"
 
 

@@ -1,4 +1,4 @@
-"""The agent events of a job → what of Claude a caller wants to know: the session, the result, the tokens, the error."""
+"""The events of a job → what a caller needs to know about the agent's turn: session, result, tokens, error."""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ from unhang.agents.base.child import DISMISSAL
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.program import install_hint
 from unhang.agents.base.update import StallReason
 from unhang.agents.codex.approvals import CodexApprovals
-from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
+from unhang.agents.codex.plan import COMPACT, INSTALL, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import hints
 from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import CodexThread, CodexTurnEnd
@@ -21,8 +22,6 @@ from unhang.agents.codex.server_process import AppServer
 from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.policy.model import Policy
 from unhang.core.values import id_of, text_of
-
-_INSTALL = "install it (npm install -g @openai/codex) or give --codex"
 
 
 class AppServerDriver(Driver):
@@ -50,7 +49,7 @@ class AppServerDriver(Driver):
         except Gone as error:
             code = self._failed(await self._how_it_went(str(error)))
         except OSError as error:
-            return self._fail_to_start(self._plan.codex, error, _INSTALL, **self._how_far())
+            return self._fail_to_start(self._plan.codex, error, install_hint(INSTALL, "codex"), **self._how_far())
         if self._server is not None:
             await self._leave(self._server)
         return code

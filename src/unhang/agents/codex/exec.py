@@ -15,14 +15,14 @@ from unhang.agents.base.child import Child
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
+from unhang.agents.base.program import install_hint
 from unhang.agents.base.shutdown import Shutdown
-from unhang.agents.codex.plan import CodexPlan
+from unhang.agents.codex.plan import INSTALL, CodexPlan
 from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.core.policy.model import Policy
 from unhang.procs.sampler.connections import connections
 
 _LOOK = 1.0
-_INSTALL = "install it (npm install -g @openai/codex) or give --codex"
 
 
 class ExecDriver(Driver):
@@ -52,7 +52,7 @@ class ExecDriver(Driver):
         try:
             return work.result()
         except OSError as error:
-            return self._fail_to_start(self._plan.codex, error, _INSTALL, **self._how_far())
+            return self._fail_to_start(self._plan.codex, error, install_hint(INSTALL, "codex"), **self._how_far())
 
     async def _end_agent(self) -> None:
         """SIGINT is the signal at which `exec` ends its tools and their children too; SIGTERM leaves them."""

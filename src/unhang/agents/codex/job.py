@@ -8,7 +8,7 @@ from typing import Any
 from unhang.agents.base import job as base
 from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import AgentProgram
-from unhang.agents.codex.plan import ASK, COMPACT, EXEC, RUN, CodexPlan
+from unhang.agents.codex.plan import ASK, COMPACT, EXEC, INSTALL, RUN, CodexPlan
 from unhang.agents.codex.report import report
 from unhang.core.limit_request import LimitRequest
 from unhang.core.values import text_of
@@ -20,7 +20,7 @@ PROTOCOL = "codex"
 PROGRAM = AgentProgram(
     name="codex",
     variable="UNHANG_CODEX",
-    install="npm install -g @openai/codex",
+    install=INSTALL,
     needed_for="`unhang codex` and the codex tools",
     version_word=-1,  # "codex-cli 0.166.0"
     oldest=(0, 162, 0),

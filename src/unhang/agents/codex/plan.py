@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from unhang.agents.base.plan import AgentPlan
 
+INSTALL = "npm install -g @openai/codex"
 RUN, REVIEW, COMPACT, EXEC = "run", "review", "compact", "exec"
 DENY, ACCEPT, ASK = "deny", "accept", "ask"
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")

@@ -1,4 +1,4 @@
-"""The agent events of a job → what of Codex a caller wants to know: the thread, the reply, the tokens, the error."""
+"""The events of a job → what a caller needs to know about the agent's turn: thread, reply, tokens, error."""
 
 from __future__ import annotations
 

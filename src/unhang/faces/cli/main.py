@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError, UsageError
+from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UnhangError, UsageError, os_error_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ def run(argv: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
-        return 141  # as a program that died of SIGPIPE
+        from unhang.faces.cli.output import EXIT_BROKEN_PIPE
+
+        return EXIT_BROKEN_PIPE
     except OSError as error:
-        _complain(f"{error.strerror or error}{': ' + str(error.filename) if error.filename else ''}")
+        _complain(os_error_text(error))
         return EXIT_FAILED
 
 

@@ -73,13 +73,15 @@ class OutputResult(Shown):
 
 
 class ListedJob(Shown):
-    """One job of the list."""
+    """One job of the list. `where`: only of a job that runs elsewhere and cannot be judged from here."""
 
     job_id: str
     command: str
     cwd: str
     status: Status
     phase: str
+    kind: str
+    labels: dict[str, str]
     created_at: str
     ended_at: str | None
     exit_code: int | None

@@ -28,8 +28,8 @@ from unhang.faces.mcp.text import sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
 from unhang.jobs import control_client
 from unhang.jobs.attend import AttendedJob
-from unhang.jobs.attention import question_of
 from unhang.jobs.handle import Job
+from unhang.jobs.question import question_of
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
 # A job that ends within this time is answered at once: a client should not have to poll for `ls`.

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from unhang.core import plain_text, values
 from unhang.core.policy.file.load import PolicyError
-from unhang.errors import UnhangError
+from unhang.errors import UnhangError, os_error_text
 from unhang.faces.mcp.text import text_of_result
 
 _Arguments = ParamSpec("_Arguments")
@@ -53,6 +53,6 @@ def with_readable_errors(
         except UnhangError as error:
             return error_result(str(error))
         except OSError as error:
-            return error_result(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            return error_result(os_error_text(error))
 
     return call

@@ -31,7 +31,7 @@ _MOST_FDS = 4
 
 
 class Spare:
-    """The maker's end. `guard` is the maker's child."""
+    """A guard and a keeper that wait, seen from the process that forked them. `guard`: the pid of its child."""
 
     def __init__(self, line: socket, guard: int) -> None:
         self.guard = guard
@@ -48,7 +48,7 @@ class Spare:
 
 
 def make(in_child: Callable[[], None] | None = None) -> Spare:
-    """Fork a guard, which forks a keeper. `in_child` runs first in the guard."""
+    """Fork a spare: a guard, which forks a keeper. `in_child` runs first in the child."""
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     gc.freeze()  # what exists now is shared with the children for good; the collector must not touch it there
     pid = os.fork()

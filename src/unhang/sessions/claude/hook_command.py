@@ -118,7 +118,7 @@ def _text_at(data: bytes, name: str, at: int) -> str | None:
 
 
 def _vantage() -> dict[str, str]:
-    """Within which the pid means something: a container's session is not for its host to judge."""
+    """The boot and PID namespace in which the pid is valid."""
     from unhang.procs.vantage import here
 
     stands = here()

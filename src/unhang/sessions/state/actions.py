@@ -54,7 +54,7 @@ class LookAtPane(Record):
 
 
 class LookAtTree(Record):
-    """Look at the processes of this call; then tell `Tree`."""
+    """Look at the processes of this call; then tell `CallTree`."""
 
     call: str
 

@@ -58,7 +58,7 @@ class Pane(Record):
     screen: AgentScreen = AgentScreen()
 
 
-class Tree(Record):
+class CallTree(Record):
     """A fresh look at the processes of one call. `moved` is None for the first look."""
 
     call: str
@@ -75,4 +75,4 @@ class Done(Record):
     detail: str = ""
 
 
-Fact = Hook | Status | Grew | Renamed | Died | Pane | Tree | Done
+Fact = Hook | Status | Grew | Renamed | Died | Pane | CallTree | Done

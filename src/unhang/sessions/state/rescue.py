@@ -54,7 +54,7 @@ class Rescue:
         self._tree_steps: list[str] = []
         self._escapes = self._small = self._restarts = 0
         self._phase, self.until = _LOOK, now
-        self._seen: facts.Tree | facts.Pane | None = None
+        self._seen: facts.CallTree | facts.Pane | None = None
         self._done: facts.Done | None = None
         self._step = ""
         self._small_step = False
@@ -76,7 +76,7 @@ class Rescue:
 
     def tell(self, fact: facts.Fact) -> None:
         """Take in the answer to a look or a step; other facts do not matter."""
-        if isinstance(fact, facts.Tree | facts.Pane) and self._phase == _ASKED:
+        if isinstance(fact, facts.CallTree | facts.Pane) and self._phase == _ASKED:
             self._seen = fact
         elif isinstance(fact, facts.Done) and self._phase == _STEP:
             self._done = fact
@@ -85,7 +85,7 @@ class Rescue:
         """Return what to do now."""
         if self._phase == _ASKED and self._seen is not None:
             seen, self._seen = self._seen, None
-            return self._on_tree(seen, now) if isinstance(seen, facts.Tree) else self._on_pane(seen, now, scene)
+            return self._on_tree(seen, now) if isinstance(seen, facts.CallTree) else self._on_pane(seen, now, scene)
         if self._phase == _STEP and self._done is not None:
             done, self._done = self._done, None
             return self._on_done(done, now)
@@ -106,7 +106,7 @@ class Rescue:
 
     # --- the two looks ----------------------------------------------------------------------------------------
 
-    def _on_tree(self, seen: facts.Tree, now: float) -> list[Action]:
+    def _on_tree(self, seen: facts.CallTree, now: float) -> list[Action]:
         if not seen.count or len(self._tree_steps) == 2:
             if self.clock.kind == clocks.AGENT_TOOL:
                 why = "it survived SIGKILL" if seen.count else "its processes cannot be told from others"

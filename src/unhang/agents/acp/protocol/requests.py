@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.agents.base import jsonrpc_message
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.record import Record
 from unhang.core.values import id_of, mapping_of, mappings_of, text_of, words_of
 
@@ -86,7 +86,7 @@ class AcpRequest(Record):
         """The reply to a method that unhang does not serve."""
         if self.method == "elicitation/create":
             return self.result({"action": "decline"})
-        return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {one_line(self.method, 80)}")
+        return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {preview(self.method, 80)}")
 
 
 def request_of(message: Message) -> AcpRequest | None:
@@ -100,7 +100,7 @@ def request_of(message: Message) -> AcpRequest | None:
 
 def _options(params: Message) -> tuple[Option, ...]:
     found = [
-        Option(text_of(one, "optionId"), text_of(one, "kind", most=60), one_line(text_of(one, "name"), 120))
+        Option(text_of(one, "optionId"), text_of(one, "kind", most=60), preview(text_of(one, "name"), 120))
         for one in mappings_of(params, "options", most=_OPTIONS)
     ]
     return tuple(option for option in found if option.id)
@@ -111,11 +111,11 @@ def _text(method: str, params: Message) -> str:
         case "session/request_permission":
             call = mapping_of(params, "toolCall")
             what = words_of(call, "rawInput", "command") or text_of(call, "title") or text_of(call, "kind")
-            return f"The agent asks for permission: {one_line(what or 'a tool')}"
+            return f"The agent asks for permission: {preview(what or 'a tool')}"
         case "fs/read_text_file":
-            return f"The agent asks to read {one_line(text_of(params, 'path'))}"
+            return f"The agent asks to read {preview(text_of(params, 'path'))}"
         case "fs/write_text_file":
-            return f"The agent asks to write {one_line(text_of(params, 'path'))}"
+            return f"The agent asks to write {preview(text_of(params, 'path'))}"
         case "elicitation/create":
-            return f"The agent asks: {one_line(text_of(params, 'message'))}"
-    return f"The agent asks for {one_line(method, 80)}"
+            return f"The agent asks: {preview(text_of(params, 'message'))}"
+    return f"The agent asks for {preview(method, 80)}"

@@ -8,7 +8,7 @@ announcement, an update, a permission that was granted) to the word that it is o
 from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.values import id_of, text_of, words_of
 
@@ -50,12 +50,12 @@ class AcpTool:
     @property
     def name(self) -> str:
         """What people call it: its command, title or kind."""
-        return one_line(self.command or self.title or self.kind or "a tool")
+        return preview(self.command or self.title or self.kind or "a tool")
 
     def fields(self, now: float) -> dict[str, Any]:
         """What an event about this call carries."""
-        found = {"toolCallId": self.id, "title": one_line(self.title) or None, "toolKind": self.kind or None}
-        found |= {"toolStatus": self.status, "command": one_line(self.command) or None}
+        found = {"toolCallId": self.id, "title": preview(self.title) or None, "toolKind": self.kind or None}
+        found |= {"toolStatus": self.status, "command": preview(self.command) or None}
         return found | {"ageMs": max(0, round((now - self.since) * 1000))}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from unhang.agents.acp.protocol import updates
 from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
-from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import id_of, integer_of, mapping_of, text_of
@@ -190,9 +190,9 @@ class AcpSession:
             return []
         if method.startswith("_"):
             return [
-                AgentUpdate(self.phase, f"An extension's message: {one_line(method, 80)}.", method, raw=raw_of(message))
+                AgentUpdate(self.phase, f"An extension's message: {preview(method, 80)}.", method, raw=raw_of(message))
             ]
-        return [AgentUpdate("unknown", f"Unknown message type: {one_line(method, 80)}.", method, raw=raw_of(message))]
+        return [AgentUpdate("unknown", f"Unknown message type: {preview(method, 80)}.", method, raw=raw_of(message))]
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not self.in_turn:
@@ -235,9 +235,7 @@ class AcpSession:
         self._shown = now
         self.phase = "thinking"
         shown = self.text[-200:] if written and ours else text[-200:]
-        return [
-            AgentUpdate("thinking", f"The agent {'writes' if written else 'thinks'}: {one_line(shown)}", kind, True)
-        ]
+        return [AgentUpdate("thinking", f"The agent {'writes' if written else 'thinks'}: {preview(shown)}", kind, True)]
 
     def _write(self, text: str, message: str) -> None:
         another = self._breaks or (message and self._message and message != self._message)
@@ -272,7 +270,7 @@ class AcpSession:
         self.plan = entries
         done = sum(1 for entry in entries if entry["status"] == "completed")
         now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
-        text = f"The plan: {done} of {len(entries)} done{'; now ' + one_line(now) if now else ''}."
+        text = f"The plan: {done} of {len(entries)} done{'; now ' + preview(now) if now else ''}."
         return [AgentUpdate(self.phase, text, kind, True, fields={"plan": entries[:20]})]
 
     def _state(self, update: Message, now: float) -> list[AgentUpdate]:
@@ -280,7 +278,7 @@ class AcpSession:
         state = text_of(update, "state")
         if state == "idle" and self.in_turn and self.version >= 2:
             return self.answered(update, now)
-        return [AgentUpdate(self.phase, f"The agent says that it is {one_line(state, 40)}.", "session/update")]
+        return [AgentUpdate(self.phase, f"The agent says that it is {preview(state, 40)}.", "session/update")]
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -297,8 +295,8 @@ class AcpSession:
         fields: Message = {"sessionId": self.id, "stopReason": reason, "text": self.text[:1500] or None}
         fields |= {"usage": self.usage.latest or None, "unfinished": left[:10] or None}
         self.phase = "completed" if reason == "end_turn" else "stopping" if reason == "cancelled" else "warning"
-        text = f": {one_line(self.text)}" if self.text else "."
-        said = f"The turn is complete{text}" if reason == "end_turn" else f"The turn ended: {one_line(reason, 60)}."
+        text = f": {preview(self.text)}" if self.text else "."
+        said = f"The turn is complete{text}" if reason == "end_turn" else f"The turn ended: {preview(reason, 60)}."
         fields = {name: value for name, value in fields.items() if value is not None}
         return self._rewind([AgentUpdate(self.phase, said, "session/prompt", True, fields=fields)])
 
@@ -309,7 +307,7 @@ class AcpSession:
             "code": integer_of(error, "code"),
             "message": text_of(error, "message", most=1000) or "no reason given",
         }
-        text = one_line(error["message"], 500)
+        text = preview(error["message"], 500)
         self._close(AcpTurnEnd("", error))
         self.phase = "failed"
         fields: Message = {"sessionId": self.id, "error": error}
@@ -338,7 +336,7 @@ class AcpSession:
                     "input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"]
                 )
             case "tool":
-                names = ", ".join(one_line(name, 120) for name in self.tools.names[:4])
+                names = ", ".join(preview(name, 120) for name in self.tools.names[:4])
                 text = f"a tool call of {self.name} has produced no output for {silent}: {names}"
                 return StallReason("unknown", text, ["give its tools more time: --tool"])
         if not self.in_turn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.agents.base.context_usage import usage_text
-from unhang.agents.base.update import AgentUpdate, one_line
+from unhang.agents.base.update import AgentUpdate, preview
 from unhang.core.values import count_of, dig, mapping_of, mappings_of, number_of, text_of, whole_of
 
 TYPE_CHECKING = False
@@ -38,10 +38,10 @@ _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_cont
 def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
     """What an update means that changes no state of a turn."""
     if kind not in _PLAIN:
-        return [AgentUpdate("unknown", f"Unknown update: {one_line(kind or 'none', 80)}.", "session/update")]
+        return [AgentUpdate("unknown", f"Unknown update: {preview(kind or 'none', 80)}.", "session/update")]
     text = _PLAIN[kind]
     if kind == "current_mode_update":
-        text = f"The session's mode is {one_line(text_of(update, 'currentModeId'), 60) or 'unknown'}."
+        text = f"The session's mode is {preview(text_of(update, 'currentModeId'), 60) or 'unknown'}."
     if kind in _OUTPUT:
         return [AgentUpdate(alive=True)]
     return [AgentUpdate(phase, text, kind)] if text else []
@@ -69,7 +69,7 @@ def plan_of(update: Message) -> list[Message] | None:
     if not isinstance(plan.get("entries"), list):
         return None
     return [
-        {"content": one_line(text_of(entry, "content"), 120), "status": text_of(entry, "status", most=60) or "pending"}
+        {"content": preview(text_of(entry, "content"), 120), "status": text_of(entry, "status", most=60) or "pending"}
         for entry in mappings_of(plan, "entries", most=100)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.update import one_line, raw_of
+from unhang.agents.base.update import preview, raw_of
 from unhang.core.spec import quote
 from unhang.core.values import count_of, items_of, text_of
 
@@ -34,7 +34,7 @@ def error_text(result: Message) -> str:
         # "[ede_diagnostic] …" is Claude talking to its own makers
         text = "; ".join(error for error in errors if "ede_diagnostic" not in error)
     reason = text_of(result, "terminal_reason") or text_of(result, "subtype")
-    return one_line(text or reason.replace("_", " ") or "no reason given", 500)
+    return preview(text or reason.replace("_", " ") or "no reason given", 500)
 
 
 def error_json(result: Message) -> Message:

@@ -7,7 +7,7 @@ turn, and there may be several: a task in the background that ends begins anothe
 
 from __future__ import annotations
 
-from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
 from unhang.agents.claude.protocol.usage import ClaudeUsage
@@ -110,9 +110,9 @@ class ClaudeStream:
                 return self._system(text_of(message, "subtype", most=80), message, now)
             case "control_request":
                 what = text_of(message, "request", "subtype") or "something"
-                return [AgentUpdate("warning", f"Claude asks its host: {one_line(what)}.", "control_request")]
+                return [AgentUpdate("warning", f"Claude asks its host: {preview(what)}.", "control_request")]
         found = plain(message, self.phase)
-        return [found or AgentUpdate("unknown", f"Unknown message type: {one_line(kind)}.", kind)]
+        return [found or AgentUpdate("unknown", f"Unknown message type: {preview(kind)}.", kind)]
 
     def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
@@ -133,14 +133,14 @@ class ClaudeStream:
             case "background_tasks_changed":
                 return self._tasks(message)
             case "hook_started":
-                self._hooks[id_of(message, "hook_id")] = (one_line(text_of(message, "hook_name"), 120), now)
+                self._hooks[id_of(message, "hook_id")] = (preview(text_of(message, "hook_name"), 120), now)
                 while len(self._hooks) > _KEPT_HOOKS:
                     del self._hooks[next(iter(self._hooks))]
             case "hook_response":
                 self._hooks.pop(id_of(message, "hook_id"), None)
         found = plain(message, self.phase)
         if found is None:
-            return [AgentUpdate("unknown", f"Unknown message type: system/{one_line(subtype)}.", f"system/{subtype}")]
+            return [AgentUpdate("unknown", f"Unknown message type: system/{preview(subtype)}.", f"system/{subtype}")]
         if subtype == "permission_denied":
             found = found.replace(fields={"denied": text_of(message, "tool_name", most=120)})
         elif found.phase and found.alive:
@@ -169,10 +169,10 @@ class ClaudeStream:
         if not self._retries:
             self._retrying_since = now
         self._retries += 1
-        status, error = count_of(message, "error_status"), one_line(text_of(message, "error"), 500)
+        status, error = count_of(message, "error_status"), preview(text_of(message, "error"), 500)
         self._trouble = f"{error or 'no reason given'}{f' ({status})' if status else ''}"
         attempt, most = (_shown(count_of(message, name)) for name in ("attempt", "max_retries"))
-        text = f"Claude tries again (attempt {attempt} of {most}): {one_line(self._trouble)}"
+        text = f"Claude tries again (attempt {attempt} of {most}): {preview(self._trouble)}"
         known = {"retries": self._retries, "httpStatus": status, "error": {"message": self._trouble}}
         return AgentUpdate("warning", text, "system/api_retry", fields=known)
 
@@ -196,7 +196,7 @@ class ClaudeStream:
         kind = text_of(event, "type", most=80)
         if kind not in _STREAM:
             return [
-                AgentUpdate("unknown", f"Unknown message type: stream_event/{one_line(kind)}.", f"stream_event/{kind}")
+                AgentUpdate("unknown", f"Unknown message type: stream_event/{preview(kind)}.", f"stream_event/{kind}")
             ]
         ours = not message.get("parent_tool_use_id")
         match kind:
@@ -204,7 +204,7 @@ class ClaudeStream:
                 return []
             case "error":
                 words = text_of(event, "error", "message") or "no reason given"
-                return [AgentUpdate("warning", f"The stream broke off: {one_line(words)}", "stream_event/error")]
+                return [AgentUpdate("warning", f"The stream broke off: {preview(words)}", "stream_event/error")]
             case "message_start" if ours:
                 self.turn = True
                 self._writing = ""
@@ -225,7 +225,7 @@ class ClaudeStream:
             return AgentUpdate(alive=True)
         self._shown = now
         verb = _VERBS.get(kind, "writes")
-        text = f"Claude {verb}: {one_line(self._writing[-200:])}"
+        text = f"Claude {verb}: {preview(self._writing[-200:])}"
         return self._now("thinking", text, "stream_event/content_block_delta", alive=True)
 
     def _assistant(self, message: Message, now: float) -> list[AgentUpdate]:
@@ -236,17 +236,17 @@ class ClaudeStream:
                 case "tool_use" | "server_tool_use" | "mcp_tool_use":
                     said.append(self._call(block, now, id_of(message, "parent_tool_use_id")))
                 case "text" if message.get("is_api_error_message"):
-                    text = one_line(text_of(block, "text"), 500)
+                    text = preview(text_of(block, "text"), 500)
                     status = count_of(message, "api_error_status")
                     said.append(AgentUpdate("warning", text, "assistant", fields={"httpStatus": status}))
                 case "text":
                     if ours:
                         self.reply = whole_of(block, "text")
                     who = "Claude" if ours else "An agent of Claude's"
-                    text = f"{who} said: {one_line(text_of(block, 'text'))}"
+                    text = f"{who} said: {preview(text_of(block, 'text'))}"
                     said.append(self._now("thinking", text, "assistant", alive=True))
                 case "thinking" | "redacted_thinking":
-                    thought = one_line(text_of(block, "thinking"))
+                    thought = preview(text_of(block, "thinking"))
                     words = f"Thought: {thought}" if thought else "Thought."
                     said.append(self._now("thinking", words, "assistant", alive=True))
                 case _:
@@ -310,7 +310,7 @@ class ClaudeStream:
         fields["usage"] = self.usage.latest or None
         changed = self.tools.clear(agents=False)  # those of agents in the background go on
         if not failed:
-            phase, words = "completed", f"The turn is complete{': ' + one_line(text) if text else '.'}"
+            phase, words = "completed", f"The turn is complete{': ' + preview(text) if text else '.'}"
         elif self.ended.aborted:
             phase, words = "stopping", f"The turn was interrupted ({reason})."
         else:
@@ -343,7 +343,7 @@ class ClaudeStream:
                 "unknown", text, ["look at the hooks in settings.json, or go without: -- --bare", *again]
             )
         if not self.turn:
-            left = one_line(", ".join(self.background.values()), 200)
+            left = preview(", ".join(self.background.values()), 200)
             text = f"only tasks in the background are left: {left}" if left else "Claude runs no turn"
             return StallReason("unknown", text, again)
         if self.phase == "compacting":
@@ -352,7 +352,7 @@ class ClaudeStream:
 
 
 def _about(task: Message) -> str:
-    return one_line(text_of(task, "description") or text_of(task, "task_type"), 200)
+    return preview(text_of(task, "description") or text_of(task, "task_type"), 200)
 
 
 def _shown(count: int | None) -> str:

@@ -6,7 +6,7 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, phase_of_command
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
 from unhang.core.durations import human
 from unhang.core.limits import DEFAULT_IDLE
@@ -49,13 +49,13 @@ def phase_of(use: Message) -> str:
 def subject_of(use: Message) -> str:
     """`pytest -q`, a file, an address: what it is at."""
     if text_of(use, "name") == "Bash":
-        return one_line(text_of(use, "input", "command"), 500)
-    return next((one_line(found, 500) for name in _SUBJECTS if (found := text_of(use, "input", name))), "")
+        return preview(text_of(use, "input", "command"), 500)
+    return next((preview(found, 500) for name in _SUBJECTS if (found := text_of(use, "input", name))), "")
 
 
 def begun(use: Message) -> str:
     """The beginning of a call, for people."""
-    name, subject = text_of(use, "name", most=120) or "a tool", one_line(subject_of(use))
+    name, subject = text_of(use, "name", most=120) or "a tool", preview(subject_of(use))
     if name == "Bash":
         return f"Running: {subject}"
     if name in _EDITS:
@@ -68,8 +68,8 @@ def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
     """The end of a call, for people."""
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:
-        return f"Failed: {one_line(what, 120)}{': ' + one_line(text) if text else ''}"
-    return f"Done: {one_line(what)}"
+        return f"Failed: {preview(what, 120)}{': ' + preview(text) if text else ''}"
+    return f"Done: {preview(what)}"
 
 
 def _mcp_name(name: str) -> str:
@@ -123,7 +123,7 @@ class ClaudeTools:
         """For events and people: what is open, the oldest first."""
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
         return [
-            {"tool": tool.name, "what": one_line(tool.what), "ageMs": round((now - tool.since) * 1000)}
+            {"tool": tool.name, "what": preview(tool.what), "ageMs": round((now - tool.since) * 1000)}
             for tool in tools[:10]
         ]
 
@@ -132,7 +132,7 @@ class ClaudeTools:
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
         shown = [
             f"{_mcp_name(tool.name)} has been running for {human(max(0.0, now - tool.since))}"
-            + (f": {one_line(tool.what, 120)}" if tool.what else "")
+            + (f": {preview(tool.what, 120)}" if tool.what else "")
             for tool in tools[:4]
         ]
         return "; ".join(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.agents.codex.protocol.hints import OVERFLOW
 from unhang.core.values import dig, integer_of, text_of
 
@@ -35,8 +35,8 @@ def error_text(error: Any) -> str:
     """The message, and the details where they say more."""
     message, details = text_of(error, "message"), text_of(error, "additionalDetails")
     if details and details not in message:
-        return one_line(f"{message} ({details})" if message else details, 500)
-    return one_line(message or "no reason given", 500)
+        return preview(f"{message} ({details})" if message else details, 500)
+    return preview(message or "no reason given", 500)
 
 
 def error_json(error: Any) -> Message | None:

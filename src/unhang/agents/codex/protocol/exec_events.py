@@ -6,7 +6,7 @@ cumulative over the thread and is not how full the context is; compactions are i
 
 from __future__ import annotations
 
-from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.core.durations import human
@@ -68,31 +68,31 @@ class CodexExec:
             case "turn.completed":
                 self.status = "completed"
                 usage = {"totalTokens": _total(mapping_of(message, "usage"))}
-                text = f"The turn is complete: {one_line(self.reply)}"
+                text = f"The turn is complete: {preview(self.reply)}"
                 fields: Message = {"turnStatus": self.status, "reply": self.reply[:1500] or None, "usage": usage}
                 return AgentUpdate("completed", text, alive=True, fields=fields)
             case "turn.failed":
                 self.status, self.error = "failed", text_of(message, "error", "message") or self.error
-                error = {"message": one_line(self.error, 500), "info": errors.info_from_text(self.error)}
+                error = {"message": preview(self.error, 500), "info": errors.info_from_text(self.error)}
                 names = hints.after_error(error["info"], self.thread)
                 fields = {"turnStatus": self.status, "error": error} | hints.fields(names, self._job, self.thread)
-                return AgentUpdate("failed", f"The turn failed: {one_line(self.error, 500)}", fields=fields)
+                return AgentUpdate("failed", f"The turn failed: {preview(self.error, 500)}", fields=fields)
             case "error":
                 return self._error(text_of(message, "message"), now)
         item = message.get("item")
         if kind not in TYPES or not isinstance(item, dict):
-            return AgentUpdate("unknown", f"Unknown message type: {one_line(kind)}.")
+            return AgentUpdate("unknown", f"Unknown message type: {preview(kind)}.")
         return self._item(kind, item)
 
     def _error(self, text: str, now: float) -> AgentUpdate:
         self.error = text
         if not text.startswith(_RECONNECTING):
-            return AgentUpdate("failed", one_line(text, 500))
+            return AgentUpdate("failed", preview(text, 500))
         if not self._reconnects:
             self._since = now
         self._reconnects += 1
         return AgentUpdate(
-            "warning", f"Codex reconnects: {one_line(text, 500)}", fields={"reconnects": self._reconnects}
+            "warning", f"Codex reconnects: {preview(text, 500)}", fields={"reconnects": self._reconnects}
         )
 
     def _item(self, kind: str, item: Message) -> AgentUpdate:
@@ -113,10 +113,10 @@ class CodexExec:
         silent = human(max(0.0, now - self._heard))
         if self._reconnects:
             times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
-            text = f"Codex cannot reach the model and keeps reconnecting ({times}): {one_line(self.error)}"
+            text = f"Codex cannot reach the model and keeps reconnecting ({times}): {preview(self.error)}"
             return StallReason("network", text, hints.sentences([hints.NETWORK], {}), [hints.NETWORK])
         if self.tools.window is not None:
-            names = one_line(", ".join(self.tools.names.values()), 120)
+            names = preview(", ".join(self.tools.names.values()), 120)
             return StallReason("unknown", f"a Codex tool call has produced no output for {silent}: {names}", [])
         return StallReason("network", f"Codex has had nothing from the model for {silent}", [])
 

@@ -6,7 +6,7 @@ Both spellings are known: the app server's (`commandExecution`) and `exec --json
 from __future__ import annotations
 
 from unhang.agents.base.commands import phase_of_command
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.durations import human
 from unhang.core.values import id_of, integer_of, items_of, number_of, text_of, whole_of
 
@@ -92,13 +92,13 @@ def begun(item: Message) -> str:
     kind = kind_of(item)
     match kind:
         case "userMessage":
-            return f"The task was handed over: {one_line(message_text(item))}"
+            return f"The task was handed over: {preview(message_text(item))}"
         case "agentMessage":
             return "Codex is writing a message."
         case "reasoning":
             return "Codex is thinking."
         case "commandExecution":
-            return f"Running: {one_line(command_of(item))}"
+            return f"Running: {preview(command_of(item))}"
         case "fileChange":
             return f"Editing {_files(item)}."
         case "contextCompaction":
@@ -111,10 +111,10 @@ def ended(item: Message) -> str:
     kind = kind_of(item)
     match kind:
         case "agentMessage":
-            return f"Codex replied: {one_line(message_text(item))}"
+            return f"Codex replied: {preview(message_text(item))}"
         case "reasoning":
             text = " ".join(text_of(part) for part in items_of(item, "summary")) or text_of(item, "text")
-            return f"Thought: {one_line(text)}" if text else "Thought."
+            return f"Thought: {preview(text)}" if text else "Thought."
         case "commandExecution":
             return _command_ended(item)
         case "fileChange":
@@ -122,14 +122,14 @@ def ended(item: Message) -> str:
         case "contextCompaction":
             return "The context was compacted."
         case "error":
-            return one_line(text_of(item, "message") or "Something went wrong.")
+            return preview(text_of(item, "message") or "Something went wrong.")
     words = _of_others(kind, item)
     return words if words.endswith(".") and kind not in TOOLS else f"Done: {words}{_unless_done(item)}"
 
 
 def _command_ended(item: Message) -> str:
     code = _exit_code(item)
-    line = one_line(command_of(item), 160)
+    line = preview(command_of(item), 160)
     if code is not None:
         return f"Exited with {code}: {line}"
     return f"{'Failed' if text_of(item, 'status') in _COMMAND_FAILED else 'Ended'}: {line}"
@@ -142,27 +142,27 @@ def _exit_code(item: Message) -> int | None:
 def _of_others(kind: str, item: Message) -> str:
     match kind:
         case "plan" | "todoList":
-            return f"Plan: {one_line(text_of(item, 'text') or _todo(item))}"
+            return f"Plan: {preview(text_of(item, 'text') or _todo(item))}"
         case "mcpToolCall":
             return f"Tool {text_of(item, 'server', most=80)}/{text_of(item, 'tool', most=80)}"
         case "dynamicToolCall":
             return f"Tool {text_of(item, 'tool', most=80)}"
         case "collabAgentToolCall" | "collabToolCall":
-            return f"Another agent ({text_of(item, 'tool', most=80)}): {one_line(text_of(item, 'prompt'))}"
+            return f"Another agent ({text_of(item, 'tool', most=80)}): {preview(text_of(item, 'prompt'))}"
         case "subAgentActivity":
             return f"Another agent: {text_of(item, 'kind', most=80) or 'at work'}."
         case "webSearch":
-            return f"Searching the web: {one_line(text_of(item, 'query'))}"
+            return f"Searching the web: {preview(text_of(item, 'query'))}"
         case "imageView":
-            return f"Looking at an image: {one_line(text_of(item, 'path'))}."
+            return f"Looking at an image: {preview(text_of(item, 'path'))}."
         case "imageGeneration":
             return "Making an image"
         case "sleep":
             return f"Sleeping for {human(_seconds(item))}"
         case "enteredReviewMode":
-            return f"Reviewing: {one_line(text_of(item, 'review'))}."
+            return f"Reviewing: {preview(text_of(item, 'review'))}."
         case "exitedReviewMode":
-            return f"Reviewed: {one_line(text_of(item, 'review'))}."
+            return f"Reviewed: {preview(text_of(item, 'review'))}."
         case "hookPrompt":
             return "A hook added to the prompt."
         case "functionCallOutput":
@@ -191,7 +191,7 @@ def message_text(item: Message) -> str:
 def _files(item: Message) -> str:
     paths = [text_of(change, "path") for change in items_of(item, "changes")]
     shown = ", ".join(path for path in paths[:4] if path) or "files"
-    return one_line(shown + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
+    return preview(shown + (f" and {len(paths) - 4} more" if len(paths) > 4 else ""))
 
 
 def _todo(item: Message) -> str:
@@ -201,7 +201,7 @@ def _todo(item: Message) -> str:
 def _unless_done(item: Message) -> str:
     error = text_of(item, "error", "message") or text_of(item, "failure", "message")
     if error:
-        return f" ({one_line(error)})"
+        return f" ({preview(error)})"
     status = text_of(item, "status", most=60)
     return f" ({status})" if status and status not in ("completed", "inProgress", "in_progress") else ""
 
@@ -211,7 +211,7 @@ def details(item: Message) -> Message:
     found: Message = {"itemId": id_of(item, "id") or None, "itemType": kind_of(item)}
     if kind_of(item) == "commandExecution":
         status = text_of(item, "status", most=60) or None
-        found |= {"command": one_line(command_of(item), 500), "exitCode": _exit_code(item), "status": status}
+        found |= {"command": preview(command_of(item), 500), "exitCode": _exit_code(item), "status": status}
     if kind_of(item) == "mcpToolCall":
         found |= {name: text_of(item, name, most=80) or None for name in ("server", "tool")}
         found["error"] = text_of(item, "error", "message", most=500) or None

@@ -6,7 +6,7 @@ A phase of None is "whatever it was doing": housekeeping that is worth a line bu
 from __future__ import annotations
 
 from unhang.agents.base.phrases import labelled, update_of
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.values import items_of, text_of
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ _HOOK = "A Codex hook"
 def _plan(params: Message) -> str:
     steps = items_of(params, "plan", most=100)
     texts = [f"[{text_of(each, 'status', most=60)}] {text_of(each, 'step', most=200)}" for each in steps]
-    return f"Plan: {one_line('; '.join(texts))}"
+    return f"Plan: {preview('; '.join(texts))}"
 
 
 # Realtime conversations (speech) have their own section: unhang never starts one, but a thread may be shared.

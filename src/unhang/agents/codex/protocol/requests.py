@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.agents.base import jsonrpc_message
-from unhang.agents.base.update import one_line
+from unhang.agents.base.update import preview
 from unhang.core.record import Record
 from unhang.core.values import items_of, mapping_of, text_of, words_of
 
@@ -41,7 +41,7 @@ class CodexRequest(Record):
         """The whole reply, ready to be sent."""
         result = self._result(accept and self.approval)
         if result is None:
-            message = f"unhang does not serve {one_line(self.method, 80)}"
+            message = f"unhang does not serve {preview(self.method, 80)}"
             return jsonrpc_message.error(self.id, jsonrpc_message.METHOD_NOT_FOUND, message)
         return jsonrpc_message.result(self.id, result)
 
@@ -72,24 +72,24 @@ def request_of(message: Message) -> CodexRequest | None:
 
 
 def _text(method: str, params: Message) -> str:
-    reason = one_line(text_of(params, "reason"))
+    reason = preview(text_of(params, "reason"))
     because = f" ({reason})" if reason else ""
     match method:
         case "item/commandExecution/requestApproval" | "execCommandApproval":
-            return f"Codex asks to run: {one_line(words_of(params, 'command'))}{because}"
+            return f"Codex asks to run: {preview(words_of(params, 'command'))}{because}"
         case "item/fileChange/requestApproval" | "applyPatchApproval":
             return f"Codex asks to change files{because}"
         case "item/permissions/requestApproval":
             return f"Codex asks for more permissions{because}"
         case "item/tool/requestUserInput":
             asked = [text_of(question, "question") for question in items_of(params, "questions", most=20)]
-            return f"Codex asks: {one_line(' '.join(asked))}"
+            return f"Codex asks: {preview(' '.join(asked))}"
         case "mcpServer/elicitation/request":
-            server = one_line(text_of(params, "serverName"), 80)
-            return f"The MCP server {server} asks: {one_line(text_of(params, 'message'))}"
+            server = preview(text_of(params, "serverName"), 80)
+            return f"The MCP server {server} asks: {preview(text_of(params, 'message'))}"
         case "item/tool/call":
-            return f"Codex calls a tool that is not there: {one_line(text_of(params, 'tool'), 80)}"
-    return f"Codex asks for {one_line(method, 80)}"
+            return f"Codex calls a tool that is not there: {preview(text_of(params, 'tool'), 80)}"
+    return f"Codex asks for {preview(method, 80)}"
 
 
 def _fields(params: Message) -> dict[str, Any]:

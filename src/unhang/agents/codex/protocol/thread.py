@@ -6,7 +6,7 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 
 from __future__ import annotations
 
-from unhang.agents.base.update import AgentUpdate, StallReason, one_line, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
@@ -135,7 +135,7 @@ class CodexThread:
                 changed = self.tools.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
         found = plain(method, params, self.phase)
-        return [found or AgentUpdate("unknown", f"Unknown message type: {one_line(method)}.", method)]
+        return [found or AgentUpdate("unknown", f"Unknown message type: {preview(method)}.", method)]
 
     def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
         self.phase = phase
@@ -188,7 +188,7 @@ class CodexThread:
             return [AgentUpdate(alive=True, windowed=changed, window=self.tools.window)]
         self._shown = now
         verb = "writes" if method == "item/agentMessage/delta" else "thinks"
-        text = f"Codex {verb}: {one_line(self._writing[item][-200:])}"
+        text = f"Codex {verb}: {preview(self._writing[item][-200:])}"
         return [self._moved("thinking", text, method, changed, itemId=item)]
 
     def _output(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
@@ -198,7 +198,7 @@ class CodexThread:
         if now - self._shown < PREVIEW_EVERY:
             return [AgentUpdate(alive=True)]
         self._shown = now
-        text = f"Output: {one_line(text_of(params, 'delta')[-200:])}"
+        text = f"Output: {preview(text_of(params, 'delta')[-200:])}"
         return [AgentUpdate(self.phase, text, method, True, fields={"itemId": item or None})]
 
     # --- turns ----------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class CodexThread:
         changed = self.tools.model_spoke()
         if status == "completed":
             fields["reply"] = self.reply[:1500] or None
-            text, phase = f"The turn is complete{': ' + one_line(self.reply) if self.reply else '.'}", "completed"
+            text, phase = f"The turn is complete{': ' + preview(self.reply) if self.reply else '.'}", "completed"
         elif status == "interrupted":
             text, phase = "The turn was interrupted.", "stopping"
         else:
@@ -255,7 +255,7 @@ class CodexThread:
         kind = text_of(params, "status", "type")
         flags = items_of(params, "status", "activeFlags")
         if not self._ours(params):
-            return AgentUpdate(self.phase, f"Another thread is {one_line(kind, 60)}.", method)
+            return AgentUpdate(self.phase, f"Another thread is {preview(kind, 60)}.", method)
         if self.waiting:
             self.waiting, self.phase = "", "running"
         if "waitingOnApproval" in flags:
@@ -288,7 +288,7 @@ class CodexThread:
             text = f"Codex cannot reach the model and keeps reconnecting ({times} in {since}): {self._cause}"
             return self._stall("network", text, hints.NETWORK, hints.RESUME)
         if self.tools.window is not None:
-            names = ", ".join(one_line(name, 120) for name in list(self.tools.names.values())[:4])
+            names = ", ".join(preview(name, 120) for name in list(self.tools.names.values())[:4])
             text = f"a Codex tool call has produced no output for {silent}" + (f": {names}" if names else "")
             return self._stall("unknown", text, hints.TOOL_LIMIT, hints.RESUME)
         if not self.turn:

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the answer when it asks: deny (default), allow, allow-once (never for longer), or ask "
         "(answer with unhang send JOB yes|no)",
     )
-    run.add_argument("--permission-wait", metavar="D", default="5m", help="with ask: silence is a no after this long")
+    run.add_argument("--permission-wait", metavar="D", default="5m", help="with ask: deny if no answer comes within D")
     run.add_argument(
         "--fs", choices=FS, default=FS_NONE, help="let it read (and write) files of its directory through unhang"
     )

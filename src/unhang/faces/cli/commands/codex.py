@@ -74,7 +74,7 @@ def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False)
         default=DENY,
         help="the answer when Codex asks: deny (default), accept, or ask (answer with unhang send JOB yes|no)",
     )
-    parser.add_argument("--approval-wait", metavar="D", default="5m", help="with ask: silence is a no after this long")
+    parser.add_argument("--approval-wait", metavar="D", default="5m", help="with ask: deny if no answer comes within D")
     parser.add_argument(
         "--ask-for-approval",
         choices=("untrusted", "on-request", "never"),

@@ -10,8 +10,8 @@ from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEF
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.jobs import history
-from unhang.jobs.collect import collect_jobs, collect_sessions
 from unhang.jobs.home import state_home
+from unhang.jobs.remove_old import remove_old_jobs, remove_old_sessions
 
 SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -43,8 +43,8 @@ def main(args: argparse.Namespace) -> int:
     if args.bytes is not None:
         keep = keep.replace(bytes=_size(args.bytes))
     home = state_home()
-    removed = collect_jobs(home, keep)
-    streams = collect_sessions(home, keep)
+    removed = remove_old_jobs(home, keep)
+    streams = remove_old_sessions(home, keep)
     runs = history.forget(home, keep)
     if args.json:
         more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})

@@ -9,7 +9,7 @@ from unhang.core import plain_text, values
 from unhang.core.durations import human
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
-from unhang.jobs.listing import Row, list_jobs, where_is
+from unhang.jobs.listing import Row, list_jobs, row_json, where_is
 from unhang.jobs.request import split_pairs
 
 SUMMARY = "list the jobs that run (--all: those that have ended, too)"
@@ -28,30 +28,13 @@ def main(args: argparse.Namespace) -> int:
     labels = split_pairs("--label", args.label)
     rows = list_jobs(state_home(), running_only=not args.all, labels=labels)
     if args.json:
-        output.print_json([_json(row) for row in rows])
+        output.print_json([row_json(state_home(), row) for row in rows])
     elif args.quiet:
         for row in rows:
             print(row.id)
     else:
         output.print_table([["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows])
     return 0
-
-
-def _json(row: Row) -> dict[str, object]:
-    shown: dict[str, object] = {
-        "jobId": row.id,
-        "status": row.status,
-        "phase": row.phase,
-        "command": row.command,
-        "cwd": row.cwd,
-        "kind": row.kind,
-        "labels": row.labels,
-        "createdAt": row.created,
-        "endedAt": row.ended,
-        "exitCode": row.exit_code,
-    }
-    where = where_is(state_home(), row)
-    return shown | {"where": where} if where else shown
 
 
 def _cells(row: Row) -> list[str]:

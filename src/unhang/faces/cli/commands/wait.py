@@ -10,7 +10,7 @@ from unhang.faces.cli import output
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
 
-SUMMARY = "wait until jobs have ended; exits as the (last named) job did, 124 if the time is over"
+SUMMARY = "wait until jobs have ended; exits with the code of the last job named, 124 if the time is over"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

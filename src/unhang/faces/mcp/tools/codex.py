@@ -12,7 +12,7 @@ from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
 from unhang.core.limit_request import LimitRequest, read_limits
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import SpawnError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
@@ -147,8 +147,6 @@ async def _turn(
 
 
 def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
-    if plan.verb == RUN and not plan.task.strip():
-        raise UsageError("the task is empty")
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(

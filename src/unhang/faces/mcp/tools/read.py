@@ -88,20 +88,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         labels: Annotated[dict[str, str] | None, Field(description="Only jobs with these labels.")] = None,
     ) -> Annotated[CallToolResult, ListResult]:
         rows = await backend.in_thread(listing.list_jobs, backend.home, running_only=not all, labels=labels)
-        jobs = [
-            {
-                "jobId": row.id,
-                "command": plain_text.one_line(row.command, 300),
-                "cwd": row.cwd,
-                "status": row.status,
-                "phase": row.phase,
-                "createdAt": row.created,
-                "endedAt": row.ended,
-                "exitCode": row.exit_code,
-                "labels": row.labels,
-            }
-            for row in rows[:limit]
-        ]
+        jobs = await backend.in_thread(_listed, backend.home, rows[:limit])
         lines = [
             f"{row.id} {row.status}/{plain_text.one_line(row.phase, 40)} {plain_text.quoted(row.command, 100)}"
             for row in rows[:limit]
@@ -133,6 +120,14 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     server.add_tool(output, title="Output of a job", description=OUTPUT, annotations=READS)
     server.add_tool(list_jobs, name="list", title="List jobs", description=LIST, annotations=READS)
     server.add_tool(explain_policy, title="Explain the limits", description=EXPLAIN, annotations=READS)
+
+
+def _listed(home: str, rows: list[listing.Row]) -> list[dict[str, Any]]:
+    """A model is shown the beginning of a command, without its control characters."""
+    return [
+        shown | {"command": plain_text.one_line(shown["command"], 300)}
+        for shown in (listing.row_json(home, row) for row in rows)
+    ]
 
 
 async def _events(

@@ -1,4 +1,4 @@
-"""Removing the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
+"""Removes the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _GONE = ".gone"
 
 
-def collect_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
+def remove_old_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
     """Remove the records of old jobs; the ids of those. `now`: what ages are counted by; None: the wall clock."""
     clocks = retention.ClockReadings(clock.wall(), clock.monotonic(), identity.boot_id())
     now = clocks.wall if now is None else now
@@ -88,7 +88,7 @@ def _finish_removals(home: str) -> None:
             remove_tree(os.path.join(folder, name))
 
 
-def collect_sessions(home: str, keep: Keep, now: float | None = None) -> list[str]:
+def remove_old_sessions(home: str, keep: Keep, now: float | None = None) -> list[str]:
     """Remove the logs of old sessions; the ids of those. A session that lives keeps its own. `now`: as above."""
     try:
         logs = {name: SessionLog(name, home) for name in session_ids(home)}

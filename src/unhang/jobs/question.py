@@ -1,4 +1,4 @@
-"""What needs a person now: a job that waits for input, what it asks, and whether an answer can reach it."""
+"""The question of a job that waits for a person: what it asks, and whether an answer can reach it."""
 
 from __future__ import annotations
 

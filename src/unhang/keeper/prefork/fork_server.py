@@ -43,14 +43,14 @@ def main(line_fd: int) -> None:
             ready.give(message, fds)
         for fd in fds:
             os.close(fd)
-        if not warm:  # once: what it is tried on grows with every job
+        if not warm:  # once: it looks at all processes, which grow with every job
             _preload_the_rest()
             warm = True
         ready = spare.make(line.close)
 
 
 def _preload() -> None:
-    """What every keeper needs."""
+    """Load what every keeper needs."""
     from unhang.keeper import main
     from unhang.keeper.prefork import guard
     from unhang.procs.tree import make_tree
@@ -60,10 +60,10 @@ def _preload() -> None:
 
 
 def _preload_the_rest() -> None:
-    """What a keeper needs whose job goes quiet, so that all of them share it. The first job does not wait for it.
+    """Load what a keeper needs when its job goes quiet: all keepers share it, and the first job does not wait for it.
 
-    Used some times, not only imported: Python rewrites code that is used often, and each keeper would do so for itself,
-    in memory of its own. What it is tried on is the first job.
+    The code is run a few times, not only imported: Python rewrites code that runs often, and each keeper would do so
+    in memory of its own. It is exercised on the first job's processes.
     """
     from unhang.core import events as ev
     from unhang.core.diagnosis import progress, prompt, rules, standstill, suggest
