@@ -101,9 +101,14 @@ def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
     while part := os.read(read_end, 1 << 16):
         parts.append(part)
     os.waitpid(keeper, 0)
+    for ending in reversed(stage.endings):
+        ending()
     for helper in helpers:
         for below in cheap(helper.pid).processes:
-            os.kill(below, signal.SIGKILL)
+            try:
+                os.kill(below, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended with its parent
         helper.kill()
         helper.wait()
     result: dict[str, Any] = json.loads(b"".join(parts))
@@ -246,10 +251,11 @@ def _end_all() -> None:
 
 def main() -> int:
     from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT if each.name == name)
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD if each.name == name)
     sys.stdout.write(json.dumps(_stagehand(scenario, Path(where))))
     return 0
 
