@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.zoo.third_compiled import COMPILED
 from tests.zoo.third_scripts import SCRIPTS
+from tests.zoo.third_strangers import STRANGERS
 from tests.zoo.third_system import SYSTEM
 
-THIRD = COMPILED + SCRIPTS + SYSTEM
+THIRD = COMPILED + SCRIPTS + SYSTEM + STRANGERS

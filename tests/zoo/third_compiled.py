@@ -335,7 +335,7 @@ C_SCENARIOS = (
     Scenario("c-posix-timer-80s", "alive", ("timer", "idle"), lambda s: [s.cc(C_HEAD + POSIX_TIMER % "0")], ready=R, needs=CC),
     Scenario("c-posix-timer-deleted", "hung", ("idle",), lambda s: [s.cc(C_HEAD + POSIX_TIMER % "1")], ready=R, needs=CC),
     Scenario("c-itimer-70s-over-own-pipe", "alive", ("timer", "deadlock", "pipe_cycle", "idle"), lambda s: [s.cc(C_HEAD + ITIMER)], ready=R, needs=CC),
-    Scenario("c-own-eventfd", "hung", ("deadlock", "idle"), lambda s: [s.cc(C_HEAD + EVENTFD)], ready=R, needs=CC),
+    Scenario("c-own-eventfd", "hung", ("deadlock", "idle"), lambda s: [s.cc(C_HEAD + EVENTFD)], ready=R, needs=CC, never="a lock"),
 )  # fmt: skip
 
 COMPILED = GO_SCENARIOS + RUST_SCENARIOS + JAVA_SCENARIOS + OTHER_RUNTIMES + C_SCENARIOS

@@ -33,7 +33,9 @@ RUBY_SCENARIOS = (
     Scenario("ruby-sleep-for-ever", "hung", ("idle", "deadlock"), lambda s: s.ruby("puts 'READY'; sleep"), ready=R, needs=RUBY),
     Scenario("ruby-gets", "hung", ("input",), lambda s: s.ruby("print 'Gem name: '; $stdin.gets"), io="pty", ready=b"name: ", needs=RUBY, prompt="Gem name:"),
     Scenario("ruby-gets-in-a-thread", "hung", ("input",), lambda s: s.ruby("t = Thread.new { print 'Really drop it? '; $stdin.gets }; t.join"), io="pty", ready=b"it? ", needs=RUBY, prompt="Really drop it?"),
-    Scenario("ruby-irb", "hung", ("input",), lambda _: ["irb", "-f"], io="pty", ready=b"irb(main)", needs=("irb",), prompt="irb(main)"),
+    Scenario("ruby-irb", "hung", ("input",), lambda _: ["irb", "-f", "--nomultiline", "--nosingleline"], io="pty", ready=b"irb(main)", needs=("irb",), prompt="irb(main)"),
+    # It has asked the terminal where its cursor is, and a terminal that nobody looks at does not answer.
+    Scenario("ruby-irb-asks-the-terminal", "hung", ("input",), lambda _: ["irb", "-f"], io="pty", ready=b"\x1b[6n", needs=("irb",)),
     Scenario("ruby-stdin-pipe", "hung", ("input",), lambda s: s.ruby("puts 'READY'; $stdin.read"), io="pipe", ready=R, needs=RUBY),
     Scenario("ruby-sleep-80s", "alive", ("timer",), lambda s: s.ruby("puts 'READY'; sleep 80"), ready=R, needs=RUBY),
     Scenario("ruby-joins-a-sleeper", "alive", ("timer",), lambda s: s.ruby(RUBY_JOIN), ready=R, needs=RUBY),
