@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,11 @@ PR_SET_SECUREBITS = 28
 NOBODY = 65534
 READY_WITHIN = 100.0
 QUIET_WITHIN = 20.0
+STAGED_WITHIN = 220
 WINDOW = 2.5
+
+
+NOTHING: dict[str, Any] = {"state": "", "cause": "", "reason": "", "prompt": "", "took_ms": 0.0}
 
 
 class Outcome(NamedTuple):
@@ -54,7 +59,7 @@ def perform(scenario: Scenario, directory: Path) -> Outcome:
     directory = directory / scenario.name
     directory.mkdir()
     argv = [sys.executable, "-m", "tests.zoo.harness", scenario.name, str(directory)]
-    done = subprocess.run(argv, capture_output=True, timeout=240, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(argv, capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=False)
     shutil.rmtree(directory, ignore_errors=True)
     try:
         told = json.loads(done.stdout)
@@ -77,43 +82,57 @@ def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
     toolchains = os.environ.get("RUSTUP_HOME", os.path.expanduser("~/.rustup"))
     if os.path.isdir(toolchains):
         env["RUSTUP_HOME"] = toolchains  # rustc is a shim that looks there, and HOME is not the user's
-    read_end, write_end = os.pipe()
-    # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
-    argv = scenario.build(stage)
-    helpers = [subprocess.Popen(each, env=env, stdin=subprocess.DEVNULL) for each in stage.outsiders]
-    keeper = os.fork()
-    if keeper == 0:
-        os.close(read_end)
-        try:
-            told = _keeper(scenario, argv, env, directory)
-        except BaseException:
-            told = {
-                "state": "",
-                "cause": "",
-                "reason": "",
-                "prompt": "",
-                "took_ms": 0.0,
-                "error": traceback.format_exc(),
-            }
-        os.write(write_end, json.dumps(told).encode())
-        os._exit(0)
-    os.close(write_end)
-    parts = []
-    while part := os.read(read_end, 1 << 16):
-        parts.append(part)
-    os.waitpid(keeper, 0)
-    for ending in reversed(stage.endings):
-        ending()
-    for helper in helpers:
-        for below in cheap(helper.pid).processes:
+    helpers: list[subprocess.Popen[bytes]] = []
+    keeper = 0
+    signal.signal(signal.SIGALRM, _late)
+    signal.alarm(STAGED_WITHIN)
+    try:
+        # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
+        argv = scenario.build(stage)
+        helpers += [subprocess.Popen(each, env=env, stdin=subprocess.DEVNULL) for each in stage.outsiders]
+        read_end, write_end = os.pipe()
+        keeper = os.fork()
+        if keeper == 0:
+            os.close(read_end)
             try:
-                os.kill(below, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended with its parent
-        helper.kill()
-        helper.wait()
-    result: dict[str, Any] = json.loads(b"".join(parts))
+                told = _keeper(scenario, argv, env, directory)
+            except BaseException:
+                told = NOTHING | {"error": traceback.format_exc()}
+            os.write(write_end, json.dumps(told).encode())
+            os._exit(0)
+        os.close(write_end)
+        parts = []
+        while part := os.read(read_end, 1 << 16):
+            parts.append(part)
+        os.waitpid(keeper, 0)
+        keeper = 0
+        result: dict[str, Any] = json.loads(b"".join(parts))
+    except Exception:
+        result = NOTHING | {"error": traceback.format_exc()}
+    finally:
+        signal.alarm(0)
+        if keeper:
+            _kill([*cheap(keeper).processes, keeper])
+            os.waitpid(keeper, 0)
+        for ending in reversed(stage.endings):
+            ending()
+        for helper in helpers:
+            _kill(cheap(helper.pid).processes)
+            helper.kill()
+            helper.wait()
     return result
+
+
+def _late(*_: object) -> None:
+    raise TimeoutError("the scenario took too long to be put on stage")
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended with its parent
 
 
 def _drop(scenario: Scenario) -> None:

@@ -79,7 +79,8 @@ class Toolchains:
 
     def csharp(self, source: str) -> list[str]:
         self._make("mcs", "-out:actor.exe", self.write("actor.cs", source))
-        return ["mono", str(self.dir / "actor.exe")]
+        # It would leave a file in /dev/shm when it is killed.
+        return ["env", "MONO_DISABLE_SHARED_AREA=1", "mono", str(self.dir / "actor.exe")]
 
     def ruby(self, source: str) -> list[str]:
         return ["ruby", "-e", f"$stdout.sync = true\n{source}"]
