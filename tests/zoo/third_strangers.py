@@ -112,7 +112,7 @@ STRANGERS = (
     Scenario("posix-queue-of-an-outsider", "alive", ("idle", "unknown", "input", "network"), _message_queue, ready=R, needs=("cc",)),
     Scenario("perl-woken-by-an-outsider", "alive", ("idle", "poll", "unknown", "progress"), _signalled, ready=R, needs=("perl",)),
     Scenario("sh-throttled-from-outside", "alive", ("progress", "busy", "stopped"), _throttled, ready=R),
-    Scenario("cat-terminal-of-an-outsider", "alive", ("input", "progress", "unknown"), _terminal, ready=R),
+    Scenario("cat-terminal-of-an-outsider", "alive", ("input", "progress", "unknown"), _terminal, ready=R, never="password"),
     Scenario("python-unix-datagrams", "alive", ("listening", "network"), lambda s: s.py(DATAGRAMS), ready=R),
     Scenario("node-udp-bound", "alive", ("listening", "network"), lambda s: s.node(NODE_UDP), ready=R, needs=("node",)),
     Scenario("ip-monitor", "alive", ("listening", "network", "idle", "unknown"), lambda _: ["ip", "monitor"], needs=("ip",)),

@@ -246,21 +246,23 @@ def _strace(stage: Stage, *argv: str) -> list[str]:
     return ["strace", "-f", "-o", str(stage.dir / "trace"), *argv]
 
 
+# Takes more of make's tokens than there are: make waits for it, and it for the tokens that nobody will give back.
+TOKENS = "import os, select; [(select.select([3], [], []), os.read(3, 1)) for _ in range(9)]"
 ASKS = "sh -c 'printf \"Install the hooks? [y/N] \"; read x'"
-EXPECT = "log_user 1; set timeout %s; spawn sh -c {printf {Access token: }; read x}; expect never-said; puts over"
+SPAWN = "spawn -noecho sh -c {printf 'Access token: '; read x}"
 WRAPPED_SCENARIOS = (
     Scenario("strace-around-a-prompt", "hung", ("input",), lambda s: _strace(s, "sh", "-c", "printf 'Trace on? '; read x"), io="pty", ready=b"on? ", needs=("strace",), prompt="Trace on?"),
     Scenario("strace-around-a-sleep", "alive", ("timer",), lambda s: _strace(s, "sh", "-c", "echo READY; sleep 70; true"), ready=R, needs=("strace",)),
     Scenario("script-around-a-prompt", "hung", ("input",), lambda _: ["script", "-qfc", ASKS, "/dev/null"], io="pty", ready=b"[y/N]", needs=("script",), prompt="Install the hooks?"),
     Scenario("script-around-a-sleep", "alive", ("timer",), lambda _: ["script", "-qfc", "echo READY; sleep 80", "/dev/null"], ready=R, needs=("script",)),
-    Scenario("expect-interacts", "hung", ("input",), lambda _: ["expect", "-c", "spawn sh -c {printf {Access token: }; read x}; interact"], io="pty", ready=b"token: ", needs=("expect",), prompt="Access token:"),
-    Scenario("expect-never-said", "hung", ("pipe_cycle", "input", "deadlock"), lambda _: ["expect", "-c", EXPECT % "-1"], ready=b"token: ", needs=("expect",)),
-    Scenario("expect-gives-up-in-80s", "alive", ("timer", "input"), lambda _: ["expect", "-c", EXPECT % "80"], ready=b"token: ", needs=("expect",)),
+    Scenario("expect-interacts", "hung", ("input",), lambda _: ["expect", "-c", f"{SPAWN}; interact"], io="pty", ready=b"token: ", needs=("expect",), prompt="Access token:"),
+    Scenario("expect-never-said", "hung", ("pipe_cycle", "input", "deadlock"), lambda _: ["expect", "-c", f"set timeout -1; {SPAWN}; expect never; puts over"], ready=b"token: ", needs=("expect",)),
+    Scenario("expect-gives-up-in-80s", "alive", ("timer", "input"), lambda _: ["expect", "-c", f"set timeout 80; {SPAWN}; expect never; puts over"], ready=b"token: ", needs=("expect",)),
     Scenario("tmux-around-a-prompt", "hung", ("input",), lambda s: _tmux(s, ASKS), io="pty", ready=b"[y/N]", settle=1.5, needs=("tmux",), prompt="Install the hooks?"),
     Scenario("tmux-around-a-sleep", "alive", ("timer", "input"), lambda s: _tmux(s, "echo READY; sleep 90"), io="pty", ready=R, settle=1.5, needs=("tmux",)),
     Scenario("ssh-agent-around-a-prompt", "hung", ("input",), lambda _: ["ssh-agent", "sh", "-c", "printf 'Deploy where? '; read x"], io="pty", ready=b"where? ", needs=("ssh-agent",), prompt="Deploy where?"),
     Scenario("git-hook-asks", "hung", ("input",), _hook, io="pty", ready=b"anyway? ", needs=("git",), prompt="Commit anyway?"),
-    Scenario("make-jobserver-token-lost", "hung", ("pipe_cycle", "deadlock"), lambda s: _make(s, "+echo READY; exec dd bs=1 count=9 of=/dev/null <&3", "-j2"), ready=R, needs=("make",)),
+    Scenario("make-jobserver-token-lost", "hung", ("pipe_cycle", "deadlock"), lambda s: _make(s, f"+echo READY; exec {s.python} -c '{TOKENS}'", "-j2"), ready=R, needs=("make",)),
     Scenario("make-recipe-sleeps", "alive", ("timer",), lambda s: _make(s, "echo READY; sleep 85"), ready=R, needs=("make",)),
 )  # fmt: skip
 
@@ -294,8 +296,8 @@ def _appended(stage: Stage) -> list[str]:
 
 
 SLOW_SCENARIOS = (
-    Scenario("curl-limit-rate", "alive", ("progress", "network", "timer", "poll"), _limited, settle=1.5, needs=("curl",)),
-    Scenario("stop-cont-throttle", "alive", ("progress", "busy", "stopped", "timer", "poll"), lambda s: s.py(THROTTLE), ready=R),
+    Scenario("curl-limit-rate", "alive", ("progress", "network", "timer", "poll"), _limited, settle=1.5, needs=("curl",), never="does nothing"),
+    Scenario("stop-cont-throttle", "alive", ("progress", "busy", "stopped", "timer", "poll"), lambda s: s.py(THROTTLE), ready=R, never="does nothing"),
     Scenario("sh-line-a-second-unseen", "alive", ("progress", "timer", "poll"), lambda _: _sh("echo READY; (while :; do echo line; sleep 1; done) | while read l; do :; done"), ready=R),
     Scenario("tail-follows-a-slow-log", "alive", ("progress", "listening", "poll"), _appended, ready=R),
     Scenario("tail-pid-of-a-stranger", "alive", ("poll", "timer", "idle", "listening"), _stranger, ready=R),
