@@ -104,6 +104,11 @@ def _less(stage: Stage) -> list[str]:
     return ["less", "+F", log]
 
 
+def _gdb(stage: Stage) -> list[str]:
+    script = stage.write("nap.sh", "echo READY\nsleep 90\ntrue\n")
+    return ["gdb", "-q", "-nx", "-batch", "-ex", "run", "--args", "sh", script]
+
+
 STRANGERS = (
     Scenario("pipe-end-given-to-an-outsider", "alive", ("pipe_cycle", "input", "unknown"), lambda s: _given(s, "pipe", 80), ready=R, never="both ends"),
     Scenario("pipe-end-of-a-slow-outsider", "alive", ("pipe_cycle", "input", "unknown", "progress"), lambda s: _given(s, "pipe", 2), ready=R, never="both ends"),
@@ -119,7 +124,7 @@ STRANGERS = (
     Scenario("findmnt-poll", "alive", ("listening", "idle", "unknown"), lambda _: ["findmnt", "--poll"], needs=("findmnt",)),
     Scenario("less-follows-a-file", "alive", ("listening", "poll", "timer", "input", "progress"), _less, io="pty", ready=b"READY", settle=1.0, needs=("less",)),
     Scenario("top-every-5s", "alive", ("timer", "poll", "progress", "input"), lambda _: ["top", "-d", "5"], io="pty", ready=b"Tasks", needs=("top",)),
-    Scenario("gdb-runs-a-sleeper", "alive", ("timer", "unknown"), lambda _: ["gdb", "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", "--args", "sh", "-c", "echo READY; sleep 90; true"], ready=R, settle=1.5, needs=("gdb",)),
+    Scenario("gdb-runs-a-sleeper", "alive", ("timer", "unknown"), _gdb, ready=R, settle=1.5, needs=("gdb",)),
     Scenario("asks-while-a-thread-receives", "alive", ("input", "network", "progress"), lambda s: [*s.py(ASKS_AND_RECEIVES), str(s.server("beat"))], io="pty", ready=R),
     Scenario("asks-beside-a-slow-child", "alive", ("input", "timer", "poll", "progress"), lambda s: ["sh", "-c", f"(while :; do echo step; sleep 1; done) > {s.dir}/log & printf 'Stop it? '; read x"], io="pty", ready=b"it? "),
     Scenario("python-holds-the-gil-in-c", "hung", ("deadlock", "idle", "poll"), lambda s: s.py(GIL), ready=R),
