@@ -59,7 +59,10 @@ def perform(scenario: Scenario, directory: Path) -> Outcome:
     directory = directory / scenario.name
     directory.mkdir()
     argv = [sys.executable, "-m", "tests.zoo.harness", scenario.name, str(directory)]
-    done = subprocess.run(argv, capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=False)
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired as late:
+        return Outcome(scenario, "", "", "", "", 0.0, error=str(late))
     shutil.rmtree(directory, ignore_errors=True)
     try:
         told = json.loads(done.stdout)
