@@ -78,8 +78,8 @@ def shortened(sample: FullSample) -> FullSample:
 
 def write(recording: Recording, renamed: Iterable[tuple[str, str]], folder: Path = FOLDER) -> Path:
     """Write a recording into the folder, with the names of this machine replaced."""
-    looks = {"before": shortened(recording.before), "after": shortened(recording.after)}
-    text = json.dumps(packed(recording._replace(**looks)), indent=1, ensure_ascii=False)
+    short = recording._replace(before=shortened(recording.before), after=shortened(recording.after))
+    text = json.dumps(packed(short), indent=1, ensure_ascii=False)
     for old, new in renamed:
         text = text.replace(old, new)
     path = folder / f"{recording.scenario}.json"
