@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket, Thread
+from unhang.core.diagnosis.samples import FullSample, Process, Socket, Thread
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.cheap import is_dead, moved
-from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
+from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
+from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
@@ -64,14 +65,18 @@ def full(
                 if pid not in processes:
                     others[pid] = look.process(pid, parts)
     notes += look.notes
+    keepers = {os.getpid()} if include_root else {os.getpid(), root}
+    strangers = Strangers(processes, pipes_of(processes), keepers)
+    processes = strangers.processes()
     return FullSample(
         at=began,
         hz=os.sysconf("SC_CLK_TCK"),
         processes=processes,
         others=others,
         sockets=_sockets(processes, network),
-        pipes=_pipes(processes, include_root),
-        terminal=terminal_of(processes, pty_master),
+        pipes=strangers.pipes(),
+        terminal=terminal_of(processes, pty_master, None if include_root else root),
+        masters=masters_of(processes),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
         leader=leader,
         notes=tuple(notes),
@@ -114,6 +119,7 @@ class _Look:
             for thread in threads:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
+        timerfds, pidfds = timers_and_pids(pid, fds, threads)
         return Process(
             pid=pid,
             ppid=int(fields[1]),
@@ -131,7 +137,11 @@ class _Look:
             threads=threads,
             thread_count=count,
             fds=fds,
-            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or bool(read(f"/proc/{pid}/timers", 64)),
+            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)),
+            tracer=_field(status, b"\nTracerPid:", 10),
+            timers=bool(read(f"/proc/{pid}/timers", 64)),
+            timerfds=timerfds,
+            pidfds=pidfds,
             futile=self._futile(pid, threads, uid),
             hidden=seen is None,
         )
@@ -157,15 +167,6 @@ def _field(status: bytes, name: bytes, base: int) -> int:
         return int(status[at + len(name) :].split(None, 1)[0], base) if at >= 0 else 0
     except (ValueError, IndexError):
         return 0
-
-
-def _pipes(processes: dict[int, Process], foreign: bool) -> dict[str, Pipe]:
-    """A tree that is not ours may have been given any descriptor by its parent; ours has only what the keeper holds."""
-    pipes = pipes_of(processes)
-    if foreign and pipes:
-        for target, holders in outside_holders(set(pipes), set(processes)).items():
-            pipes[target] = pipes[target]._replace(outside=tuple(sorted(holders)))
-    return pipes
 
 
 def _sockets(processes: dict[int, Process], network: bool) -> dict[str, Socket]:
