@@ -139,6 +139,8 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "signal": (UNSURE, causes.IDLE),
     "loop": (UNSURE, causes.IDLE),
     "futex": (UNSURE, causes.DEADLOCK),
+    "parked": (UNSURE, causes.DEADLOCK),
+    "gil": (UNSURE, causes.DEADLOCK),
 }
 
 

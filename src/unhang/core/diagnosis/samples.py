@@ -37,6 +37,7 @@ class Thread(NamedTuple):
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
     unseen: bool = False  # the set it waits for could not be read whole
+    static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
 
 
 class Lock(NamedTuple):
@@ -47,6 +48,12 @@ class Lock(NamedTuple):
     holder: int | None
     holder_comm: str
     blocked: bool  # it sleeps in the kernel for it; False: it has the file open and another holds the lock
+    holders: tuple[int, ...] = ()  # all that share the descriptor which holds it; a fork shares it, too
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Every process that could give the lock up, as far as is known."""
+        return self.holders or (() if self.holder is None else (self.holder,))
 
 
 class Process(NamedTuple):
@@ -72,6 +79,7 @@ class Process(NamedTuple):
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
+    runtime: str = ""  # whose threads it has beside its own: a name of `runtimes`; "" where none was recognised
 
 
 class Socket(NamedTuple):

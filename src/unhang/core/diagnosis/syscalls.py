@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
+from unhang.core.diagnosis.runtimes import parked, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
 from unhang.core.diagnosis.waits import FIFO, View, Wait, ends_of, for_lock, for_loop, for_timer
 
@@ -19,7 +20,7 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
         return Wait("running", "runs", ends=None)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
-        return for_lock(view, lock)
+        return for_lock(view, process, lock)
     if "vfork" in thread.wchan or thread.wchan == "kernel_clone":
         return _child(view, process, thread)
     if thread.state == "D":
@@ -37,7 +38,7 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
     if name in SLEEPS:
         return for_timer(ends_of(thread))
     if name in ("futex", "futex_waitv", "futex_wait"):
-        return _futex(thread)
+        return _futex(process, thread)
     if name in ("open", "openat", "openat2"):
         return _opening(thread)
     if thread.unseen:
@@ -86,10 +87,14 @@ def _signal(view: View, process: Process, thread: Thread) -> Wait:
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
 
 
-def _futex(thread: Thread) -> Wait:
+def _futex(process: Process, thread: Thread) -> Wait:
+    if wants_gil(process, thread):
+        return Wait("gil", "waits for Python's global lock, which another of its threads holds")
     if thread.timeout != FOREVER:
         ends = None if thread.timeout is None else ends_of(thread)
         return for_timer(ends, before="waits for another thread, ")
+    if parked(process, thread):
+        return Wait("parked", "has nothing to run: its goroutines wait")
     if thread.shared:
         return Wait("futex", "waits for a lock in shared memory", ends=None)
     return Wait("futex", "waits for another of its threads")

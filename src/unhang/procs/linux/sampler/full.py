@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket, Thread
+from unhang.core.diagnosis.runtimes import JVM, PYTHON
+from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
@@ -18,6 +19,7 @@ from unhang.procs.linux.sampler.cheap import is_dead, moved
 from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
+from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
 
@@ -56,9 +58,8 @@ def full(
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
     others: dict[int, Process] = {}
-    for lock in locks.values():
-        holder = lock.holder
-        if holder is not None and holder not in processes and holder not in others:
+    for holder in dict.fromkeys(pid for lock in locks.values() for pid in lock.owners):
+        if holder not in processes and holder not in others:
             around, _ = walk(holder, include_root=True)
             for pid, parts in list(around.items())[:MOST_OTHERS]:
                 if pid not in processes:
@@ -114,6 +115,9 @@ class _Look:
             for thread in threads:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
+        runtime = runtime_of(pid, threads)
+        if runtime == PYTHON:
+            threads = marked(pid, threads)
         return Process(
             pid=pid,
             ppid=int(fields[1]),
@@ -131,14 +135,15 @@ class _Look:
             threads=threads,
             thread_count=count,
             fds=fds,
-            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or bool(read(f"/proc/{pid}/timers", 64)),
-            futile=self._futile(pid, threads, uid),
+            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or has_own_timer(pid),
+            futile=self._futile(pid, runtime, uid),
             hidden=seen is None,
+            runtime=runtime,
         )
 
     @staticmethod
-    def _futile(pid: int, threads: tuple[Thread, ...], uid: int) -> int | None:
-        if not any(thread.comm == "VM Thread" for thread in threads):
+    def _futile(pid: int, runtime: str, uid: int) -> int | None:
+        if runtime != JVM:
             return None
         from unhang.procs.linux.sampler.jvm import futile_wakeups  # most trees have no JVM
 
