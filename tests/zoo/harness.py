@@ -24,10 +24,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.zoo import recording
 from tests.zoo.scenario import Scenario, Stage
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.diagnosis.prompt import waits_for_input
 from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.samples import FullSample
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
 
@@ -54,11 +56,13 @@ class Outcome(NamedTuple):
     detail: dict[str, Any] = {}  # noqa: RUF012
 
 
-def perform(scenario: Scenario, directory: Path) -> Outcome:
+def perform(scenario: Scenario, directory: Path, *, record: bool = False) -> Outcome:
     """Blocking; run several in threads. One stagehand process for each, so that a crash stays with it."""
     directory = directory / scenario.name
     directory.mkdir()
     argv = [sys.executable, "-m", "tests.zoo.harness", scenario.name, str(directory)]
+    if record:
+        argv.append("--record")
     try:
         done = subprocess.run(argv, capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=False)
     except subprocess.TimeoutExpired as late:
@@ -70,10 +74,20 @@ def perform(scenario: Scenario, directory: Path) -> Outcome:
         return Outcome(
             scenario, "", "", "", "", 0.0, error=(done.stderr or done.stdout)[-600:].decode(errors="replace")
         )
+    looks = told.pop("looks", None)
+    if looks is not None:
+        _keep(scenario, directory, looks)
     return Outcome(scenario, **told)
 
 
-def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
+def _keep(scenario: Scenario, directory: Path, looks: list[Any]) -> None:
+    before, after = (recording.unpacked(look, FullSample) for look in looks)
+    names = (scenario.name, scenario.truth, scenario.causes, scenario.prompt, scenario.never)
+    renamed = ((str(directory), "/zoo"), (sys.executable, "/usr/bin/python3"), (os.getcwd(), "/unhang"))
+    recording.write(recording.Recording(*names, before, after), renamed)
+
+
+def _stagehand(scenario: Scenario, directory: Path, record: bool) -> dict[str, Any]:
     home = directory / "home"
     home.mkdir()
     if os.geteuid() == 0:
@@ -98,7 +112,7 @@ def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
         if keeper == 0:
             os.close(read_end)
             try:
-                told = _keeper(scenario, argv, env, directory)
+                told = _keeper(scenario, argv, env, directory, record)
             except BaseException:
                 told = NOTHING | {"error": traceback.format_exc()}
             os.write(write_end, json.dumps(told).encode())
@@ -154,7 +168,7 @@ def _drop(scenario: Scenario) -> None:
     libc.prctl(4, 1, 0, 0, 0)
 
 
-def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path) -> dict[str, Any]:
+def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path, record: bool) -> dict[str, Any]:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     master, leader, out, kept = _spawn(scenario, argv, env, directory)
     try:
@@ -191,7 +205,7 @@ def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory:
             for p in after.processes.values()
             for t in p.threads[:40]
         ]
-        return {
+        told = {
             "state": verdict.state,
             "cause": verdict.cause,
             "reason": verdict.reason,
@@ -199,6 +213,7 @@ def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory:
             "took_ms": after.took * 1000,
             "detail": detail,
         }
+        return told | {"looks": [recording.packed(look) for look in (before, after)]} if record else told
     finally:
         pids = list(cheap(os.getpid()).processes)
         _end_all()
@@ -310,7 +325,7 @@ def main() -> int:
 
     name, where = sys.argv[1:3]
     scenario = next(each for each in TUNED + HOLDOUT + THIRD if each.name == name)
-    sys.stdout.write(json.dumps(_stagehand(scenario, Path(where))))
+    sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 
 

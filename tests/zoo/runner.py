@@ -45,9 +45,9 @@ def run(scenarios: Iterable[Scenario], directory: Path, at_once: int = AT_ONCE) 
     return list(_each(scenarios, directory, at_once))
 
 
-def _each(scenarios: Iterable[Scenario], directory: Path, at_once: int) -> Iterator[Outcome]:
+def _each(scenarios: Iterable[Scenario], directory: Path, at_once: int, record: bool = False) -> Iterator[Outcome]:
     with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(lambda each: perform(each, directory), scenarios)
+        yield from pool.map(lambda each: perform(each, directory, record=record), scenarios)
 
 
 def score(outcomes: list[Outcome]) -> Score:
@@ -121,6 +121,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="how many side by side")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append what was seen, one line for each")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line for each")
+    parser.add_argument("--record", action="store_true", help="write what was seen as a recording for tests/core")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         for title, scenarios in groups:
@@ -134,7 +135,7 @@ def main() -> int:
             if not chosen:
                 continue
             outcomes: list[Outcome] = []
-            for outcome in _each(chosen, Path(directory), options.at_once):
+            for outcome in _each(chosen, Path(directory), options.at_once, options.record):
                 outcomes.append(outcome)
                 _tell(outcome, options)
             print(show(title, outcomes))
