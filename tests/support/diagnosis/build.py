@@ -66,6 +66,7 @@ threads = st.builds(
     child=st.one_of(st.none(), _pids),
     path=st.text(max_size=3),
     unseen=st.booleans(),
+    static=st.booleans(),
 )
 _locks = st.builds(
     Lock, st.sampled_from(["flock", "posix"]), st.text(max_size=3), st.one_of(st.none(), _pids), st.text(max_size=3),
@@ -92,6 +93,7 @@ processes = st.builds(
     lock=st.one_of(st.none(), _locks),
     catches_alarm=st.booleans(),
     hidden=st.booleans(),
+    runtime=st.sampled_from(["", "go", "ocaml", "python", "erlang", "jvm"]),
 )
 _sockets = st.builds(
     Socket,
