@@ -139,6 +139,7 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "signal": (UNSURE, causes.IDLE),
     "loop": (UNSURE, causes.IDLE),
     "futex": (UNSURE, causes.DEADLOCK),
+    "common": (UNSURE, causes.LOCK),
     "parked": (UNSURE, causes.DEADLOCK),
     "gil": (UNSURE, causes.DEADLOCK),
 }

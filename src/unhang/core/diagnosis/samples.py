@@ -37,6 +37,7 @@ class Thread(NamedTuple):
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
     unseen: bool = False  # the set it waits for could not be read whole
+    common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
     static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
 
 
@@ -103,6 +104,14 @@ class Pipe(NamedTuple):
     outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
 
 
+class Common(NamedTuple):
+    """Memory or a System V object that several processes may share, and the processes that do."""
+
+    inside: tuple[int, ...] = ()  # of the tree
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others
+    reachable: bool = False  # a process that has no part in it yet could get one: it has a name or a key
+
+
 class Terminal(NamedTuple):
     """The settings of the job's terminal."""
 
@@ -121,6 +130,7 @@ class FullSample(NamedTuple):
     others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
     sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
+    commons: dict[str, Common] = {}  # noqa: RUF012 - by device and inode, or by kind and number
     terminal: Terminal | None = None
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it

@@ -39,7 +39,7 @@ CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer"})
 HOPE_GROUPS = (
     ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer",),
     ("disk", "traced", "other", "hidden", "unknown", "running"),
-    ("futex", "signal", "loop", "self_pipe", "parked", "gil"),
+    ("futex", "common", "signal", "loop", "self_pipe", "parked", "gil"),
     ("child", "pipe_write", "pipe_read", "peer"),
 )  # fmt: skip
 
@@ -174,6 +174,8 @@ def _root(view: View, blocked: list[Blocked]) -> Finding:
         return _found(causes.LOCK, each)._replace(lock=each.process.lock, repeats=not each.wait.on)
     if each := first("input", "fifo"):
         return _found(causes.INPUT, each)
+    if each := first("common"):
+        return _commons(view, blocked, each)
     if around := ring(_edges(blocked, CHAIN)):
         return _ring(view, causes.PIPE_CYCLE, around, "wait for each other")
     if each := first("futex", "self_pipe"):
@@ -223,6 +225,13 @@ def _crossed(view: View, pids: list[int]) -> Finding:
         own = f"{named(view.sample.processes[pids[0]])} waits for the lock {path}, which it holds itself"
         found = found._replace(reason=f"{own} through another descriptor")
     return found._replace(lock=lock)
+
+
+def _commons(view: View, blocked: list[Blocked], each: Blocked) -> Finding:
+    """Processes that wait for what only they could give each other; or one whose fellows have ended."""
+    if around := ring(_edges(blocked, frozenset({"common"}))):
+        return _ring(view, causes.DEADLOCK, around, "wait for each other, over what they share")
+    return _found(causes.DEADLOCK, each)
 
 
 def _goroutines(blocked: list[Blocked]) -> Finding | None:

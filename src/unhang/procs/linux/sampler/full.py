@@ -16,6 +16,7 @@ from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.cheap import is_dead, moved
+from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
@@ -54,6 +55,7 @@ def full(
     processes: dict[int, Process] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
+    processes, commons = commons_of(processes, foreign=include_root)
     locks = locks_of(processes)
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
@@ -72,6 +74,7 @@ def full(
         others=others,
         sockets=_sockets(processes, network),
         pipes=_pipes(processes, include_root),
+        commons=commons,
         terminal=terminal_of(processes, pty_master),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
         leader=leader,
