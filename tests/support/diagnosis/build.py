@@ -44,7 +44,8 @@ _links = st.sampled_from(
 _waits = st.one_of(st.none(), st.just(FOREVER), st.floats(0, 1e6))
 _calls = st.sampled_from(
     ["read", "write", "poll", "epoll_wait", "select", "futex", "wait4", "pause", "nanosleep", "flock", "connect",
-     "accept", "recvfrom", "openat", "restart_syscall", "semop", "msgrcv", "running", "", "syscall 999", "rt_sigtimedwait"]
+     "accept", "recvfrom", "openat", "restart_syscall", "semop", "msgrcv", "running", "", "syscall 999",
+     "rt_sigtimedwait"]
 )  # fmt: skip
 threads = st.builds(
     Thread,
