@@ -78,10 +78,13 @@ def shortened(sample: FullSample) -> FullSample:
 
 def write(recording: Recording, renamed: Iterable[tuple[str, str]], folder: Path = FOLDER) -> Path:
     """Write a recording into the folder, with the names of this machine replaced."""
-    short = recording._replace(before=shortened(recording.before), after=shortened(recording.after))
-    text = json.dumps(packed(short), indent=1, ensure_ascii=False)
+    text = json.dumps(packed(recording))
     for old, new in renamed:
         text = text.replace(old, new)
+    # Shortened last: a name that was cut in its middle would stay.
+    whole: Recording = unpacked(json.loads(text), Recording)
+    short = whole._replace(before=shortened(whole.before), after=shortened(whole.after))
+    text = json.dumps(packed(short), indent=1, ensure_ascii=False)
     path = folder / f"{recording.scenario}.json"
     path.write_text(text + "\n")
     return path

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Process, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.waits import TERMINAL, View, Wait, dead, own_threads, terminal_number
+from unhang.core.diagnosis.waits import TERMINAL, View, Wait, dead, terminal_number
 from unhang.core.plain_text import quoted, visible
+
+# What a thread waits for that waits for its fellows only.
+IDLE_FELLOWS = frozenset({"futex", "parked", "loop", "self_pipe"})
 
 
 class NeedsInput(NamedTuple):
@@ -87,7 +91,7 @@ def _certain(view: View, process: Process, thread: Thread, wait: Wait, raw: bool
 def _alone(view: View, process: Process, thread: Thread) -> bool:
     """Whether every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
     others = [each for each in own_threads(process) if each.tid != thread.tid]
-    return bool(others) and all(wait_of(view, process, each).kind == "futex" for each in others)
+    return all(wait_of(view, process, each).kind in IDLE_FELLOWS for each in others)
 
 
 def _in_foreground(sample: FullSample, process: Process) -> bool:

@@ -152,6 +152,9 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "loop": (UNSURE, causes.IDLE),
     "futex": (UNSURE, causes.DEADLOCK),
     "self_pipe": (UNSURE, causes.DEADLOCK),
+    "common": (UNSURE, causes.LOCK),
+    "parked": (UNSURE, causes.DEADLOCK),
+    "gil": (UNSURE, causes.DEADLOCK),
 }
 
 

@@ -37,6 +37,8 @@ class Thread(NamedTuple):
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
     unseen: bool = False  # the set it waits for could not be read whole
+    common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
+    static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
 
 
 class Lock(NamedTuple):
@@ -47,6 +49,12 @@ class Lock(NamedTuple):
     holder: int | None
     holder_comm: str
     blocked: bool  # it sleeps in the kernel for it; False: it has the file open and another holds the lock
+    holders: tuple[int, ...] = ()  # all that share the descriptor which holds it; a fork shares it, too
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Every process that could give the lock up, as far as is known."""
+        return self.holders or (() if self.holder is None else (self.holder,))
 
 
 class Process(NamedTuple):
@@ -78,6 +86,7 @@ class Process(NamedTuple):
     strangers: dict[int, tuple[tuple[int, str], ...]] = {}  # noqa: RUF012 - processes outside that have it, too
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
+    runtime: str = ""  # whose threads it has beside its own: a name of `runtimes`; "" where none was recognised
 
 
 class Socket(NamedTuple):
@@ -104,6 +113,14 @@ class Pipe(NamedTuple):
     searched: bool = False  # `outside` and `ours` were looked for
 
 
+class Common(NamedTuple):
+    """Memory or a System V object that several processes may share, and the processes that do."""
+
+    inside: tuple[int, ...] = ()  # of the tree
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others
+    reachable: bool = False  # a process that has no part in it yet could get one: it has a name or a key
+
+
 class Terminal(NamedTuple):
     """The settings of the job's terminal."""
 
@@ -123,6 +140,7 @@ class FullSample(NamedTuple):
     others: dict[int, Process] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
     sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
+    commons: dict[str, Common] = {}  # noqa: RUF012 - by device and inode, or by kind and number
     terminal: Terminal | None = None
     masters: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - terminal -> processes of the tree that made it
     screen: str = ""  # the last that was printed, raw

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
+from unhang.core.diagnosis.runtimes import parked, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
-from unhang.core.diagnosis.waits import FIFO, View, Wait, ends_of, for_lock, for_loop, for_timer
+from unhang.core.diagnosis.waits import FIFO, View, Wait, dead, ends_of, for_lock, for_loop, for_timer
 
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
+SYSTEM_V = {
+    "semop": "a System V semaphore",
+    "semtimedop": "a System V semaphore",
+    "msgrcv": "a message in a System V queue",
+    "msgsnd": "room in a System V queue",
+}
 SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"})
 
 
@@ -19,7 +26,7 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
         return Wait("running", "runs", ends=None)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
-        return for_lock(view, lock)
+        return for_lock(view, process, lock)
     if "vfork" in thread.wchan or thread.wchan == "kernel_clone":
         return _child(view, process, thread)
     if thread.state == "D":
@@ -37,7 +44,9 @@ def wait_of(view: View, process: Process, thread: Thread) -> Wait:
     if name in SLEEPS:
         return for_timer(ends_of(thread))
     if name in ("futex", "futex_waitv", "futex_wait"):
-        return _futex(thread)
+        return _futex(view, process, thread)
+    if name in SYSTEM_V:
+        return _common(view, process, thread, SYSTEM_V[name])
     if name in ("open", "openat", "openat2"):
         return _opening(thread)
     if thread.unseen:
@@ -86,13 +95,34 @@ def _signal(view: View, process: Process, thread: Thread) -> Wait:
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
 
 
-def _futex(thread: Thread) -> Wait:
+def _futex(view: View, process: Process, thread: Thread) -> Wait:
+    if wants_gil(process, thread):
+        return Wait("gil", "waits for Python's global lock, which another of its threads holds")
     if thread.timeout != FOREVER:
         ends = None if thread.timeout is None else ends_of(thread)
         return for_timer(ends, before="waits for another thread, ")
+    if parked(process, thread):
+        return Wait("parked", "has nothing to run: its goroutines wait")
     if thread.shared:
-        return Wait("futex", "waits for a lock in shared memory", ends=None)
+        return _common(view, process, thread, "a lock in shared memory")
     return Wait("futex", "waits for another of its threads")
+
+
+def _common(view: View, process: Process, thread: Thread, what: str) -> Wait:
+    """A wait for what processes share. It is endless where only the tree shares it and no other process could."""
+    if thread.timeout is None or thread.timeout != FOREVER:
+        return for_timer(ends_of(thread), before=f"waits for {what}, ")
+    common = view.sample.commons.get(thread.common)
+    if common is None or common.outside or common.reachable:
+        others = ", ".join(f"{comm} [{pid}]" for pid, comm in common.outside[:3]) if common is not None else ""
+        whose = f" that {others} outside may release" if others else ""
+        # A message is no lock: what is said of one must not send the reader to look for a holder.
+        return Wait("other" if thread.syscall.startswith("msg") else "common", f"waits for {what}{whose}", ends=None)
+    others_inside = tuple(pid for pid in common.inside if pid != process.pid and pid in view.sample.processes)
+    alive = tuple(pid for pid in others_inside if not dead(view.sample.processes[pid]))
+    if alive:
+        return Wait("common", f"waits for {what} that only {view.names(alive)} could give", alive)
+    return Wait("common", f"waits for {what} that no other process could give any more")
 
 
 def _opening(thread: Thread) -> Wait:

@@ -94,21 +94,6 @@ def dead(process: Process) -> bool:
     return process.state in ("Z", "X") and process.thread_count <= 1
 
 
-# The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters.
-JVM = (
-    "VM Thread", "VM Periodic Tas", "GC Thread", "G1 ", "Reference Handl", "Finalizer", "Signal Dispatch",
-    "Service Thread", "Monitor Deflati", "C1 CompilerThre", "C2 CompilerThre", "Notification T",
-    "Common-Cleaner", "Sweeper thread", "ZGC", "Shenandoah", "Attach Listener",
-)  # fmt: skip
-
-
-def own_threads(process: Process) -> list[Thread]:
-    """The threads of a process without its runtime's housekeeping."""
-    if any(thread.comm == "VM Thread" for thread in process.threads):
-        return [each for each in process.threads if not each.comm.startswith(JVM) and each.state != "Z"]
-    return [each for each in process.threads if each.state != "Z"]
-
-
 def is_terminal(target: str) -> bool:
     """Whether a descriptor's target is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
@@ -142,9 +127,12 @@ def holder_of(lock: Lock) -> str:
     return f"pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "a process that cannot be seen"
 
 
-def for_lock(view: View, lock: Lock) -> Wait:
+def for_lock(view: View, process: Process, lock: Lock) -> Wait:
     """A wait for a file lock. Its holder may be in the tree or outside of it."""
-    inside = (lock.holder,) if lock.holder is not None and lock.holder in view.sample.processes else ()
+    inside = tuple(pid for pid in lock.owners if pid in view.sample.processes)
+    if len(inside) > 1:
+        # It has inherited the descriptor which holds the lock: it waits for the others that have it.
+        inside = tuple(pid for pid in inside if pid != process.pid)
     return Wait("lock", f"waits for the lock {lock.path or '(path unknown)'} held by {holder_of(lock)}", inside)
 
 

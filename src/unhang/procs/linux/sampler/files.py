@@ -15,6 +15,9 @@ from unhang.procs.linux.procfs import read, split
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
+# When looking for the other end of a pipe outside of the tree.
+MOST_OUTSIDE = 4096
+MOST_FDS_OUTSIDE = 256
 _TIOCGPTN = 0x80045430  # which terminal a master has made
 
 
@@ -45,6 +48,19 @@ def pipes_of(processes: dict[int, Process]) -> dict[str, Pipe]:
         target: Pipe(tuple(readers.get(target, ())), tuple(writers.get(target, ())))
         for target in {**readers, **writers}
     }
+
+
+def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[int, str]]]:
+    """Who else on this machine holds these pipes: one pass over what we may look into, bounded."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name in os.listdir("/proc")[:MOST_OUTSIDE] if links else ():
+        if not name.isdecimal() or int(name) in inside or int(name) == os.getpid():
+            continue
+        seen = targets(int(name), MOST_FDS_OUTSIDE)
+        for target in links.intersection(seen[0].values()) if seen is not None else ():
+            comm = read(f"/proc/{name}/comm", 64).decode("utf-8", "replace").strip()
+            found.setdefault(target, []).append((int(name), comm))
+    return found
 
 
 def _fifo(pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:

@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.samples import FullSample, Process, Socket, Thread
+from unhang.core.diagnosis.runtimes import JVM, PYTHON
+from unhang.core.diagnosis.samples import FullSample, Process, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.cheap import is_dead, moved
+from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
+from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
 from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
@@ -53,13 +56,13 @@ def full(
     processes: dict[int, Process] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
+    processes, commons = commons_of(processes, foreign=include_root)
     locks = locks_of(processes)
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
     others: dict[int, Process] = {}
-    for lock in locks.values():
-        holder = lock.holder
-        if holder is not None and holder not in processes and holder not in others:
+    for holder in dict.fromkeys(pid for lock in locks.values() for pid in lock.owners):
+        if holder not in processes and holder not in others:
             around, _ = walk(holder, include_root=True)
             for pid, parts in list(around.items())[:MOST_OTHERS]:
                 if pid not in processes:
@@ -75,6 +78,7 @@ def full(
         others=others,
         sockets=_sockets(processes, network),
         pipes=strangers.pipes(),
+        commons=commons,
         terminal=terminal_of(processes, pty_master, None if include_root else root),
         masters=masters_of(processes),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
@@ -120,6 +124,9 @@ class _Look:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
         timerfds, pidfds = timers_and_pids(pid, fds, threads)
+        runtime = runtime_of(pid, threads)
+        if runtime == PYTHON:
+            threads = marked(pid, threads)
         return Process(
             pid=pid,
             ppid=int(fields[1]),
@@ -139,16 +146,17 @@ class _Look:
             fds=fds,
             catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)),
             tracer=_field(status, b"\nTracerPid:", 10),
-            timers=bool(read(f"/proc/{pid}/timers", 64)),
+            timers=has_own_timer(pid),
             timerfds=timerfds,
             pidfds=pidfds,
-            futile=self._futile(pid, threads, uid),
+            futile=self._futile(pid, runtime, uid),
             hidden=seen is None,
+            runtime=runtime,
         )
 
     @staticmethod
-    def _futile(pid: int, threads: tuple[Thread, ...], uid: int) -> int | None:
-        if not any(thread.comm == "VM Thread" for thread in threads):
+    def _futile(pid: int, runtime: str, uid: int) -> int | None:
+        if runtime != JVM:
             return None
         from unhang.procs.linux.sampler.jvm import futile_wakeups  # most trees have no JVM
 

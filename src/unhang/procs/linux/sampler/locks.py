@@ -6,8 +6,8 @@
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
 The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
-open-file-description lock has no holder pid there (-1): it belongs to a descriptor, and the holder inside the
-tree shows it in its fdinfo.
+open-file-description lock has no holder pid there (-1), and a flock has the pid that asked for it: both belong to an
+open file, and the processes that have it open show the lock in its fdinfo.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 from unhang.core.diagnosis.samples import Lock, Process
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all
+from unhang.procs.linux.sampler.files import outside_holders
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
@@ -44,7 +45,7 @@ def locks_of(processes: dict[int, Process], *, table: bytes | None = None) -> di
     found: dict[int, Lock] = {}
     for pid, (kind, file, holder) in waits.items():
         if pid in processes:
-            found[pid] = _lock(processes, pid, kind, file, holder, True)
+            found[pid] = _lock(processes, pid, kind, file, holder)
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
         for pid in processes:
@@ -59,36 +60,53 @@ def _open_but_held(processes: dict[int, Process], pid: int, foreign: dict[str, t
         if not target.startswith("/") or target.startswith("/dev/"):
             continue
         file = _identity(pid, fd)
-        if file in foreign and foreign[file][1] != pid:
+        if file in foreign and foreign[file][1] != pid and not _holds(pid, fd, file):
             kind, holder = foreign[file]
-            if kind != "posix" and holder in processes:
-                continue  # a child has inherited the very descriptor through which its parent holds it
             return Lock(kind, target, holder, _comm(holder), False)
     return None
 
 
-def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, holder: int, blocked: bool) -> Lock:
+def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, recorded: int) -> Lock:
     path = ""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
         if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
             path = descriptors.target(pid, fd)
             break
-    known: int | None = holder if holder > 0 else None
-    if known is None:
-        known = _description_holder(processes, pid, file)
-    return Lock(kind, path, known, _comm(known) if known else "", blocked)
+    holders: tuple[int, ...] = ()
+    known: int | None = recorded if recorded > 0 else None
+    if kind != "posix" and path:
+        # The pid in the table is the one that asked. The lock belongs to the open file, which a fork shares, and which
+        # may have outlived that process.
+        holders = _inside(processes, path, file) + _outside(processes, path, file)
+        if known not in holders:
+            known = min((each for each in holders if each != pid), default=holders[0] if holders else known)
+    return Lock(kind, path, known, _comm(known) if known else "", True, holders)
 
 
-def _description_holder(processes: dict[int, Process], waiter: int, file: str) -> int | None:
-    for pid, process in processes.items():
-        if pid == waiter:
-            continue
-        for fd, target in list(process.fds.items())[:MOST_STATS]:
-            if target.startswith("/") and not target.startswith("/dev/"):
-                info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
-                if b"lock:" in info and file.encode() in info:
-                    return pid
-    return None
+def _inside(processes: dict[int, Process], path: str, file: str) -> tuple[int, ...]:
+    """The processes of the tree that have the very descriptor open through which the lock is held."""
+    return tuple(
+        pid
+        for pid, process in processes.items()
+        if any(target == path and _holds(pid, fd, file) for fd, target in process.fds.items())
+    )
+
+
+def _outside(processes: dict[int, Process], path: str, file: str) -> tuple[int, ...]:
+    """As `_inside`, for the other processes that may be looked into."""
+    suspects = outside_holders({path}, set(processes)).get(path, [])
+    found = []
+    for pid, _ in suspects:
+        seen = descriptors.targets(pid, MOST_STATS)
+        if seen is not None and any(target == path and _holds(pid, fd, file) for fd, target in seen[0].items()):
+            found.append(pid)
+    return tuple(found)
+
+
+def _holds(pid: int, fd: int, file: str) -> bool:
+    """Whether a lock on the file is held through this descriptor: then its fdinfo shows it."""
+    info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
+    return any(b"lock:" in line and file.encode() in line.split() for line in info.splitlines())
 
 
 def _identity(pid: int, fd: int) -> str:

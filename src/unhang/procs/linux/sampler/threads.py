@@ -92,6 +92,7 @@ class Reader:
             shared=call.shared,
             child=call.child,
             path=call.path,
+            common=call.ipc,
             unseen=unseen,
         )
 

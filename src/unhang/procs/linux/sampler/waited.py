@@ -15,11 +15,8 @@ from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, Process, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read
-from unhang.procs.linux.sampler.files import access
+from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
 
-# When looking for the other end of a pipe outside of the tree.
-MOST_OUTSIDE = 4096
-MOST_FDS_OUTSIDE = 256
 # More descriptors of these kinds in one wait are not asked about.
 MOST_ASKED = 64
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
