@@ -131,3 +131,45 @@ def test_the_holder_of_the_gil_may_go_on() -> None:
 @pytest.mark.parametrize("how", [{"static": False}, {"runtime": ""}], ids=["a lock of the program", "not Python"])
 def test_a_short_wait_for_anything_else_is_a_loop(how: dict[str, Any]) -> None:
     assert diagnose(look(0, gil(7, **how)), look(3, gil(507, **how))).state != "hung"
+
+
+def beam(*threads: Thread) -> Process:
+    named = [thread(3, "read", reads=(9,), comm="sys_sig_dispatc"), *threads]
+    return process(
+        2, thread(2, "pselect6"), *named, runtime="erlang", fds={0: "/dev/pts/3", 9: "pipe:[1]"}, tty=1, pgid=2
+    )
+
+
+SCHEDULER = thread(4, comm="2_scheduler", timeout=29.0, remaining=20.0)
+OWN_PIPE = {"pipe:[1]": Pipe(readers=((2, 9),), writers=((2, 10),))}
+
+
+def test_whose_timer_a_scheduler_of_erlang_waits_for_is_not_known() -> None:
+    found = twice(beam(SCHEDULER), pipes=OWN_PIPE)
+    assert (found.state, found.cause) == ("unsure", "timer")
+
+
+def test_a_scheduler_of_erlang_is_no_hope_beside_a_question() -> None:
+    asks = thread(5, "epoll_wait", reads=(0,), comm="0_poller")
+    found = twice(beam(SCHEDULER, asks), pipes=OWN_PIPE, terminal=TTY, screen="Application name: ")
+    assert (found.state, found.cause) == ("hung", "input")
+
+
+def npm(timeout: float, pid: int = 2, **more: Any) -> Process:
+    loop = thread(pid, "epoll_pwait", timeout=timeout, remaining=timeout - 1)
+    return process(pid, loop, thread(pid + 1), runtime="node", **more)
+
+
+ASKS = process(8, thread(8, "read", reads=(0,)), ppid=2, fds={0: "/dev/pts/3"}, tty=1, pgid=2)
+
+
+@pytest.mark.parametrize(("timeout", "state"), [(7.2, "hung"), (8.0, "hung"), (20.0, "unsure"), (60.0, "unsure")])
+def test_only_a_timer_of_v8_above_a_question_is_none_of_the_program(timeout: float, state: str) -> None:
+    found = twice(npm(timeout), ASKS, terminal=TTY, screen="Publish to latest? [y/N] ")
+    assert (found.state, found.cause) == (state, "input")
+
+
+def test_a_short_timer_of_another_node_than_the_one_above_may_go_on() -> None:
+    beside = npm(7.2, pid=20)
+    found = twice(npm(FOREVER), beside, ASKS, terminal=TTY, screen="Publish to latest? [y/N] ")
+    assert (found.state, found.cause) == ("unsure", "input")

@@ -19,6 +19,7 @@ from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Ac
 from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE
 from unhang.core.diagnosis.prompt import NeedsInput, asks
+from unhang.core.diagnosis.runtimes import may_reduce
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Process
 from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
@@ -78,19 +79,34 @@ def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked])
     # that ran in between got something, except at a terminal, where it may have been a signal.
     waits = asked.endless or (raw and any(each.woke for each in mine))
     waits = waits and (asked.channel == TERMINAL or all(each.steady for each in mine))
+    above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and waits and not any(_besides(each, asked.pid, raw) for each in blocked)
+    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
-def _besides(each: Blocked, asks: int, raw: bool) -> bool:
+def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
     """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
     terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
+    if each.wait.kind == "scheduler" or (
+        each.process.pid in above and each.steady and may_reduce(each.process, each.thread)
+    ):
+        return False  # a runtime's timer answers no question, be it beside the one that asks or above it
     if each.process.pid != asks:
         return each.hope
     if (each.process.catches_alarm or each.process.timers) and not raw:
         return True
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
+
+
+def _above(view: View, pid: int) -> set[int]:
+    """The processes of the tree that a process descends from."""
+    found: set[int] = set()
+    process = view.sample.processes.get(pid)
+    while process is not None and process.ppid not in found:
+        found.add(process.ppid)
+        process = view.sample.processes.get(process.ppid)
+    return found
 
 
 def _moving(view: View, activity: Activity) -> Finding | None:
@@ -153,6 +169,7 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "futex": (UNSURE, causes.DEADLOCK),
     "self_pipe": (UNSURE, causes.DEADLOCK),
     "common": (UNSURE, causes.LOCK),
+    "scheduler": (UNSURE, causes.TIMER),
     "parked": (UNSURE, causes.DEADLOCK),
     "gil": (UNSURE, causes.DEADLOCK),
 }

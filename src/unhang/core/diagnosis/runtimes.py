@@ -12,6 +12,9 @@ housekeeping is decided here, by the call that they sit in.
   interpreter's own image; every other lock lies in memory that was asked for.
 * **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
   program's. Which of both it is cannot be seen from outside.
+* **Node**: V8 looks 8 s after a burst of work whether memory can be given back. Until then that is the timeout of an
+  event loop without a timer of its own.
+* **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out.
 * **The JVM**: threads with well-known names.
 """
 
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
 
-GO, RUBY, OCAML, PYTHON, ERLANG, JVM = "go", "ruby", "ocaml", "python", "erlang", "jvm"
+GO, OCAML, PYTHON, ERLANG, JVM, NODE = "go", "ocaml", "python", "erlang", "jvm", "node"
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0
@@ -33,6 +36,11 @@ _JVM_THREADS = (
 )  # fmt: skip
 # The names of BEAM's threads, before and since OTP 26.
 _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
+_SCHEDULERS = "_scheduler", "erts_sched_"
+# What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
+_AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
+# V8's memory reducer, in seconds.
+REDUCER = 8.0
 
 
 def named_runtime(threads: tuple[Thread, ...]) -> str:
@@ -81,3 +89,15 @@ def parked(process: Process, thread: Thread) -> bool:
 def wants_gil(process: Process, thread: Thread) -> bool:
     """Whether it waits for Python's global lock, which only another thread of the process can give up."""
     return process.runtime == PYTHON and thread.static and thread.timeout not in (None, FOREVER)
+
+
+def scheduler_rests(process: Process, thread: Thread, kind: str) -> bool:
+    """Whether it is one of Erlang's schedulers with nothing to run, in a wait of this kind."""
+    named = thread.comm.endswith(_SCHEDULERS[0]) or thread.comm.startswith(_SCHEDULERS[1])
+    return process.runtime == ERLANG and named and kind in _AT_REST
+
+
+def may_reduce(process: Process, thread: Thread) -> bool:
+    """Whether the timeout of an event loop may be no timer of the program, but V8's."""
+    loop = process.runtime == NODE and thread.tid == process.pid and "epoll" in thread.syscall
+    return loop and thread.timeout is not None and thread.timeout <= REDUCER

@@ -37,7 +37,7 @@ SURELY = 1.0
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
 HOPE_GROUPS = (
-    ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer",),
+    ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer", "scheduler"),
     ("disk", "traced", "other", "hidden", "unknown", "running"),
     ("futex", "common", "signal", "loop", "self_pipe", "parked", "gil"),
     ("child", "pipe_write", "pipe_read", "peer", "terminal"),

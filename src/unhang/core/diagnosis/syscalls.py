@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
-from unhang.core.diagnosis.runtimes import parked, wants_gil
+from unhang.core.diagnosis.runtimes import parked, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
 from unhang.core.diagnosis.waits import FIFO, View, Wait, dead, ends_of, for_lock, for_loop, for_timer
 
@@ -20,6 +20,14 @@ SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pw
 
 def wait_of(view: View, process: Process, thread: Thread) -> Wait:
     """What a thread of a process waits for."""
+    wait = _called(view, process, thread)
+    if scheduler_rests(process, thread, wait.kind):
+        text = "has nothing to run until a timer fires: one of the program's or of Erlang's own, which cannot be seen"
+        return Wait("scheduler", text, wait.on, ends=None)
+    return wait
+
+
+def _called(view: View, process: Process, thread: Thread) -> Wait:
     if thread.state in ("T", "t"):
         return _stopped(view, process, thread)
     if thread.state == "R" or thread.syscall == "running":

@@ -79,8 +79,13 @@ def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, recorde
         # may have outlived that process.
         holders = _inside(processes, path, file) + _outside(processes, path, file)
         if known not in holders:
-            known = min((each for each in holders if each != pid), default=holders[0] if holders else known)
+            known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
     return Lock(kind, path, known, _comm(known) if known else "", True, holders)
+
+
+def _living(pid: int | None) -> int | None:
+    """The pid, unless that process has ended: it holds nothing any more."""
+    return pid if pid is not None and os.path.exists(f"/proc/{pid}") else None
 
 
 def _inside(processes: dict[int, Process], path: str, file: str) -> tuple[int, ...]:
@@ -94,9 +99,9 @@ def _inside(processes: dict[int, Process], path: str, file: str) -> tuple[int, .
 
 def _outside(processes: dict[int, Process], path: str, file: str) -> tuple[int, ...]:
     """As `_inside`, for the other processes that may be looked into."""
-    suspects = outside_holders({path}, set(processes)).get(path, [])
+    suspects = [pid for pid, _ in outside_holders({path}, set(processes)).get(path, [])]
     found = []
-    for pid, _ in suspects:
+    for pid in [*suspects, *({os.getpid()} - {*processes, *suspects})]:
         seen = descriptors.targets(pid, MOST_STATS)
         if seen is not None and any(target == path and _holds(pid, fd, file) for fd, target in seen[0].items()):
             found.append(pid)

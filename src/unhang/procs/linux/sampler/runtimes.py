@@ -12,7 +12,7 @@ import signal
 import struct
 from collections.abc import Callable
 
-from unhang.core.diagnosis.runtimes import GO, OCAML, PYTHON, is_sysmon, is_tick, named_runtime
+from unhang.core.diagnosis.runtimes import GO, NODE, OCAML, PYTHON, REDUCER, is_sysmon, is_tick, named_runtime
 from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux.procfs import read_all
 
@@ -31,6 +31,8 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
         return ""
     if name := named_runtime(threads):
         return name
+    if any(thread.tid == pid and _loops_shortly(thread) for thread in threads) and _program(pid) in ("node", "nodejs"):
+        return NODE
     others = [thread for thread in threads if thread.tid != pid]
     if any(is_sysmon(each) for each in others) and is_go(pid):
         return GO
@@ -75,7 +77,7 @@ def is_go(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             return has_go_note(program.fileno())
-    except OSError:
+    except (OSError, OverflowError):  # a header may claim anything
         return False
 
 
@@ -108,6 +110,17 @@ def is_ocaml(pid: int) -> bool:
                 return data.find(b"OCAMLRUNPARAM") >= 0
     except (OSError, ValueError):
         return False
+
+
+def _loops_shortly(thread: Thread) -> bool:
+    return "epoll" in thread.syscall and thread.timeout is not None and thread.timeout <= REDUCER
+
+
+def _program(pid: int) -> str:
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return ""
 
 
 def _short_futex(thread: Thread) -> bool:
