@@ -83,7 +83,13 @@ def perform(scenario: Scenario, directory: Path, *, record: bool = False) -> Out
 def _keep(scenario: Scenario, directory: Path, looks: list[Any]) -> None:
     before, after = (recording.unpacked(look, FullSample) for look in looks)
     names = (scenario.name, scenario.truth, scenario.causes, scenario.prompt, scenario.never)
-    renamed = ((str(directory), "/zoo"), (sys.executable, "/usr/bin/python3"), (os.getcwd(), "/unhang"))
+    host = f'\\"{os.uname().nodename}\\"'
+    renamed = (
+        (host, '\\"host\\"'),
+        (str(directory), "/zoo"),
+        (sys.executable, "/usr/bin/python3"),
+        (os.getcwd(), "/unhang"),
+    )
     recording.write(recording.Recording(*names, before, after), renamed)
 
 

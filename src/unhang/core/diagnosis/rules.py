@@ -20,10 +20,10 @@ from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.runtimes import may_reduce
-from unhang.core.diagnosis.samples import FOREVER, FullSample
-from unhang.core.diagnosis.standstill import Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.samples import FOREVER, FullSample, Process
+from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
-from unhang.core.diagnosis.waits import View, Wait, dead, holder_of, named
+from unhang.core.diagnosis.waits import TERMINAL, View, Wait, dead, holder_of, named
 from unhang.core.durations import human
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
@@ -41,8 +41,15 @@ def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
     view = View.of(after)
     activity = compare(before, after)
     blocked = blocked_in(view, before)
-    finding = _judge(view, View.of(before), activity, blocked)
+    finding = _vetoed(_judge(view, View.of(before), activity, blocked), activity)
     return finish(finding, view, activity, blocked)
+
+
+def _vetoed(finding: Finding, activity: Activity) -> Finding:
+    """No proof stands against a byte that moved between the looks, or rests on looks that are too close together."""
+    if finding.state == HUNG and (activity.any_bytes or activity.seconds < WINDOW):
+        return finding._replace(state=UNSURE)
+    return finding
 
 
 def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]) -> Finding:
@@ -58,7 +65,7 @@ def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]
     still = proof(view, blocked, activity.seconds)
     if still is not None:
         return _leak(view, still, blocked)
-    return _leak(view, _hopeful(activity, blocked), blocked)
+    return _leak(view, _hopeful(view, activity, blocked), blocked)
 
 
 def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked]) -> Finding:
@@ -66,10 +73,15 @@ def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked])
     evidence = {"prompt": asked.prompt, "password": asked.password, "channel": asked.channel}
     steady = first is not None and (first.pid, first.prompt) == (asked.pid, asked.prompt)
     terminal = view.sample.terminal
-    raw = terminal is not None and not terminal.canonical
+    raw = terminal is not None and not terminal.canonical and asked.channel == TERMINAL
+    mine = [each for each in blocked if each.process.pid == asked.pid and each.wait.kind in ("input", "hidden")]
+    # A line editor with a timeout of its own waits for keys, if it was seen to wake and to do nothing. And a thread
+    # that ran in between got something, except at a terminal, where it may have been a signal.
+    waits = asked.endless or (raw and any(each.woke for each in mine))
+    waits = waits and (asked.channel == TERMINAL or all(each.steady for each in mine))
     above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and (asked.endless or raw) and not any(_besides(each, asked.pid, above, raw) for each in blocked)
+    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
@@ -82,7 +94,7 @@ def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
         return False  # a runtime's timer answers no question, be it beside the one that asks or above it
     if each.process.pid != asks:
         return each.hope
-    if each.process.catches_alarm and not raw:
+    if (each.process.catches_alarm or each.process.timers) and not raw:
         return True
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
 
@@ -155,6 +167,7 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "signal": (UNSURE, causes.IDLE),
     "loop": (UNSURE, causes.IDLE),
     "futex": (UNSURE, causes.DEADLOCK),
+    "self_pipe": (UNSURE, causes.DEADLOCK),
     "common": (UNSURE, causes.LOCK),
     "scheduler": (UNSURE, causes.TIMER),
     "parked": (UNSURE, causes.DEADLOCK),
@@ -162,7 +175,7 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
 }
 
 
-def _hopeful(activity: Activity, blocked: list[Blocked]) -> Finding:
+def _hopeful(view: View, activity: Activity, blocked: list[Blocked]) -> Finding:
     """A thread may go on. Name the wait that says most about why nothing happens now."""
     best = min(blocked, key=lambda each: (each.rank, each.process.pid, each.thread.tid), default=None)
     if best is None:
@@ -170,7 +183,11 @@ def _hopeful(activity: Activity, blocked: list[Blocked]) -> Finding:
     process, wait = best.process, _told_by(best.wait)
     text = f"{named(process)} {wait.text}"
     if wait.kind == "timer":
-        return _timer(activity, best, text)
+        return _timer(view, activity, best, text)
+    if wait.kind == "input" and wait.ends is not None and wait.ends <= SOON:
+        # The call that reads has a timeout of its own: what it does then, it does without input.
+        text = f"{named(process)} {wait.text}, and goes on by itself in {human(wait.ends)}"
+        return Finding(ALIVE, causes.TIMER, text, process.pid, wait)
     state, cause = _BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
     lock = process.lock if cause is causes.LOCK else None
     if cause is causes.NETWORK:
@@ -191,7 +208,7 @@ def _told_by(wait: Wait) -> Wait:
     return min(wait.beside, key=lambda each: (each.kind != "listen", place_of(each.kind), each.text))
 
 
-def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
+def _timer(view: View, activity: Activity, best: Blocked, text: str) -> Finding:
     process, ends = best.process, best.wait.ends
     lock = process.lock
     if lock is not None and not lock.blocked:
@@ -199,10 +216,25 @@ def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
         return Finding(UNSURE, causes.LOCK, held, process.pid, best.wait, lock)
     rate = best.woke / activity.seconds
     if rate >= POLLS:
-        polls = f"{named(process)} wakes {rate:.1f} times a second and does nothing: it polls"
-        return Finding(UNSURE, causes.POLL, polls, process.pid, best.wait)
+        wakes = f"{named(process)} wakes {rate:.1f} times a second"
+        if activity.net > 0:
+            text = f"works slowly: {wakes}, {_rate(activity.net)} over the network"
+            return Finding(ALIVE, causes.PROGRESS, text, process.pid, best.wait)
+        if activity.io > 0:
+            does = f"and moves {_rate(activity.io)}: it polls, or works slowly"
+        elif unread := _unread(view, process):
+            does = f"while {unread} bytes lie ready on its connection: it reads slowly, or polls"
+        else:
+            does = "and does nothing: it polls"
+        return Finding(UNSURE, causes.POLL, f"{wakes} {does}", process.pid, best.wait)
     state = ALIVE if ends is not None and ends <= SOON else UNSURE
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
+
+
+def _unread(view: View, process: Process) -> int:
+    """The bytes that lie ready on the connections of a process, which it has not read."""
+    links = {target for target in process.fds.values() if target in view.sample.sockets}
+    return sum(view.sample.sockets[link].unread for link in links)
 
 
 def _leak(view: View, finding: Finding, blocked: list[Blocked]) -> Finding:
@@ -227,4 +259,6 @@ def _sleeps_long(each: Blocked) -> bool:
 
 
 def _rate(value: float) -> str:
+    if value < 1e3:
+        return f"{max(1, round(value))} B/s"
     return f"{value / 1e6:.1f} MB/s" if value >= 1e6 else f"{value / 1e3:.1f} kB/s"

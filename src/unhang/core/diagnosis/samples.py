@@ -78,6 +78,12 @@ class Process(NamedTuple):
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    tracer: int = 0  # the process that traces it
+    timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
+    # Of the descriptors that one of its threads waits for:
+    timerfds: dict[int, float] = {}  # noqa: RUF012 - seconds until each fires; FOREVER: it is not set
+    pidfds: dict[int, tuple[int, str]] = {}  # noqa: RUF012 - the process behind each (-1: ended), and its name
+    strangers: dict[int, tuple[tuple[int, str], ...]] = {}  # noqa: RUF012 - processes outside that have it, too
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
     runtime: str = ""  # whose threads it has beside its own: a name of `runtimes`; "" where none was recognised
@@ -93,6 +99,7 @@ class Socket(NamedTuple):
     received: int | None = None
     sent: int | None = None
     since_receive: float | None = None
+    unread: int = 0  # bytes that have come, and that its process has not read
     peer: str = ""  # link of the other end, where that is on this machine and known
 
 
@@ -101,7 +108,9 @@ class Pipe(NamedTuple):
 
     readers: tuple[tuple[int, int], ...] = ()  # (pid, fd), inside the tree only
     writers: tuple[tuple[int, int], ...] = ()
-    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold the end that is waited for
+    ours: bool = False  # the watchdog holds that end
+    searched: bool = False  # `outside` and `ours` were looked for
 
 
 class Common(NamedTuple):
@@ -119,6 +128,7 @@ class Terminal(NamedTuple):
     echo: bool = True
     canonical: bool = True
     foreground: int = 0  # process group
+    own: bool = True  # False: a stranger outside of the job has made it, and no session but the job's sits at it
 
 
 class FullSample(NamedTuple):
@@ -132,6 +142,7 @@ class FullSample(NamedTuple):
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
     commons: dict[str, Common] = {}  # noqa: RUF012 - by device and inode, or by kind and number
     terminal: Terminal | None = None
+    masters: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - terminal -> processes of the tree that made it
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it
     notes: tuple[str, ...] = ()  # what was not looked at, and why

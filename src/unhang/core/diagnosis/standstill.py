@@ -34,13 +34,13 @@ HOLDER_SLEEPS = 600.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
 # What merely passes the question on to another process.
-CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer"})
+CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
 HOPE_GROUPS = (
     ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer", "scheduler"),
     ("disk", "traced", "other", "hidden", "unknown", "running"),
     ("futex", "common", "signal", "loop", "self_pipe", "parked", "gil"),
-    ("child", "pipe_write", "pipe_read", "peer"),
+    ("child", "pipe_write", "pipe_read", "peer", "terminal"),
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ class Blocked(NamedTuple):
     @property
     def hope(self) -> bool:
         """Whether the wait may end without help from the tree."""
-        return self.wait.open_ended or self.process.catches_alarm
+        return self.wait.open_ended or self.process.catches_alarm or self.process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
@@ -77,9 +77,12 @@ def place_of(kind: str) -> tuple[int, int]:
 def blocked_in(view: View, before: FullSample) -> list[Blocked]:
     """Every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
+    tracers = {process.tracer for process in view.sample.processes.values()}
     for process in view.sample.processes.values():
         if dead(process):
             continue
+        if process.pid in tracers:  # a debugger's own timers end nothing of what it traces
+            process = process._replace(timers=False, catches_alarm=False)
         mine: list[Blocked] = []
         old = before.processes.get(process.pid)
         if old is not None and old.start != process.start:

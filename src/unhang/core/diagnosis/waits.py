@@ -40,6 +40,7 @@ class Wait(NamedTuple):
     beside: tuple[Wait, ...] = ()  # ... and these are the others
     channel: str = ""  # of a wait for input: TERMINAL, STDIN, DESCRIPTOR or FIFO
     socket: Socket | None = None  # of a wait for a peer: the connection
+    stranger: bool = False  # a process outside of the job holds the other end, and may use it at any moment
 
     @property
     def open_ended(self) -> bool:
@@ -53,6 +54,7 @@ class View(NamedTuple):
     sample: FullSample
     holders: dict[str, tuple[int, ...]]  # socket link -> pids
     children: dict[int, tuple[int, ...]]  # live ones
+    terminals: dict[int, tuple[int, ...]]  # holder of a master -> processes that have its terminals open
 
     @classmethod
     def of(cls, sample: FullSample) -> View:
@@ -65,10 +67,16 @@ class View(NamedTuple):
                     holders.setdefault(target, []).append(pid)
             if not dead(process):
                 children.setdefault(process.ppid, []).append(pid)
+        terminals: dict[int, list[int]] = {}
+        for path, masters in sample.masters.items():
+            users = [pid for pid, process in sample.processes.items() if path in process.fds.values()]
+            for pid in masters:
+                terminals.setdefault(pid, []).extend(each for each in users if each != pid)
         return cls(
             sample,
             {link: tuple(pids) for link, pids in holders.items()},
             {pid: tuple(pids) for pid, pids in children.items()},
+            {pid: tuple(dict.fromkeys(pids)) for pid, pids in terminals.items()},
         )
 
     def names(self, pids: tuple[int, ...]) -> str:
@@ -89,6 +97,29 @@ def dead(process: Process) -> bool:
 def is_terminal(target: str) -> bool:
     """Whether a descriptor's target is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
+
+
+def own_terminal(view: View, process: Process, target: str) -> bool:
+    """Whether a terminal is the job's, or the one that the process sits at. Any other is a line to a stranger."""
+    if not target.startswith("/dev/pts/") or target in view.sample.masters:
+        return True
+    terminal = view.sample.terminal
+    if terminal is None or terminal.path in ("", target):
+        return terminal is None or terminal.own
+    return terminal.own and process.tty == terminal_number(target)
+
+
+def terminal_number(path: str) -> int:
+    """How a stat line writes the number of a pseudo-terminal, whose major number is 136; -1 for another terminal."""
+    if not path.startswith("/dev/pts/") or not path[9:].isdecimal():
+        return -1
+    minor = int(path[9:])
+    return (minor & 0xFF) | 136 << 8 | (minor & ~0xFF) << 12
+
+
+def strangers(holders: tuple[tuple[int, str], ...]) -> str:
+    """Processes outside of the job, for people."""
+    return ", ".join(f"{comm} [{pid}]" for pid, comm in holders[:3])
 
 
 def holder_of(lock: Lock) -> str:

@@ -11,18 +11,19 @@ import os
 import time
 
 from unhang.core.diagnosis.runtimes import JVM, PYTHON
-from unhang.core.diagnosis.samples import FullSample, Pipe, Process, Socket
+from unhang.core.diagnosis.samples import FullSample, Process, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.cheap import is_dead, moved
 from unhang.procs.linux.sampler.commons import commons_of
-from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
+from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
 from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
+from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
@@ -67,15 +68,19 @@ def full(
                 if pid not in processes:
                     others[pid] = look.process(pid, parts)
     notes += look.notes
+    keepers = {os.getpid()} if include_root else {os.getpid(), root}
+    strangers = Strangers(processes, pipes_of(processes), keepers)
+    processes = strangers.processes()
     return FullSample(
         at=began,
         hz=os.sysconf("SC_CLK_TCK"),
         processes=processes,
         others=others,
         sockets=_sockets(processes, network),
-        pipes=_pipes(processes, include_root),
+        pipes=strangers.pipes(),
         commons=commons,
-        terminal=terminal_of(processes, pty_master),
+        terminal=terminal_of(processes, pty_master, None if include_root else root),
+        masters=masters_of(processes),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
         leader=leader,
         notes=tuple(notes),
@@ -118,6 +123,7 @@ class _Look:
             for thread in threads:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
+        timerfds, pidfds = timers_and_pids(pid, fds, threads)
         runtime = runtime_of(pid, threads)
         if runtime == PYTHON:
             threads = marked(pid, threads)
@@ -138,7 +144,11 @@ class _Look:
             threads=threads,
             thread_count=count,
             fds=fds,
-            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or has_own_timer(pid),
+            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)),
+            tracer=_field(status, b"\nTracerPid:", 10),
+            timers=has_own_timer(pid),
+            timerfds=timerfds,
+            pidfds=pidfds,
             futile=self._futile(pid, runtime, uid),
             hidden=seen is None,
             runtime=runtime,
@@ -165,15 +175,6 @@ def _field(status: bytes, name: bytes, base: int) -> int:
         return int(status[at + len(name) :].split(None, 1)[0], base) if at >= 0 else 0
     except (ValueError, IndexError):
         return 0
-
-
-def _pipes(processes: dict[int, Process], foreign: bool) -> dict[str, Pipe]:
-    """A tree that is not ours may have been given any descriptor by its parent; ours has only what the keeper holds."""
-    pipes = pipes_of(processes)
-    if foreign and pipes:
-        for target, holders in outside_holders(set(pipes), set(processes)).items():
-            pipes[target] = pipes[target]._replace(outside=tuple(sorted(holders)))
-    return pipes
 
 
 def _sockets(processes: dict[int, Process], network: bool) -> dict[str, Socket]:
