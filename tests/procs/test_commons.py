@@ -16,7 +16,7 @@ import pytest
 from unhang.core.diagnosis.samples import Lock
 from unhang.procs.linux.sampler.commons import mapping, nameless
 from unhang.procs.linux.sampler.full import full
-from unhang.procs.linux.sampler.runtimes import has_go_note, image_of, is_go, is_ocaml
+from unhang.procs.linux.sampler.runtimes import has_go_mark, image_of, is_go, is_ocaml
 
 MAPS = b"""\
 00400000-00484000 r-xp 00000000 fe:00 101 /usr/bin/python3.11
@@ -50,7 +50,16 @@ def elf(path: Path, note: bytes) -> Path:
 )
 def test_a_program_of_go_is_known_by_its_note(tmp_path: Path, note: bytes, go: bool) -> None:
     with elf(tmp_path / "program", note).open("rb") as program:
-        assert has_go_note(program.fileno()) is go
+        assert has_go_mark(program.fileno()) is go
+
+
+def test_a_program_of_go_without_an_id_is_known_by_its_data(tmp_path: Path) -> None:
+    path = elf(tmp_path / "program", b"\xff Go buildinf:\x08\x02")
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<II", content, 64, 1, 6)  # to be loaded, and written to
+    path.write_bytes(content)
+    with path.open("rb") as program:
+        assert has_go_mark(program.fileno())
 
 
 @pytest.mark.parametrize(

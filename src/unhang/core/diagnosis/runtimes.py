@@ -26,6 +26,8 @@ GO, OCAML, PYTHON, ERLANG, JVM, NODE = "go", "ocaml", "python", "erlang", "jvm",
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0
+# Python's threads ask for the GIL every 5 ms, unless a program has set another interval.
+SWITCH = 0.1
 # OCaml's tick, in seconds.
 TICK = 0.05
 # The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters.
@@ -88,7 +90,12 @@ def parked(process: Process, thread: Thread) -> bool:
 
 def wants_gil(process: Process, thread: Thread) -> bool:
     """Whether it waits for Python's global lock, which only another thread of the process can give up."""
-    return process.runtime == PYTHON and thread.static and thread.timeout not in (None, FOREVER)
+    return process.runtime == PYTHON and thread.static and asks_again(thread)
+
+
+def asks_again(thread: Thread) -> bool:
+    """Whether it waits for a lock, and only as long as a thread that wants the GIL does before it asks again."""
+    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SWITCH
 
 
 def scheduler_rests(process: Process, thread: Thread, kind: str) -> bool:

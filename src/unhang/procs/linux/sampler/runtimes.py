@@ -12,16 +12,28 @@ import signal
 import struct
 from collections.abc import Callable
 
-from unhang.core.diagnosis.runtimes import GO, NODE, OCAML, PYTHON, REDUCER, is_sysmon, is_tick, named_runtime
-from unhang.core.diagnosis.samples import FOREVER, Thread
+from unhang.core.diagnosis.runtimes import (
+    GO,
+    NODE,
+    OCAML,
+    PYTHON,
+    REDUCER,
+    asks_again,
+    is_sysmon,
+    is_tick,
+    named_runtime,
+)
+from unhang.core.diagnosis.samples import Thread
 from unhang.procs.linux.procfs import read_all
 
-# A GIL's waiter asks again every 5 ms; a program may have set up to some seconds (sys.setswitchinterval).
-_SHORT = 5.0
 MOST_MAPS = 1 << 20
 # Where OCaml's runtime has its text: at the end of the code or in the constants, within the first megabytes.
 MOST_PROGRAM = 32 << 20
-_PT_NOTE = 4
+_PT_LOAD, _PT_NOTE = 1, 4
+_WRITABLE = 2
+# Go's linker puts this at the beginning of the data, within the first 64 KiB.
+_BUILD_INFO = b"\xff Go buildinf:"
+_MOST_DATA = 64 << 10
 _GO_NOTE = struct.pack("<I", 4), b"Go\0\0"
 
 
@@ -38,7 +50,7 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
         return GO
     if any(is_tick(pid, each) for each in others) and is_ocaml(pid):
         return OCAML
-    if any(_short_futex(each) for each in threads) and _maps_python(read_all(f"/proc/{pid}/maps", MOST_MAPS)):
+    if any(asks_again(each) for each in threads) and _maps_python(read_all(f"/proc/{pid}/maps", MOST_MAPS)):
         return PYTHON
     return ""
 
@@ -73,27 +85,29 @@ def maps_ruby(pid: int) -> bool:
 
 
 def is_go(pid: int) -> bool:
-    """Whether the program was built by Go: its linker writes a note with the build's id, also into stripped files."""
+    """Whether the program was built by Go, whose linker leaves its mark also in stripped files."""
     try:
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
-            return has_go_note(program.fileno())
+            return has_go_mark(program.fileno())
     except (OSError, OverflowError):  # a header may claim anything
         return False
 
 
-def has_go_note(fd: int) -> bool:
-    """Whether an ELF file of 64 bits, little-endian, has Go's note."""
+def has_go_mark(fd: int) -> bool:
+    """Whether an ELF file of 64 bits, little-endian, has a note or a record of a build by Go."""
     head = os.pread(fd, 4096, 0)
     if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
         return False
     offset, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
     table = os.pread(fd, size * min(count, 64), offset)
     for at in range(0, len(table) - 55, size or 56):
-        kind, _flags, where, _, _, length = struct.unpack_from("<IIQQQQ", table, at)
+        kind, flags, where, _, _, length = struct.unpack_from("<IIQQQQ", table, at)
         if kind == _PT_NOTE:
             note = os.pread(fd, min(length, 4096), where)
             if any(note[i : i + 4] == _GO_NOTE[0] and note[i + 12 : i + 16] == _GO_NOTE[1] for i in _words(note)):
                 return True
+        elif kind == _PT_LOAD and flags & _WRITABLE and _BUILD_INFO in os.pread(fd, min(length, _MOST_DATA), where):
+            return True
     return False
 
 
@@ -121,10 +135,6 @@ def _program(pid: int) -> str:
         return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
     except OSError:
         return ""
-
-
-def _short_futex(thread: Thread) -> bool:
-    return thread.syscall == "futex" and thread.timeout not in (None, FOREVER) and (thread.timeout or 0.0) <= _SHORT
 
 
 def _mapped(maps: bytes) -> set[str]:
