@@ -221,7 +221,13 @@ def test_busy_names_the_busy_one() -> None:
 
 @pytest.mark.parametrize(
     ("left", "state", "cause"),
-    [(17.0, "alive", "timer"), (600.0, "unsure", "timer"), (1e12, "hung", "idle"), (FOREVER, "hung", "idle")],
+    [
+        (17.0, "alive", "timer"),
+        (600.0, "alive", "timer"),
+        (7200.0, "unsure", "timer"),
+        (1e12, "hung", "idle"),
+        (FOREVER, "hung", "idle"),
+    ],
 )
 def test_sleeping(left: float, state: str, cause: str) -> None:
     found = twice(process(2, thread(2, "clock_nanosleep", timeout=left, remaining=left)))

@@ -28,6 +28,8 @@ from unhang.core.durations import human
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
 SOON = 120.0
+# A job whose next step is within the hour is alive: it was told to sleep that long.
+LATER = 3600.0
 # Programs that burn CPU only to make something, even in a stretch without a byte or a new page.
 WORKERS = frozenset(
     {"cc1", "cc1plus", "clang", "rustc", "ld", "lld", "lto1", "as", "javac", "xz", "gzip", "bzip2", "zstd"}
@@ -77,7 +79,7 @@ def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked])
     mine = [each for each in blocked if each.process.pid == asked.pid and each.wait.kind in ("input", "hidden")]
     # A line editor with a timeout of its own waits for keys, if it was seen to wake and to do nothing. And a thread
     # that ran in between got something, except at a terminal, where it may have been a signal.
-    waits = asked.endless or (raw and any(each.woke for each in mine))
+    waits = asked.endless or (raw and any(each.woke or may_reduce(each.process, each.thread) for each in mine))
     waits = waits and (asked.channel == TERMINAL or all(each.steady for each in mine))
     above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
@@ -88,10 +90,15 @@ def _asked(asked: NeedsInput, earlier: View, view: View, blocked: list[Blocked])
 def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
     """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
     terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
+    if each.wait.stranger:
+        return True
     if each.wait.kind == "scheduler" or (
         each.process.pid in above and each.steady and may_reduce(each.process, each.thread)
     ):
         return False  # a runtime's timer answers no question, be it beside the one that asks or above it
+    unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
+    if unseen and each.steady and not each.process.tty and each.process.pid not in {asks, *above}:
+        return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
     if each.process.pid != asks:
         return each.hope
     if (each.process.catches_alarm or each.process.timers) and not raw:
@@ -110,6 +117,9 @@ def _above(view: View, pid: int) -> set[int]:
 
 
 def _moving(view: View, activity: Activity) -> Finding | None:
+    if spells := [pid for pid, share in activity.by_pid.items() if share > 0 and _is_stopped(view, pid)]:
+        who = view.names(tuple(spells))
+        return Finding(ALIVE, causes.PROGRESS, f"works in short spells: {who} is stopped and continued in turn")
     if activity.workers:
         parts = []
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
@@ -127,6 +137,11 @@ def _moving(view: View, activity: Activity) -> Finding | None:
             UNSURE, causes.POLL, "loops around `sleep`: it polls for something, or works in very small steps"
         )
     return None
+
+
+def _is_stopped(view: View, pid: int) -> bool:
+    process = view.sample.processes.get(pid)
+    return process is not None and process.state == "T"
 
 
 def _computing(view: View, activity: Activity) -> Finding:
@@ -180,6 +195,8 @@ def _hopeful(view: View, activity: Activity, blocked: list[Blocked]) -> Finding:
     best = min(blocked, key=lambda each: (each.rank, each.process.pid, each.thread.tid), default=None)
     if best is None:
         return Finding(UNSURE, causes.UNKNOWN, "none of its processes could be looked into")
+    if best.wait.kind == "net":
+        best = _server_below(view, best, blocked)
     process, wait = best.process, _told_by(best.wait)
     text = f"{named(process)} {wait.text}"
     if wait.kind == "timer":
@@ -198,6 +215,13 @@ def _hopeful(view: View, activity: Activity, blocked: list[Blocked]) -> Finding:
         cause, lock = causes.LOCK, process.lock
         text += f"; {holder_of(lock)} locks {lock.path}"
     return Finding(state, cause, text, process.pid, wait, lock)
+
+
+def _server_below(view: View, best: Blocked, blocked: list[Blocked]) -> Blocked:
+    """The server that this process has started, where there is one: whatever connection a wrapper holds beside it."""
+    servers = [each for each in blocked if each.wait.kind == "listen" and each.hope]
+    below = [each for each in servers if best.process.pid in _above(view, each.process.pid)]
+    return min(below, key=lambda each: each.rank, default=best)
 
 
 def _told_by(wait: Wait) -> Wait:
@@ -224,10 +248,14 @@ def _timer(view: View, activity: Activity, best: Blocked, text: str) -> Finding:
             does = f"and moves {_rate(activity.io)}: it polls, or works slowly"
         elif unread := _unread(view, process):
             does = f"while {unread} bytes lie ready on its connection: it reads slowly, or polls"
+        elif stopped := tuple(pid for pid in view.sample.processes if _is_stopped(view, pid)):
+            does = f"while {view.names(stopped)} is stopped"
+        elif activity.cpu > 0:
+            does = "and moves no bytes: it polls, or works in very small steps"
         else:
             does = "and does nothing: it polls"
         return Finding(UNSURE, causes.POLL, f"{wakes} {does}", process.pid, best.wait)
-    state = ALIVE if ends is not None and ends <= SOON else UNSURE
+    state = ALIVE if ends is not None and ends <= LATER else UNSURE
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
 
 

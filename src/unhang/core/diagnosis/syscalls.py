@@ -6,9 +6,11 @@ from unhang.core.diagnosis.descriptors import descriptors
 from unhang.core.diagnosis.runtimes import parked, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, Process, Thread
 from unhang.core.diagnosis.waits import FIFO, View, Wait, dead, ends_of, for_lock, for_loop, for_timer
+from unhang.core.durations import human
 
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 SYSTEM_V = {
     "semop": "a System V semaphore",
     "semtimedop": "a System V semaphore",
@@ -96,11 +98,39 @@ def _child(view: View, process: Process, thread: Thread) -> Wait:
 
 def _signal(view: View, process: Process, thread: Thread) -> Wait:
     ends = ends_of(thread) if thread.syscall == "rt_sigtimedwait" else FOREVER
+    if process.timers and ends == FOREVER:
+        return _own_timer(view, process)
     if below := view.children.get(process.pid, ()):
         return Wait("child", "waits for a signal, and has children", below, ends)
     if process.catches_alarm:
         return Wait("signal", "waits for a signal; it may have set itself an alarm", ends=ends)
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
+
+
+def _own_timer(view: View, process: Process) -> Wait:
+    """A wait for the signal of a timer. The kernel shows that there is one, and not when it fires; timeout(1) was told
+    that when it was started."""
+    below = view.children.get(process.pid, ())
+    limit = time_limit(process.cmd) if process.comm == "timeout" else None
+    if limit is None:
+        return Wait("timer", "waits for a signal, and has made a timer that may send one", below, ends=None)
+    left = max(0.0, limit - (view.sample.at - process.start / view.sample.hz))
+    return Wait("timer", f"ends what it runs in {human(left)} at most", below, left)
+
+
+def time_limit(command: str) -> float | None:
+    """The seconds after which timeout(1), started by this command line, ends its command; None where it says none."""
+    words = iter(command.split()[1:])
+    for word in words:
+        if word in ("-k", "-s", "--kill-after", "--signal"):
+            next(words, None)
+        elif not word.startswith("-"):
+            number, unit = (word[:-1], word[-1]) if word[-1] in _UNITS else (word, "s")
+            try:
+                return float(number) * _UNITS[unit]
+            except ValueError:
+                return None
+    return None
 
 
 def _futex(view: View, process: Process, thread: Thread) -> Wait:
