@@ -94,5 +94,24 @@ def test_each_that_shares_the_descriptor_may_give_the_lock_up(other: Thread, sta
     assert twice(holds, wants, others={9: process(9, other, fds={4: "socket:[1]"})}).state == state
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ({}, {"threads": (thread(9, "pause", switches=9),)}),
+        ({"start": 4}, {}),
+        ({"catches_alarm": True}, {"catches_alarm": True}),
+        ({"timers": True}, {"timers": True}),
+        ({"threads": (thread(9, "", state="T"),)}, {"threads": (thread(9, "", state="T"),)}),
+        ({"hidden": True}, {"hidden": True}),
+    ],
+    ids=["it ran in between", "another process", "an alarm", "a timer", "stopped", "it cannot be looked into"],
+)
+def test_a_holder_outside_that_may_go_on_is_hope(earlier: dict[str, Any], later: dict[str, Any]) -> None:
+    wants = flock(3, Lock("flock", "/x/y.lock", 9, "p9", True, (9,)))
+    holds = process(9, thread(9, "pause"))
+    before, after = (look(at, wants, others={9: holds._replace(**how)}) for at, how in ((0, earlier), (3, later)))
+    assert diagnose(before, after).state == "unsure"
+
+
 def test_a_holder_that_cannot_be_found_may_give_the_lock_up() -> None:
     assert twice(flock(3, Lock("flock", "/x/y.lock", 9, "", True, (9,)))).state == "unsure"

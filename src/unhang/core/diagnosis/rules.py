@@ -64,7 +64,7 @@ def _judge(view: View, earlier: View, activity: Activity, blocked: list[Blocked]
     moving = _moving(view, activity)
     if moving is not None:
         return moving
-    still = proof(view, blocked, activity.seconds)
+    still = proof(view, earlier.sample, blocked, activity.seconds)
     if still is not None:
         return _leak(view, still, blocked)
     return _leak(view, _hopeful(view, activity, blocked), blocked)

@@ -113,7 +113,7 @@ def _monitors(mine: list[Blocked], old: Process | None, process: Process) -> lis
     return [each._replace(wait=waits, steady=True) if each in short else each for each in mine]
 
 
-def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
+def proof(view: View, before: FullSample, blocked: list[Blocked], window: float) -> Finding | None:
     """The standstill and its root cause, or None where a thread may go on."""
     if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
         return None
@@ -121,12 +121,12 @@ def proof(view: View, blocked: list[Blocked], window: float) -> Finding | None:
     if any(not dead(process) and process.pid not in seen for process in view.sample.processes.values()):
         return None
     locks = [each for each in blocked if each.wait.kind == "lock"]
-    if any(not _holders_are_still(view, each.process) for each in locks):
+    if any(not _holders_are_still(view, before, each.process) for each in locks):
         return None
     return _root(view, blocked)
 
 
-def _holders_are_still(view: View, process: Process) -> bool:
+def _holders_are_still(view: View, before: FullSample, process: Process) -> bool:
     """Whether no process that holds the lock can give it up. Those in the tree were judged with all others."""
     lock = process.lock
     if lock is None or not lock.owners:
@@ -134,22 +134,29 @@ def _holders_are_still(view: View, process: Process) -> bool:
     outside = [pid for pid in lock.owners if pid not in view.sample.processes]
     if any(pid not in view.sample.others for pid in outside):
         return False
-    return not outside or _others_are_still(view)
+    return not outside or _others_are_still(view, before)
 
 
-def _others_are_still(view: View) -> bool:
+def _others_are_still(view: View, before: FullSample) -> bool:
+    """Whether the processes outside that hold a lock, and those below them, wait for ever and have not run."""
     around = View.of(view.sample._replace(processes=view.sample.others, pipes={}))
     for holder in view.sample.others.values():
         if dead(holder):
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
+        if holder.catches_alarm or holder.timers:
+            return False
+        old = before.others.get(holder.pid)
+        ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
         for thread in own_threads(holder):
+            if ran.get(thread.tid) != thread.switches:
+                return False
             wait = wait_of(around, holder, thread)
             if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
                 return False
-            if wait.kind == "input" or (wait.kind in CHAIN and not wait.on):
-                return False  # a person may type there, or it waits for processes that were not looked at
+            if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
+                return False  # a person may type or continue it, or it waits for processes that were not looked at
     return True
 
 
