@@ -241,11 +241,9 @@ def _timer(view: View, activity: Activity, best: Blocked, text: str) -> Finding:
     rate = best.woke / activity.seconds
     if rate >= POLLS:
         wakes = f"{named(process)} wakes {rate:.1f} times a second"
-        if activity.net > 0:
-            text = f"works slowly: {wakes}, {_rate(activity.net)} over the network"
-            return Finding(ALIVE, causes.PROGRESS, text, process.pid, best.wait)
-        if activity.io > 0:
-            does = f"and moves {_rate(activity.io)}: it polls, or works slowly"
+        if activity.any_bytes:
+            # A heartbeat over a hung program moves bytes as well: too little to call it work, too much for "nothing".
+            does = f"and moves {_rate(activity.io + activity.net)}: it polls, or works slowly"
         elif unread := _unread(view, process):
             does = f"while {unread} bytes lie ready on its connection: it reads slowly, or polls"
         elif stopped := tuple(pid for pid in view.sample.processes if _is_stopped(view, pid)):
