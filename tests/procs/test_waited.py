@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,32 @@ def test_a_stranger_that_can_write_to_a_fifo_is_found(tmp_path: Path) -> None:
         for process in (reader, writer):
             process.kill()
             process.communicate()
+
+
+SHARES = """
+import os, socket, sys, time
+a, b = socket.socketpair()
+line = socket.socket(fileno=int(sys.argv[1]))
+socket.send_fds(line, [b"x"], [b.fileno()])
+line.close()
+a.recv(1)
+"""
+
+
+def test_a_stranger_that_has_the_other_end_of_a_socket_is_found() -> None:
+    """The one that waits has kept that end as well: from inside it looks like a wait for itself."""
+    ours, theirs = socket.socketpair()
+    words = [sys.executable, "-c", SHARES, str(theirs.fileno())]
+    with ours, subprocess.Popen(words, pass_fds=[theirs.fileno()]) as job:
+        theirs.close()
+        _, (end,), _, _ = socket.recv_fds(ours, 1, 1)
+        stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[end])
+        os.close(end)
+        try:
+            look_at(job, "recvfrom")
+            seen = full(job.pid, include_root=True).processes[job.pid]
+            assert [[pid for pid, _ in held] for held in seen.strangers.values()] == [[stranger.pid]]
+        finally:
+            for process in (job, stranger):
+                process.kill()
+            stranger.communicate()

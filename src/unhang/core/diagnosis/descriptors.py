@@ -177,6 +177,9 @@ def _socket(view: View, process: Process, thread: Thread, fd: int, target: str, 
     if seen.state == "LISTEN":
         return Wait("listen", f"waits for connections on {seen.local or 'a Unix socket'}", ends=None)
     partners = view.holders.get(seen.peer, ()) if seen.peer else ()
+    if partners and (others := process.strangers.get(fd)):
+        text = f"waits for {strangers(others)} outside of the job over a socket"
+        return Wait("net", text, ends=None, socket=seen, stranger=True)
     if process.pid in partners:
         # It talks to itself: the other end is for its own threads, whatever a fork has inherited of it.
         return Wait("self_pipe", "waits for a socket of which it holds both ends") if single else None

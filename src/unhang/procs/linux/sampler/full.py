@@ -69,14 +69,15 @@ def full(
                     others[pid] = look.process(pid, parts)
     notes += look.notes
     keepers = {os.getpid()} if include_root else {os.getpid(), root}
-    strangers = Strangers(processes, pipes_of(processes), keepers)
+    sockets = _sockets(processes, network)
+    strangers = Strangers(processes, pipes_of(processes), sockets, keepers)
     processes = strangers.processes()
     return FullSample(
         at=began,
         hz=os.sysconf("SC_CLK_TCK"),
         processes=processes,
         others=others,
-        sockets=_sockets(processes, network),
+        sockets=sockets,
         pipes=strangers.pipes(),
         commons=commons,
         terminal=terminal_of(processes, pty_master, None if include_root else root),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from unhang.core.diagnosis.descriptors import MASTERS
-from unhang.core.diagnosis.samples import FOREVER, Pipe, Process, Thread
+from unhang.core.diagnosis.samples import FOREVER, Pipe, Process, Socket, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
@@ -63,18 +63,25 @@ def masters_of(processes: dict[int, Process]) -> dict[str, tuple[int, ...]]:
 class Strangers:
     """The processes outside of a tree that hold what a thread in it waits for: one pass over what we may look into."""
 
-    def __init__(self, processes: dict[int, Process], pipes: dict[str, Pipe], keepers: set[int]) -> None:
+    def __init__(
+        self, processes: dict[int, Process], pipes: dict[str, Pipe], sockets: dict[str, Socket], keepers: set[int]
+    ) -> None:
         """Look for them. `keepers` are the watchdog's own processes."""
         self._processes = processes
         self._pipes = pipes
         self._needed: dict[str, tuple[bool, bool]] = {}  # pipe -> (a reader, a writer) is waited for
+        # The other end of a socket, where the tree has it -> (pid, fd) in the tree that wait for it.
+        self._peers: dict[str, list[tuple[int, int]]] = {}
+        self._sockets = sockets
+        self._held = {target for process in processes.values() for target in process.fds.values()}
+        self._talkers: dict[str, dict[int, str]] = {}
         self._events: dict[int, list[tuple[int, int]]] = {}  # number of an eventfd -> (pid, fd) in the tree
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
         for pid, process in processes.items():
             for fd, (reads, writes) in waited_for(process.threads).items():
                 self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
-        if self._needed or self._events:
+        if self._needed or self._events or self._peers:
             for name in os.listdir("/proc")[:MOST_OUTSIDE]:
                 if name.isdecimal() and int(name) not in processes:
                     self._look(int(name))
@@ -84,6 +91,8 @@ class Strangers:
         if target in self._pipes:
             before = self._needed.get(target, (False, False))
             self._needed[target] = before[0] or writes, before[1] or reads
+        elif target in self._sockets and self._sockets[target].peer in self._held:
+            self._peers.setdefault(self._sockets[target].peer, []).append((pid, fd))
         elif target == EVENTFD and len(self._events) < MOST_ASKED:
             number = _integer(_info(pid, fd), b"eventfd-id:")
             if number is not None:
@@ -97,6 +106,8 @@ class Strangers:
                 reader, writer = self._needed[target]
                 if (reader and reads) or (writer and writes):
                     self._holders.setdefault(target, {})[pid] = _comm(pid)
+            elif target in self._peers:
+                self._talkers.setdefault(target, {})[pid] = _comm(pid)
             elif target == EVENTFD and self._events:
                 number = _integer(_info(pid, fd), b"eventfd-id:")
                 if number in self._events:
@@ -113,11 +124,13 @@ class Strangers:
         return found
 
     def processes(self) -> dict[int, Process]:
-        """The processes, with the strangers that share an eventfd with them."""
+        """The processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
-        for number, sharers in self._sharers.items():
-            others = tuple(sorted(item for item in sharers.items() if item[0] not in self._keepers))
-            for pid, fd in self._events[number] if others else ():
+        seen = [(self._events[number], sharers) for number, sharers in self._sharers.items()]
+        seen += [(self._peers[link], talkers) for link, talkers in self._talkers.items()]
+        for waiting, holders in seen:
+            others = tuple(sorted(item for item in holders.items() if item[0] not in self._keepers))
+            for pid, fd in waiting if others else ():
                 found[pid] = found[pid]._replace(strangers=found[pid].strangers | {fd: others})
         return found
 
