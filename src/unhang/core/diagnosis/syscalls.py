@@ -113,7 +113,7 @@ def _own_timer(view: View, process: Process) -> Wait:
     below = view.children.get(process.pid, ())
     limit = time_limit(process.cmd) if process.comm == "timeout" else None
     if limit is None:
-        return Wait("timer", "waits for a signal, and has made a timer that may send one", below, ends=None)
+        return Wait("signal", "waits for a signal, and has made a timer that may send one", below, ends=None)
     left = max(0.0, limit - (view.sample.at - process.start / view.sample.hz))
     return Wait("timer", f"ends what it runs in {human(left)} at most", below, left)
 
