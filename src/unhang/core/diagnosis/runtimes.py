@@ -41,8 +41,8 @@ _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
 _SCHEDULERS = "_scheduler", "erts_sched_"
 # What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
 _AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
-# V8's memory reducer, in seconds: eight, and a tenth of slack.
-REDUCER = 8.1
+# V8's memory reducer, in seconds: eight, counted from a clock of the loop that may lag behind a little.
+REDUCER = 8.5
 
 
 def named_runtime(threads: tuple[Thread, ...]) -> str:

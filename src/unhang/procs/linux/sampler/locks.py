@@ -42,10 +42,7 @@ def locks_of(processes: dict[int, Process], *, table: bytes | None = None) -> di
                     held[words[5]] = current[0], current[1]
         except (IndexError, ValueError):
             continue
-    found: dict[int, Lock] = {}
-    for pid, (kind, file, holder) in waits.items():
-        if pid in processes:
-            found[pid] = _lock(processes, pid, kind, file, holder)
+    found = _blocked(processes, {pid: wait for pid, wait in waits.items() if pid in processes})
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
         for pid in processes:
@@ -66,21 +63,37 @@ def _open_but_held(processes: dict[int, Process], pid: int, foreign: dict[str, t
     return None
 
 
-def _lock(processes: dict[int, Process], pid: int, kind: str, file: str, recorded: int) -> Lock:
-    path = ""
+def _blocked(processes: dict[int, Process], waits: dict[int, tuple[str, str, int]]) -> dict[int, Lock]:
+    """The locks that processes sleep for, by pid. However many want one, its holders are looked for once."""
+    paths = {pid: _path(processes, pid, file) for pid, (_, file, _) in waits.items()}
+    shared = {(paths[pid], file) for pid, (kind, file, _) in waits.items() if kind != "posix" and paths[pid]}
+    outside = outside_holders({path for path, _ in shared}, set(processes))
+    holders: dict[str, tuple[int, ...]] = {}
+    for path, file in shared:
+        suspects = {pid for pid, _ in outside.get(path, [])} | {os.getpid()}
+        found = _inside(processes, path, file) + _outside(suspects - set(processes), path, file)
+        holders[file] = tuple(dict.fromkeys((*holders.get(file, ()), *found)))
+    return {
+        pid: _lock(pid, kind, paths[pid], recorded, holders.get(file) if kind != "posix" else None)
+        for pid, (kind, file, recorded) in waits.items()
+    }
+
+
+def _path(processes: dict[int, Process], pid: int, file: str) -> str:
+    """The path of a locked file, from the descriptor of the process that wants it."""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
         if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
-            path = descriptors.target(pid, fd)
-            break
-    holders: tuple[int, ...] = ()
+            return descriptors.target(pid, fd)
+    return ""
+
+
+def _lock(pid: int, kind: str, path: str, recorded: int, holders: tuple[int, ...] | None) -> Lock:
     known: int | None = recorded if recorded > 0 else None
-    if kind != "posix" and path:
+    if holders is not None and known not in holders:
         # The pid in the table is the one that asked. The lock belongs to the open file, which a fork shares, and which
         # may have outlived that process.
-        holders = _inside(processes, path, file) + _outside(processes, path, file)
-        if known not in holders:
-            known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
-    return Lock(kind, path, known, _comm(known) if known else "", True, holders)
+        known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
+    return Lock(kind, path, known, _comm(known) if known else "", True, holders or ())
 
 
 def _living(pid: int | None) -> int | None:
@@ -97,11 +110,10 @@ def _inside(processes: dict[int, Process], path: str, file: str) -> tuple[int, .
     )
 
 
-def _outside(processes: dict[int, Process], path: str, file: str) -> tuple[int, ...]:
-    """As `_inside`, for the other processes that may be looked into."""
-    suspects = [pid for pid, _ in outside_holders({path}, set(processes)).get(path, [])]
+def _outside(suspects: set[int], path: str, file: str) -> tuple[int, ...]:
+    """As `_inside`, of processes outside that have the file open."""
     found = []
-    for pid in [*suspects, *({os.getpid()} - {*processes, *suspects})]:
+    for pid in sorted(suspects):
         seen = descriptors.targets(pid, MOST_STATS)
         if seen is not None and any(target == path and _holds(pid, fd, file) for fd, target in seen[0].items()):
             found.append(pid)
