@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check bench clean
+.PHONY: help demo test test-fast zoo check bench clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,10 @@ test: $(STAMP) ## everything
 test-fast: $(STAMP) ## what needs no npm programs and no long waits: to begin with, and between changes (90 seconds)
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -q -n 3 --fast
+
+zoo: $(STAMP) ## the diagnosis on the whole zoo, its last third in sixteen languages (Debian's packages) too
+	@scripts/test-programs zoo
+	$(BIN)/python -m tests.zoo.runner
 
 check: $(STAMP) ## formatting, lint, types (strict), layers
 	$(BIN)/ruff format --check .

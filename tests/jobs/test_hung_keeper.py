@@ -150,7 +150,7 @@ def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) 
 
 
 _STOPPED_SERVER = """
-import os, signal
+import os, signal, unhang
 from pathlib import Path
 unhang.run(["true"])
 [server] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

@@ -20,21 +20,29 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.zoo import recording
 from tests.zoo.scenario import Scenario, Stage
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.diagnosis.prompt import waits_for_input
 from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.samples import FullSample
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_SECUREBITS = 28
 NOBODY = 65534
-READY_WITHIN = 40.0
+READY_WITHIN = 100.0
+QUIET_WITHIN = 20.0
+STAGED_WITHIN = 220
 WINDOW = 2.5
+
+
+NOTHING: dict[str, Any] = {"state": "", "cause": "", "reason": "", "prompt": "", "took_ms": 0.0}
 
 
 class Outcome(NamedTuple):
@@ -48,12 +56,17 @@ class Outcome(NamedTuple):
     detail: dict[str, Any] = {}  # noqa: RUF012
 
 
-def perform(scenario: Scenario, directory: Path) -> Outcome:
+def perform(scenario: Scenario, directory: Path, *, record: bool = False) -> Outcome:
     """Blocking; run several in threads. One stagehand process for each, so that a crash stays with it."""
     directory = directory / scenario.name
     directory.mkdir()
     argv = [sys.executable, "-m", "tests.zoo.harness", scenario.name, str(directory)]
-    done = subprocess.run(argv, capture_output=True, timeout=150, stdin=subprocess.DEVNULL, check=False)
+    if record:
+        argv.append("--record")
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=300, stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired as late:
+        return Outcome(scenario, "", "", "", "", 0.0, error=str(late))
     shutil.rmtree(directory, ignore_errors=True)
     try:
         told = json.loads(done.stdout)
@@ -61,10 +74,26 @@ def perform(scenario: Scenario, directory: Path) -> Outcome:
         return Outcome(
             scenario, "", "", "", "", 0.0, error=(done.stderr or done.stdout)[-600:].decode(errors="replace")
         )
+    looks = told.pop("looks", None)
+    if looks is not None:
+        _keep(scenario, directory, looks)
     return Outcome(scenario, **told)
 
 
-def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
+def _keep(scenario: Scenario, directory: Path, looks: list[Any]) -> None:
+    before, after = (recording.unpacked(look, FullSample) for look in looks)
+    names = (scenario.name, scenario.truth, scenario.causes, scenario.prompt, scenario.never)
+    host = f'\\"{os.uname().nodename}\\"'
+    renamed = (
+        (host, '\\"host\\"'),
+        (str(directory), "/zoo"),
+        (sys.executable, "/usr/bin/python3"),
+        (os.getcwd(), "/unhang"),
+    )
+    recording.write(recording.Recording(*names, before, after), renamed)
+
+
+def _stagehand(scenario: Scenario, directory: Path, record: bool) -> dict[str, Any]:
     home = directory / "home"
     home.mkdir()
     if os.geteuid() == 0:
@@ -76,38 +105,57 @@ def _stagehand(scenario: Scenario, directory: Path) -> dict[str, Any]:
     toolchains = os.environ.get("RUSTUP_HOME", os.path.expanduser("~/.rustup"))
     if os.path.isdir(toolchains):
         env["RUSTUP_HOME"] = toolchains  # rustc is a shim that looks there, and HOME is not the user's
-    read_end, write_end = os.pipe()
-    # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
-    argv = scenario.build(stage)
-    helpers = [subprocess.Popen(each, env=env, stdin=subprocess.DEVNULL) for each in stage.outsiders]
-    keeper = os.fork()
-    if keeper == 0:
-        os.close(read_end)
-        try:
-            told = _keeper(scenario, argv, env, directory)
-        except BaseException:
-            told = {
-                "state": "",
-                "cause": "",
-                "reason": "",
-                "prompt": "",
-                "took_ms": 0.0,
-                "error": traceback.format_exc(),
-            }
-        os.write(write_end, json.dumps(told).encode())
-        os._exit(0)
-    os.close(write_end)
-    parts = []
-    while part := os.read(read_end, 1 << 16):
-        parts.append(part)
-    os.waitpid(keeper, 0)
-    for helper in helpers:
-        for below in cheap(helper.pid).processes:
-            os.kill(below, signal.SIGKILL)
-        helper.kill()
-        helper.wait()
-    result: dict[str, Any] = json.loads(b"".join(parts))
+    helpers: list[subprocess.Popen[bytes]] = []
+    keeper = 0
+    signal.signal(signal.SIGALRM, _late)
+    signal.alarm(STAGED_WITHIN)
+    try:
+        # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
+        argv = scenario.build(stage)
+        helpers += [subprocess.Popen(each, env=env, stdin=subprocess.DEVNULL) for each in stage.outsiders]
+        read_end, write_end = os.pipe()
+        keeper = os.fork()
+        if keeper == 0:
+            os.close(read_end)
+            try:
+                told = _keeper(scenario, argv, env, directory, record)
+            except BaseException:
+                told = NOTHING | {"error": traceback.format_exc()}
+            os.write(write_end, json.dumps(told).encode())
+            os._exit(0)
+        os.close(write_end)
+        parts = []
+        while part := os.read(read_end, 1 << 16):
+            parts.append(part)
+        os.waitpid(keeper, 0)
+        keeper = 0
+        result: dict[str, Any] = json.loads(b"".join(parts))
+    except Exception:
+        result = NOTHING | {"error": traceback.format_exc()}
+    finally:
+        signal.alarm(0)
+        if keeper:
+            _kill([*cheap(keeper).processes, keeper])
+            os.waitpid(keeper, 0)
+        for ending in reversed(stage.endings):
+            ending()
+        for helper in helpers:
+            _kill(cheap(helper.pid).processes)
+            helper.kill()
+            helper.wait()
     return result
+
+
+def _late(*_: object) -> None:
+    raise TimeoutError("the scenario took too long to be put on stage")
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended with its parent
 
 
 def _drop(scenario: Scenario) -> None:
@@ -126,14 +174,17 @@ def _drop(scenario: Scenario) -> None:
     libc.prctl(4, 1, 0, 0, 0)
 
 
-def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path) -> dict[str, Any]:
+def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory: Path, record: bool) -> dict[str, Any]:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     master, leader, out, kept = _spawn(scenario, argv, env, directory)
     try:
         screen = bytearray()
         if scenario.ready:
             _listen(out, screen, scenario.ready, READY_WITHIN)
-        _listen(out, screen, b"", scenario.settle)
+        if {"progress", "busy", "poll"}.isdisjoint(scenario.causes):
+            _quiet(out, screen, scenario.settle)
+        else:
+            _listen(out, screen, b"", scenario.settle)
         root = os.getpid()
         glance = cheap(root)
         light = full(root, screen=bytes(screen), pty_master=master, network=False, leader=leader)
@@ -160,7 +211,7 @@ def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory:
             for p in after.processes.values()
             for t in p.threads[:40]
         ]
-        return {
+        told = {
             "state": verdict.state,
             "cause": verdict.cause,
             "reason": verdict.reason,
@@ -168,6 +219,7 @@ def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory:
             "took_ms": after.took * 1000,
             "detail": detail,
         }
+        return told | {"looks": [recording.packed(look) for look in (before, after)]} if record else told
     finally:
         pids = list(cheap(os.getpid()).processes)
         _end_all()
@@ -229,6 +281,34 @@ def _listen(out: int, screen: bytearray, until: bytes, within: float) -> None:
         raise RuntimeError(f"not ready in time; printed: {bytes(screen[-400:])!r}")
 
 
+def _quiet(out: int, screen: bytearray, seconds: float) -> None:
+    """Until nobody in the tree has run for that long: on a busy machine, what comes after READY takes its time."""
+    began = since = time.monotonic()
+    last: tuple[object, ...] = ()
+    while (now := time.monotonic()) - began < QUIET_WITHIN:
+        _listen(out, screen, b"", 0.1)
+        states, *ran = _ran()
+        if "R" in states or ran != list(last):
+            last, since = tuple(ran), now
+        elif now - since >= seconds:
+            return
+
+
+def _ran() -> tuple[set[str], int, int]:
+    """The states of all threads, how many there are, and the CPU that they have used."""
+    states, threads, ticks = set(), 0, 0
+    for pid in cheap(os.getpid()).processes:
+        for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+            try:
+                fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended
+            states.add(fields[0])
+            threads += 1
+            ticks += int(fields[11]) + int(fields[12])
+    return states, threads, ticks
+
+
 def _end_all() -> None:
     while True:
         for pid in cheap(os.getpid()).processes:
@@ -246,11 +326,12 @@ def _end_all() -> None:
 
 def main() -> int:
     from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT if each.name == name)
-    sys.stdout.write(json.dumps(_stagehand(scenario, Path(where))))
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD if each.name == name)
+    sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 
 

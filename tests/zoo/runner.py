@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -40,9 +41,13 @@ class Score(NamedTuple):
         return 1 - len(self.wrong_cause) / counted if counted else 1.0
 
 
-def run(scenarios: Iterable[Scenario], directory: Path) -> list[Outcome]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda each: perform(each, directory), scenarios))
+def run(scenarios: Iterable[Scenario], directory: Path, at_once: int = AT_ONCE) -> list[Outcome]:
+    return list(_each(scenarios, directory, at_once))
+
+
+def _each(scenarios: Iterable[Scenario], directory: Path, at_once: int, record: bool = False) -> Iterator[Outcome]:
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(lambda each: perform(each, directory, record=record), scenarios)
 
 
 def score(outcomes: list[Outcome]) -> Score:
@@ -58,8 +63,9 @@ def score(outcomes: list[Outcome]) -> Score:
 
 
 def right_cause(outcome: Outcome) -> bool:
-    wanted = outcome.scenario.prompt
-    return outcome.cause in outcome.scenario.causes and wanted in outcome.reason
+    scenario, said = outcome.scenario, outcome.reason
+    misnamed = scenario.never != "" and scenario.never in said
+    return outcome.cause in scenario.causes and scenario.prompt in said and not misnamed
 
 
 def show(title: str, outcomes: list[Outcome]) -> str:
@@ -89,29 +95,49 @@ def show(title: str, outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def _tell(each: Outcome, options: argparse.Namespace) -> None:
+    scenario = each.scenario
+    if options.json is not None:
+        seen = each._asdict() | {"scenario": scenario.name, "truth": scenario.truth, "right": right_cause(each)}
+        with options.json.open("a") as file:
+            file.write(json.dumps(seen) + "\n")
+    if options.verbose:
+        moves = "moves" if each.detail.get("progressed", [False])[0] else "still"
+        what = each.reason or each.error
+        print(f"{moves} {scenario.truth:9} {scenario.name:28} {each.state:6} {each.cause:10} {what}", flush=True)
+        if options.names:
+            print(each.detail, each.prompt)
+
+
 def main() -> int:
     from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
+    groups = (("tuned", TUNED), ("held out", HOLDOUT), ("third", THIRD))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these scenarios")
+    parser.add_argument("--group", choices=[title for title, _ in groups], help="only this third")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="how many side by side")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="append what was seen, one line for each")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line for each")
+    parser.add_argument("--record", action="store_true", help="write what was seen as a recording for tests/core")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        for title, scenarios in (("tuned", TUNED), ("held out", HOLDOUT)):
+        for title, scenarios in groups:
+            if options.group not in (None, title):
+                continue
             chosen = [each for each in scenarios if not options.names or each.name in options.names]
+            for each in chosen:
+                if lacking := each.missing():
+                    print(f"NOT RUN: {each.name}: {', '.join(lacking)} missing", file=sys.stderr)
             chosen = [each for each in chosen if not each.missing()]
             if not chosen:
                 continue
-            outcomes = run(chosen, Path(directory))
-            if options.verbose:
-                for each in outcomes:
-                    print("moves" if each.detail.get("progressed", [False])[0] else "still", end=" ")
-                    print(
-                        f"{each.scenario.truth:9} {each.scenario.name:28} {each.state:6} {each.cause:10} {each.reason}"
-                    )
-                    if options.names:
-                        print(each.detail, each.prompt)
+            outcomes: list[Outcome] = []
+            for outcome in _each(chosen, Path(directory), options.at_once, options.record):
+                outcomes.append(outcome)
+                _tell(outcome, options)
             print(show(title, outcomes))
     return 0
 

@@ -11,45 +11,36 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.zoo.toolchains import Toolchains, found
 
-class Stage:
+
+class Stage(Toolchains):
     """Made in the process above the job's keeper: what it starts, as a thread or a process, is outside of the tree."""
 
     def __init__(self, directory: Path) -> None:
-        self.dir = directory
-        self.python = sys.executable
+        super().__init__(directory)
         self.outsiders: list[list[str]] = []
+        self.endings: list[Callable[[], object]] = []  # called once the job is gone, the last one first
         self._sockets: list[socket.socket] = []
 
-    def write(self, name: str, text: str) -> str:
-        path = self.dir / name
-        path.write_text(text)
-        return str(path)
+    def scratch(self) -> Path:
+        """A directory for a scenario that runs as nobody, whose own one is closed to it."""
+        made = Path(tempfile.mkdtemp(prefix="zoo-", dir="/tmp"))
+        self.endings.append(lambda: shutil.rmtree(made, ignore_errors=True))
+        return made
 
-    def cc(self, source: str, *flags: str) -> str:
-        path = self.write("actor.c", source)
-        binary = str(self.dir / "actor")
-        subprocess.run(["cc", "-O0", "-o", binary, path, "-lpthread", *flags], check=True, capture_output=True)
-        return binary
-
-    def java(self, name: str, source: str) -> list[str]:
-        self.write(f"{name}.java", source)
-        flags = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-        subprocess.run(["javac", "-d", str(self.dir), str(self.dir / f"{name}.java")], check=True, capture_output=True)
-        return ["java", *flags, "-cp", str(self.dir), name]
-
-    def py(self, source: str) -> list[str]:
-        return [self.python, "-u", "-c", source]
-
-    def node(self, source: str) -> list[str]:
-        return ["node", "-e", source]
+    def outsider(self, script: str, *args: str) -> str:
+        """Shell outside of the tree; returns the words with which the job's shell awaits its `touch $UP`."""
+        up = self.dir / f"up{len(self.outsiders)}"
+        self.outsiders.append(["sh", "-c", f"UP={up}\n{script}", "outsider", *args])
+        return f"until [ -e {up} ]; do sleep 0.02; done"
 
     def git(self) -> Path:
         """A repository with some history."""
@@ -66,7 +57,8 @@ class Stage:
 
     def server(self, behaviour: str, *, backlog: int = 8) -> int:
         """A TCP peer outside of the tree. silent: accepts, says nothing. drip: 600 bytes five times a second.
-        beat: 6 bytes a second. full: accepts nobody, its backlog is used up. mute_http: half of a header."""
+        beat: 6 bytes a second. bulk: as fast as it is read. full: accepts nobody, its backlog is used up.
+        mute_http: half of a header."""
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
         self._sockets.append(listener)
@@ -87,7 +79,7 @@ class Stage:
         while True:
             peer, _ = listener.accept()
             self._sockets.append(peer)
-            if behaviour in ("drip", "beat", "mute_http"):
+            if behaviour in ("drip", "beat", "bulk", "mute_http"):
                 threading.Thread(target=_talk, args=(peer, behaviour), daemon=True).start()
 
 
@@ -97,6 +89,8 @@ def _talk(peer: socket.socket, behaviour: str) -> None:
             peer.recv(4096)
             peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nbeginning")
             return
+        while behaviour == "bulk":
+            peer.sendall(b"x" * 4096)
         while True:
             peer.sendall(b"x" * 600 if behaviour == "drip" else b"beat!\n")
             time.sleep(0.2 if behaviour == "drip" else 1.0)
@@ -115,9 +109,10 @@ class Scenario(NamedTuple):
     needs: tuple[str, ...] = ()
     nobody: bool = False  # must run without privileges, as another user where we are root
     prompt: str = ""  # must be part of the reason
+    never: str = ""  # must be no part of it
 
     def missing(self) -> list[str]:
-        lacking = [program for program in self.needs if shutil.which(program) is None]
+        lacking = [program for program in self.needs if found(program) is None]
         if self.nobody and os.getuid() == 0 and not os.access("/proc/self/setgroups", os.W_OK):
             lacking.append("the right to become another user")
         return lacking

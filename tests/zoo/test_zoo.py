@@ -11,6 +11,7 @@ import pytest
 from tests.zoo.holdout import HOLDOUT
 from tests.zoo.runner import run, score, show
 from tests.zoo.scenario import Scenario
+from tests.zoo.third import THIRD
 from tests.zoo.tuned import TUNED
 
 
@@ -28,10 +29,11 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
     return found
 
 
-def test_there_are_sixty_scenarios_and_twenty_are_held_out() -> None:
-    names = [scenario.name for scenario in TUNED + HOLDOUT]
+def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
+    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
+    assert len(THIRD) >= 80
     assert {scenario.truth for scenario in TUNED} == {"hung", "alive", "ambiguous"}
 
 

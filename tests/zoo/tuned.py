@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.zoo.tuned_alive import ALIVE
+from tests.zoo.tuned_commons import COMMONS
 from tests.zoo.tuned_hung import HUNG
 
-TUNED = HUNG + ALIVE
+TUNED = HUNG + ALIVE + COMMONS

@@ -206,7 +206,7 @@ HUNG: tuple[Scenario, ...] = (
     Scenario("java-system-in", "hung", ("input",), lambda s: s.java("In", JAVA_IN), io="pipe", ready=R, needs=("java", "javac")),
     Scenario("node-stdin-pipe", "hung", ("input",), lambda s: s.node("process.stdin.resume();console.log('READY')"), io="pipe", ready=R, needs=("node",)),
     Scenario("cat-fifo", "hung", ("input",), _fifo, ready=R),
-    Scenario("git-commit-vi", "hung", ("input",), _editor, io="pty", ready=b"~", needs=("git", "vi")),
+    Scenario("git-commit-vi", "hung", ("input",), _editor, io="pty", ready=b"~", settle=4.5, needs=("git", "vi")),  # its swap timer fires once
     Scenario("git-credential", "hung", ("input",), _credentials, io="pty", ready=b"Username", needs=("git",), prompt="Username for"),
     Scenario("ssh-passphrase", "hung", ("input",), _passphrase, io="pty", ready=b"passphrase", needs=("ssh-keygen",), prompt="password"),
     Scenario("su-password", "hung", ("input",), lambda _: ["su", "root", "-c", "true"], io="pty", ready=b"assword", needs=("su",), nobody=True, prompt="Password:"),

@@ -225,7 +225,13 @@ def test_busy_names_the_busy_process_and_its_share() -> None:
 
 @pytest.mark.parametrize(
     ("left", "state", "cause"),
-    [(17.0, "alive", "timer"), (600.0, "unsure", "timer"), (1e12, "hung", "idle"), (FOREVER, "hung", "idle")],
+    [
+        (17.0, "alive", "timer"),
+        (600.0, "alive", "timer"),
+        (7200.0, "unsure", "timer"),
+        (1e12, "hung", "idle"),
+        (FOREVER, "hung", "idle"),
+    ],
 )
 def test_a_sleep_is_judged_by_what_is_left_of_it(left: float, state: str, cause: str) -> None:
     found = twice(process(2, thread(2, "clock_nanosleep", timeout=left, remaining=left)))

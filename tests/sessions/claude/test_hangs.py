@@ -138,7 +138,7 @@ def test_the_first_hook_of_a_session_starts_the_watcher(by: str, desk: Desk) -> 
 @pytest.mark.parametrize("hook", ["UserPromptSubmit", "Stop"])
 def test_another_hook_that_hangs_is_ended_with_its_turn(hook: str, desk: Desk) -> None:
     """Ours has told of the prompt, or of the end of the turn; Claude waits for the other one."""
-    desk.configure(hooks={hook: [f"grep -q hangs && exec {scenarios.HANGS}"]})
+    desk.configure(hooks={hook: [f"grep -q 'it hangs' && exec {scenarios.HANGS}"]})
     session = desk.claude()
     watcher = desk.watch()
     session.ask("fake: say it hangs")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
 from unhang.core.diagnosis.samples import (
     FOREVER,
+    Common,
     FullSample,
     Lock,
     Pipe,
@@ -53,7 +54,8 @@ _links = st.sampled_from(
 _waits = st.one_of(st.none(), st.just(FOREVER), st.floats(0, 1e6))
 _calls = st.sampled_from(
     ["read", "write", "poll", "epoll_wait", "select", "futex", "wait4", "pause", "nanosleep", "flock", "connect",
-     "accept", "recvfrom", "openat", "restart_syscall", "running", "", "syscall 999", "rt_sigtimedwait"]
+     "accept", "recvfrom", "openat", "restart_syscall", "semop", "msgrcv", "running", "", "syscall 999",
+     "rt_sigtimedwait"]
 )  # fmt: skip
 threads = st.builds(
     Thread,
@@ -75,6 +77,8 @@ threads = st.builds(
     child=st.one_of(st.none(), _pids),
     path=st.text(max_size=3),
     unseen=st.booleans(),
+    common=st.sampled_from(["", "00:01:7", "sem:1"]),
+    static=st.booleans(),
 )
 _locks = st.builds(
     Lock, st.sampled_from(["flock", "posix"]), st.text(max_size=3), st.one_of(st.none(), _pids), st.text(max_size=3),
@@ -101,6 +105,7 @@ processes = st.builds(
     lock=st.one_of(st.none(), _locks),
     catches_alarm=st.booleans(),
     hidden=st.booleans(),
+    runtime=st.sampled_from(["", "go", "ocaml", "python", "erlang", "jvm"]),
 )
 _sockets = st.builds(
     Socket,
@@ -112,6 +117,14 @@ _sockets = st.builds(
     sent=st.one_of(st.none(), st.integers(0, 10**4)),
     since_receive=st.one_of(st.none(), st.floats(0, 1e4)),
     peer=st.sampled_from(["", "socket:[1]", "socket:[2]"]),
+)
+
+
+_commons = st.builds(
+    Common,
+    inside=st.lists(_pids, max_size=2).map(tuple),
+    outside=st.sampled_from([(), ((77, "daemon"),)]),
+    reachable=st.booleans(),
 )
 
 
@@ -131,6 +144,7 @@ def looks(draw: st.DrawFn, at: float = 0.0) -> FullSample:
         others=_tree(draw(st.lists(processes, max_size=2))),
         sockets=draw(st.dictionaries(st.sampled_from(["socket:[1]", "socket:[2]"]), _sockets)),
         pipes=pipes,
+        commons=draw(st.dictionaries(st.sampled_from(["00:01:7", "sem:1"]), _commons)),
         terminal=draw(
             st.one_of(
                 st.none(), st.builds(TerminalSettings, st.just("/dev/pts/3"), st.booleans(), st.booleans(), _pids)

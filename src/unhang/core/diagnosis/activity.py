@@ -43,6 +43,11 @@ class Activity(NamedTuple):
         return tuple(name for name in self.started + self.ended if name not in PAUSES)
 
     @property
+    def any_bytes(self) -> bool:
+        """Whether one byte was moved at all: enough to veto a proof that nothing moves, too little to be work."""
+        return self.io > 0 or self.net > 0
+
+    @property
     def moves_bytes(self) -> bool:
         """Whether more bytes were read and written than housekeeping moves."""
         return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
@@ -106,4 +111,6 @@ def _net(before: FullSample, after: FullSample) -> int:
         ):
             if now is not None:
                 moved += max(0, now - (then or 0))
+        if old is not None:  # what lay ready, and was read
+            moved += max(0, old.unread - seen.unread)
     return moved

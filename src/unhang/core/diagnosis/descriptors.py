@@ -19,12 +19,16 @@ from unhang.core.diagnosis.waits import (
     for_loop,
     for_timer,
     is_terminal,
+    own_terminal,
+    strangers,
 )
 from unhang.core.durations import human
 
+# The end of a terminal that belongs to the program which made it.
+MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
 # In a set, the first of these that is there names the wait.
 # A server with idle connections is a server, so listening comes before them.
-ORDER = ("input", "listen", "net", "peer", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
+ORDER = ("input", "listen", "net", "peer", "terminal", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
 
 
 def descriptors(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
@@ -38,12 +42,29 @@ def descriptors(view: SampleView, process: ProcessSample, thread: Thread) -> Wai
         return for_timer(ends) if ends != FOREVER else for_loop(view, process, ends)
     found.sort(key=lambda wait: ORDER.index(wait.kind) if wait.kind in ORDER else len(ORDER))
     first = found[0]
+    if (relay := _relay(found, ends)) is not None:
+        return relay
     others = {wait.kind for wait in found} - {first.kind}
     on = tuple(dict.fromkeys(pid for wait in found for pid in wait.on))
+    fires = [wait.ends for wait in found if wait.kind == "timer" and wait.ends is not None]
+    ends = None if ends is None else min([ends, *fires])
     shared = bool(others & {"net", "listen", "peer", "other", "watch"})
     # One of several may come from outside at any moment, even where the first alone never would.
     until = ends if ends != FOREVER else None if any(wait.ends is None for wait in found) else first.ends
-    return first._replace(on=on, shared=shared, ends=until, beside=tuple(found[1:]))
+    stranger = any(wait.stranger for wait in found)
+    return first._replace(on=on, shared=shared, ends=until, beside=tuple(found[1:]), stranger=stranger)
+
+
+def _relay(found: list[Wait], ends: float | None) -> Wait | None:
+    """The wait of a program that passes its own terminal on to one that it made: those who use that one are asked.
+
+    A server of terminals (tmux, screen) has timers for its status line only; another's timeout may end the job.
+    """
+    users = next((wait.on for wait in found if wait.kind == "terminal"), ())
+    if not users or found[0].channel != TERMINAL or any(wait.stranger for wait in found):
+        return None
+    serves = any(wait.kind == "listen" for wait in found)
+    return Wait("peer", "passes its terminal on to the one that it made", users, FOREVER if serves else ends)
 
 
 def _in_set(thread: Thread) -> bool:
@@ -53,26 +74,62 @@ def _in_set(thread: Thread) -> bool:
 def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writing: bool, single: bool) -> Wait | None:
     target = process.fds.get(fd, "")
     if target in INTERNAL:
+        if others := process.strangers.get(fd):
+            text = f"waits for {strangers(others)} outside of the job, with which it shares an eventfd"
+            return Wait("other", text, ends=None, stranger=True)
         # In a set it is how the loop wakes itself; a plain read of one waits for another thread.
-        return None if not single else Wait("futex", "waits for another of its threads (eventfd)")
+        return Wait("self_pipe", "waits for an eventfd that only it could write to") if single else None
+    if target in MASTERS:
+        return _master(view, process)
     if is_terminal(target):
         if writing:
             return Wait("other", "waits to write to its terminal", ends=None)
+        if not own_terminal(view, process, target):
+            text = f"waits for a process outside of the job to write to the terminal {target}"
+            return Wait("other", text, ends=None, stranger=True)
         return Wait("input", "waits for input on its terminal", channel=TERMINAL)
     if target in view.sample.pipes:
         return _pipe(view, process, fd, target, writing, single)
     if target.startswith("socket:"):
         return _socket(view, process, thread, fd, target, single)
     if target == "anon_inode:[timerfd]":
-        return Wait("other", "waits for a timer (timerfd)", ends=None)
+        return _timer(process, fd, single)
     if target == "anon_inode:inotify" or target.startswith("anon_inode:[fanotify"):
         return Wait("watch", "watches files for changes", ends=None)
     if target.startswith("anon_inode:[pidfd"):
-        below = view.children.get(process.pid, ())
-        return Wait("child", "waits for a child", below, FOREVER if below else None)
+        return _pidfd(view, process, fd)
     if not target and fd > 2:
         return Wait("other", f"waits for descriptor {fd}", ends=None)
     return Wait("other", f"waits for {target or 'a closed descriptor'}", ends=None)
+
+
+def _timer(process: ProcessSample, fd: int, single: bool) -> Wait | None:
+    if fd not in process.timerfds:
+        return Wait("other", "waits for a timer (timerfd)", ends=None)
+    left = process.timerfds[fd]
+    if left == FOREVER:  # in a set it is a timer that is not in use
+        return Wait("timer", "waits for a timer that is not set (timerfd)") if single else None
+    return for_timer(left)
+
+
+def _pidfd(view: SampleView, process: ProcessSample, fd: int) -> Wait:
+    below = view.children.get(process.pid, ())
+    if fd in process.pidfds:
+        pid, comm = process.pidfds[fd]
+        if pid in view.sample.processes:
+            return Wait("child", f"waits for the end of {view.names((pid,))}", (pid,))
+        if pid > 0:
+            text = f"waits for the end of {comm} [{pid}], which is no process of the job"
+            return Wait("other", text, ends=None, stranger=True)
+    return Wait("child", "waits for a child", below, FOREVER if below else None)
+
+
+def _master(view: SampleView, process: ProcessSample) -> Wait:
+    """The wait of a program that has made a terminal for others, such as `script`, `expect` and tmux."""
+    users = view.terminals.get(process.pid, ())
+    if not users:
+        return Wait("other", "waits for the terminal that it made", ends=None)
+    return Wait("terminal", f"waits for {view.names(users)} on the terminal that it made", users)
 
 
 def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writing: bool, single: bool) -> Wait | None:
@@ -82,17 +139,27 @@ def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writin
     own = any(pid == process.pid for pid, _ in ends_held)
     name = "a pipe" if target.startswith("pipe:") else f"the FIFO {target}"
     channel, where = (STDIN, "stdin") if fd == 0 else (DESCRIPTOR, f"descriptor {fd}")
+    stranger = strangers(pipe.outside)
     if partners:
         names = view.names(partners)
+        until = None if pipe.outside else FOREVER
+        if pipe.outside:
+            names += f" and, outside of the job, {stranger}"
         if writing:
-            return Wait("pipe_write", f"writes to a full pipe that {names} does not read", partners)
-        return Wait("pipe_read", f"reads {name} that {names} may write to", partners)
-    if pipe.outside:
-        names = ", ".join(f"{comm} [{pid}]" for pid, comm in pipe.outside[:3])
+            text = f"writes to a full pipe that {names} does not read"
+            return Wait("pipe_write", text, partners, until, stranger=bool(pipe.outside))
+        text = f"reads {name} that {names} may write to"
+        return Wait("pipe_read", text, partners, until, stranger=bool(pipe.outside))
+    if not stranger and pipe.searched and not pipe.ours and not own:
+        # A reader without any writer would have met the end of the file, and a writer without a reader an error.
+        stranger = "a process that cannot be seen"
+    if stranger:
         if writing:
-            return Wait("other", f"writes to a pipe that {names} outside does not read", ends=None)
+            text = f"writes to a pipe that {stranger} outside does not read"
+            return Wait("other", text, ends=None, stranger=True)
         kind = "input" if fd == 0 else "other"
-        return Wait(kind, f"waits for {names} outside to write to its {where}", ends=None, channel=channel)
+        text = f"waits for {stranger} outside to write to its {where}"
+        return Wait(kind, text, ends=None, channel=channel, stranger=True)
     if own:
         return Wait("self_pipe", f"waits for {name} of which it holds both ends") if single else None
     if writing:
@@ -112,9 +179,12 @@ def _socket(
     if seen.state == "LISTEN":
         return Wait("listen", f"waits for connections on {seen.local or 'a Unix socket'}", ends=None)
     partners = view.holders.get(seen.peer, ()) if seen.peer else ()
+    if partners and (others := process.strangers.get(fd)):
+        text = f"waits for {strangers(others)} outside of the job over a socket"
+        return Wait("net", text, ends=None, socket=seen, stranger=True)
     if process.pid in partners:
         # It talks to itself: the other end is for its own threads, whatever a fork has inherited of it.
-        return Wait("futex", "waits for another of its threads (socket)") if single else None
+        return Wait("self_pipe", "waits for a socket of which it holds both ends") if single else None
     if partners:
         return Wait("peer", f"waits for {view.names(partners)} over a socket", partners)
     if fd == 0 and seen.family == "unix":
@@ -132,7 +202,9 @@ def _peer_text(seen: Socket) -> str:
         return f"connects to {seen.remote}, no answer yet"
     if seen.state == "CLOSE_WAIT":
         return f"waits on {seen.remote}, which has closed the connection"
-    quiet = f", no byte for {human(seen.since_receive)}" if seen.since_receive is not None else ""
+    # Less than a second is no silence.
+    silence = human(seen.since_receive) if seen.since_receive is not None and seen.since_receive >= 1 else ""
+    quiet = f", no byte for {silence}" if silence else ""
     if seen.received == 0:
-        quiet = ", not one byte received" + (f" in {human(seen.since_receive)}" if seen.since_receive else "")
+        quiet = ", not one byte received" + (f" in {silence}" if silence else "")
     return f"waits for {seen.remote or 'its peer'}, connected{quiet}"

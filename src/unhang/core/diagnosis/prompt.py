@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, own_threads
+from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, terminal_number
 from unhang.core.plain_text import quoted, visible
+
+# What a thread waits for that waits for its fellows only.
+IDLE_FELLOWS = frozenset({"futex", "parked", "loop", "self_pipe"})
 
 
 class NeedsInput(NamedTuple):
@@ -43,7 +47,7 @@ def asks(view: SampleView) -> NeedsInput | None:
     line = last_line(sample.screen)
     question = unfinished(sample.screen) and looks_like_a_question(line)
     terminal = sample.terminal
-    password = terminal is not None and terminal.canonical and not terminal.echo
+    password = terminal is not None and terminal.own and terminal.canonical and not terminal.echo
     raw = terminal is not None and not terminal.canonical
     at = _Prompt(sample.screen, line, password)
     newest = sorted(sample.processes.values(), key=lambda each: (each.start, each.pid), reverse=True)
@@ -56,13 +60,18 @@ def asks(view: SampleView) -> NeedsInput | None:
                 continue
             hidden_answer = password and wait.channel == TERMINAL
             if question or hidden_answer or _certain(view, process, thread, wait, raw):
-                return _asked(process, wait, at)
+                return _asked(process, wait, at, _nested(sample, process))
     for process in newest:
         if not process.hidden or dead(process) or terminal is None or not process.tty:
             continue
         if terminal.foreground in (0, process.pgid) and (password or question):
             return _asked(process, Wait("input", "waits for input on its terminal", channel=TERMINAL), at)
     return None
+
+
+def _nested(sample: FullSample, process: ProcessSample) -> bool:
+    """Whether the process sits at a terminal that another one of the tree has made."""
+    return any(process.tty == terminal_number(path) for path in sample.masters)
 
 
 class _Prompt(NamedTuple):
@@ -74,14 +83,15 @@ class _Prompt(NamedTuple):
 def _certain(view: SampleView, process: ProcessSample, thread: Thread, wait: Wait, raw: bool) -> bool:
     if wait.shared or not (thread.tid == process.pid or _alone(view, process, thread)):
         return False
-    # A timeout beside the terminal: an editor's swap timer in raw mode still waits for keys; `read -t` does not.
-    return wait.ends == FOREVER or raw
+    # A timeout beside the terminal: a program that fills the screen, in raw mode, still waits for keys; `read -t` and a
+    # list that is drawn again every few seconds do not.
+    return wait.ends == FOREVER or (raw and wait.channel == TERMINAL and full_screen(view.sample.screen))
 
 
 def _alone(view: SampleView, process: ProcessSample, thread: Thread) -> bool:
     """Whether every other thread only waits for its fellows: the JVM reads stdin in its second, joined by the first."""
     others = [each for each in own_threads(process) if each.tid != thread.tid]
-    return bool(others) and all(wait_of(view, process, each).kind == "futex" for each in others)
+    return all(wait_of(view, process, each).kind in IDLE_FELLOWS for each in others)
 
 
 def _in_foreground(sample: FullSample, process: ProcessSample) -> bool:
@@ -89,16 +99,16 @@ def _in_foreground(sample: FullSample, process: ProcessSample) -> bool:
     terminal = sample.terminal
     if terminal is None or not process.tty:
         return True
-    group = terminal.foreground or process.tpgid
+    group = process.tpgid if _nested(sample, process) else terminal.foreground or process.tpgid
     return group <= 0 or group == process.pgid
 
 
-def _asked(process: ProcessSample, wait: Wait, at: _Prompt) -> NeedsInput:
-    endless = wait.ends is None or wait.ends == FOREVER
+def _asked(process: ProcessSample, wait: Wait, at: _Prompt, nested: bool = False) -> NeedsInput:
+    endless = not wait.stranger and (wait.ends is None or wait.ends == FOREVER)
     if wait.channel != TERMINAL:
         return NeedsInput(process.pid, process.comm, wait.channel, at.line, False, visible(wait.text), endless)
     what = f"waits for {'a password' if at.password else 'input'} on its terminal"
-    if full_screen(at.raw):
+    if full_screen(at.raw) and not nested:
         what = f"waits for keys on its terminal, in {visible(process.comm)}, which fills the screen"
     reason = f"{what}: {quoted(at.line)}" if at.line else what
     return NeedsInput(process.pid, process.comm, TERMINAL, at.line, at.password, reason, endless)

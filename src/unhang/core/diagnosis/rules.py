@@ -19,14 +19,17 @@ from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Ac
 from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE
 from unhang.core.diagnosis.prompt import NeedsInput, asks
-from unhang.core.diagnosis.samples import FOREVER, FullSample
-from unhang.core.diagnosis.standstill import Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.runtimes import may_reduce
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
+from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
-from unhang.core.diagnosis.waits import SampleView, Wait, dead, holder_of, named
+from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
 from unhang.core.durations import human
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
 SOON = 120.0
+# A job whose next step is within the hour is alive: it was told to sleep that long.
+LATER = 3600.0
 # Programs that burn CPU only to make something, even in a stretch without a byte or a new page.
 WORKERS = frozenset(
     {"cc1", "cc1plus", "clang", "rustc", "ld", "lld", "lto1", "as", "javac", "xz", "gzip", "bzip2", "zstd"}
@@ -40,8 +43,15 @@ def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
     view = SampleView.of(after)
     activity = compare(before, after)
     blocked = blocked_in(view, before)
-    finding = _judge(view, SampleView.of(before), activity, blocked)
+    finding = _vetoed(_judge(view, SampleView.of(before), activity, blocked), activity)
     return finish(finding, view, activity, blocked)
+
+
+def _vetoed(finding: Finding, activity: Activity) -> Finding:
+    """No proof stands against a byte that moved between the looks, or rests on looks that are too close together."""
+    if finding.state == HUNG and (activity.any_bytes or activity.seconds < WINDOW):
+        return finding._replace(state=UNSURE)
+    return finding
 
 
 def _judge(view: SampleView, earlier: SampleView, activity: Activity, blocked: list[Blocked]) -> Finding:
@@ -54,10 +64,10 @@ def _judge(view: SampleView, earlier: SampleView, activity: Activity, blocked: l
     moving = _moving(view, activity)
     if moving is not None:
         return moving
-    still = proof(view, blocked, activity.seconds)
+    still = proof(view, earlier.sample, blocked, activity.seconds)
     if still is not None:
         return _leak(view, still, blocked)
-    return _leak(view, _hopeful(activity, blocked), blocked)
+    return _leak(view, _hopeful(view, activity, blocked), blocked)
 
 
 def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: list[Blocked]) -> Finding:
@@ -65,23 +75,51 @@ def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: li
     evidence = {"prompt": asked.prompt, "password": asked.password, "channel": asked.channel}
     steady = first is not None and (first.pid, first.prompt) == (asked.pid, asked.prompt)
     terminal = view.sample.terminal
-    raw = terminal is not None and not terminal.canonical
+    raw = terminal is not None and not terminal.canonical and asked.channel == TERMINAL
+    mine = [each for each in blocked if each.process.pid == asked.pid and each.wait.kind in ("input", "hidden")]
+    # A line editor with a timeout of its own waits for keys, if it was seen to wake and to do nothing. And a thread
+    # that ran in between got something, except at a terminal, where it may have been a signal.
+    waits = asked.endless or (raw and any(each.woke or may_reduce(each.process, each.thread) for each in mine))
+    waits = waits and (asked.channel == TERMINAL or all(each.steady for each in mine))
+    above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and (asked.endless or raw) and not any(_besides(each, asked.pid, raw) for each in blocked)
+    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
-def _besides(each: Blocked, asks: int, raw: bool) -> bool:
+def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
     """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
     terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
+    if each.wait.stranger:
+        return True
+    if each.wait.kind == "scheduler" or (
+        each.process.pid in above and each.steady and may_reduce(each.process, each.thread)
+    ):
+        return False  # a runtime's timer answers no question, be it beside the one that asks or above it
+    unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
+    if unseen and each.steady and not each.process.tty and each.process.pid not in {asks, *above}:
+        return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
     if each.process.pid != asks:
         return each.hope
-    if each.process.catches_alarm and not raw:
+    if (each.process.catches_alarm or each.process.timers) and not raw:
         return True
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
 
 
+def _above(view: SampleView, pid: int) -> set[int]:
+    """The processes of the tree that a process descends from."""
+    found: set[int] = set()
+    process = view.sample.processes.get(pid)
+    while process is not None and process.ppid not in found:
+        found.add(process.ppid)
+        process = view.sample.processes.get(process.ppid)
+    return found
+
+
 def _moving(view: SampleView, activity: Activity) -> Finding | None:
+    if spells := [pid for pid, share in activity.by_pid.items() if share > 0 and _is_stopped(view, pid)]:
+        who = view.names(tuple(spells))
+        return Finding(ALIVE, causes.PROGRESS, f"works in short spells: {who} is stopped and continued in turn")
     if activity.workers:
         parts = []
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
@@ -99,6 +137,11 @@ def _moving(view: SampleView, activity: Activity) -> Finding | None:
             UNSURE, causes.POLL, "loops around `sleep`: it polls for something, or works in very small steps"
         )
     return None
+
+
+def _is_stopped(view: SampleView, pid: int) -> bool:
+    process = view.sample.processes.get(pid)
+    return process is not None and process.state == "T"
 
 
 def _computing(view: SampleView, activity: Activity) -> Finding:
@@ -139,18 +182,29 @@ _BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "signal": (UNSURE, causes.IDLE),
     "loop": (UNSURE, causes.IDLE),
     "futex": (UNSURE, causes.DEADLOCK),
+    "self_pipe": (UNSURE, causes.DEADLOCK),
+    "common": (UNSURE, causes.LOCK),
+    "scheduler": (UNSURE, causes.TIMER),
+    "parked": (UNSURE, causes.DEADLOCK),
+    "gil": (UNSURE, causes.DEADLOCK),
 }
 
 
-def _hopeful(activity: Activity, blocked: list[Blocked]) -> Finding:
+def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Finding:
     """A thread may go on. Name the wait that says most about why nothing happens now."""
     best = min(blocked, key=lambda each: (each.rank, each.process.pid, each.thread.tid), default=None)
     if best is None:
         return Finding(UNSURE, causes.UNKNOWN, "none of its processes could be looked into")
+    if best.wait.kind == "net":
+        best = _server_below(view, best, blocked)
     process, wait = best.process, _told_by(best.wait)
     text = f"{named(process)} {wait.text}"
     if wait.kind == "timer":
-        return _timer(activity, best, text)
+        return _timer(view, activity, best, text)
+    if wait.kind == "input" and wait.ends is not None and wait.ends <= SOON:
+        # The call that reads has a timeout of its own: what it does then, it does without input.
+        text = f"{named(process)} {wait.text}, and goes on by itself in {human(wait.ends)}"
+        return Finding(ALIVE, causes.TIMER, text, process.pid, wait)
     state, cause = _BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
     lock = process.lock if cause is causes.LOCK else None
     if cause is causes.NETWORK:
@@ -163,6 +217,13 @@ def _hopeful(activity: Activity, blocked: list[Blocked]) -> Finding:
     return Finding(state, cause, text, process.pid, wait, lock)
 
 
+def _server_below(view: SampleView, best: Blocked, blocked: list[Blocked]) -> Blocked:
+    """The server that this process has started, where there is one: whatever connection a wrapper holds beside it."""
+    servers = [each for each in blocked if each.wait.kind == "listen" and each.hope]
+    below = [each for each in servers if best.process.pid in _above(view, each.process.pid)]
+    return min(below, key=lambda each: each.rank, default=best)
+
+
 def _told_by(wait: Wait) -> Wait:
     """The wait to name. Where the terminal is only one of several things and the screen asks nothing, it is another of
     them: a server that also takes keys is a server."""
@@ -171,7 +232,7 @@ def _told_by(wait: Wait) -> Wait:
     return min(wait.beside, key=lambda each: (each.kind != "listen", place_of(each.kind), each.text))
 
 
-def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
+def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Finding:
     process, ends = best.process, best.wait.ends
     lock = process.lock
     if lock is not None and not lock.blocked:
@@ -179,10 +240,27 @@ def _timer(activity: Activity, best: Blocked, text: str) -> Finding:
         return Finding(UNSURE, causes.LOCK, held, process.pid, best.wait, lock)
     rate = best.woke / activity.seconds
     if rate >= POLLS:
-        polls = f"{named(process)} wakes {rate:.1f} times a second and does nothing: it polls"
-        return Finding(UNSURE, causes.POLL, polls, process.pid, best.wait)
-    state = ALIVE if ends is not None and ends <= SOON else UNSURE
+        wakes = f"{named(process)} wakes {rate:.1f} times a second"
+        if activity.any_bytes:
+            # A heartbeat over a hung program moves bytes as well: too little to call it work, too much for "nothing".
+            does = f"and moves {_rate(activity.io + activity.net)}: it polls, or works slowly"
+        elif unread := _unread(view, process):
+            does = f"while {unread} bytes lie ready on its connection: it reads slowly, or polls"
+        elif stopped := tuple(pid for pid in view.sample.processes if _is_stopped(view, pid)):
+            does = f"while {view.names(stopped)} is stopped"
+        elif activity.cpu > 0:
+            does = "and moves no bytes: it polls, or works in very small steps"
+        else:
+            does = "and does nothing: it polls"
+        return Finding(UNSURE, causes.POLL, f"{wakes} {does}", process.pid, best.wait)
+    state = ALIVE if ends is not None and ends <= LATER else UNSURE
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
+
+
+def _unread(view: SampleView, process: ProcessSample) -> int:
+    """The bytes that lie ready on the connections of a process, which it has not read."""
+    links = {target for target in process.fds.values() if target in view.sample.sockets}
+    return sum(view.sample.sockets[link].unread for link in links)
 
 
 def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding:
@@ -207,4 +285,6 @@ def _sleeps_long(each: Blocked) -> bool:
 
 
 def _rate(value: float) -> str:
+    if value < 1e3:
+        return f"{max(1, round(value))} B/s"
     return f"{value / 1e6:.1f} MB/s" if value >= 1e6 else f"{value / 1e3:.1f} kB/s"

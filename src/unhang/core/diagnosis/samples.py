@@ -37,6 +37,8 @@ class Thread(NamedTuple):
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
     unseen: bool = False  # the set it waits for could not be read whole
+    common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
+    static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
 
 
 class Lock(NamedTuple):
@@ -47,6 +49,12 @@ class Lock(NamedTuple):
     holder: int | None
     holder_comm: str
     blocked: bool  # it sleeps in the kernel for it; False: it has the file open and another holds the lock
+    holders: tuple[int, ...] = ()  # all that share the descriptor which holds it; a fork shares it, too
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """Every process that could give the lock up, as far as is known."""
+        return self.holders or (() if self.holder is None else (self.holder,))
 
 
 class ProcessSample(NamedTuple):
@@ -70,8 +78,15 @@ class ProcessSample(NamedTuple):
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    tracer: int = 0  # the process that traces it
+    timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
+    # Of the descriptors that one of its threads waits for:
+    timerfds: dict[int, float] = {}  # noqa: RUF012 - seconds until each fires; FOREVER: it is not set
+    pidfds: dict[int, tuple[int, str]] = {}  # noqa: RUF012 - the process behind each (-1: ended), and its name
+    strangers: dict[int, tuple[tuple[int, str], ...]] = {}  # noqa: RUF012 - processes outside that have it, too
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
+    runtime: str = ""  # whose threads it has beside its own: a name of `runtimes`; "" where none was recognised
 
 
 class Socket(NamedTuple):
@@ -84,6 +99,7 @@ class Socket(NamedTuple):
     received: int | None = None
     sent: int | None = None
     since_receive: float | None = None
+    unread: int = 0  # bytes that have come, and that its process has not read
     peer: str = ""  # link of the other end, where that is on this machine and known
 
 
@@ -92,7 +108,17 @@ class Pipe(NamedTuple):
 
     readers: tuple[tuple[int, int], ...] = ()  # (pid, fd), inside the tree only
     writers: tuple[tuple[int, int], ...] = ()
-    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold it, where that was looked for
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others that hold the end that is waited for
+    ours: bool = False  # the watchdog holds that end
+    searched: bool = False  # `outside` and `ours` were looked for
+
+
+class Common(NamedTuple):
+    """Memory or a System V object that several processes may share, and the processes that do."""
+
+    inside: tuple[int, ...] = ()  # of the tree
+    outside: tuple[tuple[int, str], ...] = ()  # (pid, comm) of others
+    reachable: bool = False  # a process that has no part in it yet could get one: it has a name or a key
 
 
 class TerminalSettings(NamedTuple):
@@ -102,6 +128,7 @@ class TerminalSettings(NamedTuple):
     echo: bool = True
     canonical: bool = True
     foreground: int = 0  # process group
+    own: bool = True  # False: a stranger outside of the job has made it, and no session but the job's sits at it
 
 
 class FullSample(NamedTuple):
@@ -113,7 +140,9 @@ class FullSample(NamedTuple):
     others: dict[int, ProcessSample] = {}  # noqa: RUF012 - outside the tree, but a process in it waits for them
     sockets: dict[str, Socket] = {}  # noqa: RUF012 - by link, "socket:[123]"
     pipes: dict[str, Pipe] = {}  # noqa: RUF012 - by link, "pipe:[123]" or the path of a FIFO
+    commons: dict[str, Common] = {}  # noqa: RUF012 - by device and inode, or by kind and number
     terminal: TerminalSettings | None = None
+    masters: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - terminal -> processes of the tree that made it
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it
     notes: tuple[str, ...] = ()  # what was not looked at, and why

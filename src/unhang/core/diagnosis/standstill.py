@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
+from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
-from unhang.core.diagnosis.waits import SampleView, Wait, dead, named, own_threads
+from unhang.core.diagnosis.waits import SampleView, Wait, dead, named
 
 # HotSpot looks for a taken monitor again after at most one second.
 RECHECK = 1.1
@@ -33,12 +34,13 @@ HOLDER_SLEEPS = 600.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
 # What merely passes the question on to another process.
-CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer"})
+CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
 HOPE_GROUPS = (
-    ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer",),
-    ("disk", "traced", "other", "hidden", "unknown", "running"), ("futex", "signal", "loop", "self_pipe"),
-    ("child", "pipe_write", "pipe_read", "peer"),
+    ("net", "listen"), ("lock", "stopped", "input", "fifo"), ("watch",), ("timer", "scheduler"),
+    ("disk", "traced", "other", "hidden", "unknown", "running"),
+    ("futex", "common", "signal", "loop", "self_pipe", "parked", "gil"),
+    ("child", "pipe_write", "pipe_read", "peer", "terminal"),
 )  # fmt: skip
 
 
@@ -55,7 +57,7 @@ class Blocked(NamedTuple):
     @property
     def hope(self) -> bool:
         """Whether the wait may end without help from the tree."""
-        return self.wait.open_ended or self.process.catches_alarm
+        return self.wait.open_ended or self.process.catches_alarm or self.process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
@@ -75,9 +77,12 @@ def place_of(kind: str) -> tuple[int, int]:
 def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
     """Every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
+    tracers = {process.tracer for process in view.sample.processes.values()}
     for process in view.sample.processes.values():
         if dead(process):
             continue
+        if process.pid in tracers:  # a debugger's own timers end nothing of what it traces
+            process = process._replace(timers=False, catches_alarm=False)
         mine: list[Blocked] = []
         old = before.processes.get(process.pid)
         if old is not None and old.start != process.start:
@@ -88,7 +93,10 @@ def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
             woke = thread.switches - was.switches if was is not None else 0
             steady = was is not None and woke == 0 and (was.syscall, was.futex) == (thread.syscall, thread.futex)
             main = thread.tid == process.pid
-            mine.append(Blocked(process, thread, wait_of(view, process, thread), max(0, woke), steady, main))
+            wait = wait_of(view, process, thread)
+            # It asks again every few milliseconds, and gets the same answer until another thread has run.
+            steady = steady or (was is not None and wait.kind == "gil")
+            mine.append(Blocked(process, thread, wait, max(0, woke), steady, main))
         found += _monitors(mine, old, process)
     return found
 
@@ -105,7 +113,7 @@ def _monitors(mine: list[Blocked], old: ProcessSample | None, process: ProcessSa
     return [each._replace(wait=waits, steady=True) if each in short else each for each in mine]
 
 
-def proof(view: SampleView, blocked: list[Blocked], window: float) -> Finding | None:
+def proof(view: SampleView, before: FullSample, blocked: list[Blocked], window: float) -> Finding | None:
     """The standstill and its root cause, or None where a thread may go on."""
     if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
         return None
@@ -113,31 +121,42 @@ def proof(view: SampleView, blocked: list[Blocked], window: float) -> Finding | 
     if any(not dead(process) and process.pid not in seen for process in view.sample.processes.values()):
         return None
     locks = [each for each in blocked if each.wait.kind == "lock"]
-    if any(not _holder_is_still(view, each.process) for each in locks):
+    if any(not _holders_are_still(view, before, each.process) for each in locks):
         return None
     return _root(view, blocked)
 
 
-def _holder_is_still(view: SampleView, process: ProcessSample) -> bool:
+def _holders_are_still(view: SampleView, before: FullSample, process: ProcessSample) -> bool:
+    """Whether no process that holds the lock can give it up. Those in the tree were judged with all others."""
     lock = process.lock
-    if lock is None or lock.holder is None:
+    if lock is None or not lock.owners:
         return False
-    if lock.holder in view.sample.processes:
-        return True  # it is in the tree, so it was judged with all others
-    if lock.holder not in view.sample.others:
+    outside = [pid for pid in lock.owners if pid not in view.sample.processes]
+    if any(pid not in view.sample.others for pid in outside):
         return False
+    return not outside or _others_are_still(view, before)
+
+
+def _others_are_still(view: SampleView, before: FullSample) -> bool:
+    """Whether the processes outside that hold a lock, and those below them, wait for ever and have not run."""
     around = SampleView.of(view.sample._replace(processes=view.sample.others, pipes={}))
     for holder in view.sample.others.values():
         if dead(holder):
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
-        for thread in holder.threads:
+        if holder.catches_alarm or holder.timers:
+            return False
+        old = before.others.get(holder.pid)
+        ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
+        for thread in own_threads(holder):
+            if ran.get(thread.tid) != thread.switches:
+                return False
             wait = wait_of(around, holder, thread)
             if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
                 return False
-            if wait.kind == "input" or (wait.kind in CHAIN and not wait.on):
-                return False  # a person may type there, or it waits for processes that were not looked at
+            if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
+                return False  # a person may type or continue it, or it waits for processes that were not looked at
     return True
 
 
@@ -146,23 +165,33 @@ def _root(view: SampleView, blocked: list[Blocked]) -> Finding:
         fitting = [each for each in blocked if each.wait.kind in kinds]
         return min(fitting, key=lambda each: (not each.main, each.process.pid, each.thread.tid), default=None)
 
+    def first_of(pids: list[int], kind: str) -> Blocked | None:
+        return next((each for each in blocked if each.process.pid in pids and each.wait.kind == kind), None)
+
     for process in sorted({each.process.pid: each.process for each in blocked}.values(), key=lambda one: one.pid):
         if tids := mutex_ring(process):
             return _mutexes(process, sorted(tids))
     if each := first("stopped"):
         return _found(causes.STOPPED, each)
     if crossed := ring(_edges(blocked, frozenset({"lock"}))):
-        lock = view.sample.processes[crossed[0]].lock
-        return _ring(view, causes.DEADLOCK, crossed, "wait for each other's file lock")._replace(lock=lock)
+        return _crossed(view, crossed)
+    if (around := ring(_edges(blocked, CHAIN | {"lock"}))) and (each := first_of(around, "lock")):
+        found = _ring(view, causes.DEADLOCK, around, "")
+        reason = f"{named(each.process)} {each.wait.text}, which waits for it in turn"
+        return found._replace(reason=reason, pid=each.process.pid, lock=each.process.lock)
     if each := first("lock"):
         # A holder in the tree ends with it; one outside is still there, and stuck, when this runs again.
         return _found(causes.LOCK, each)._replace(lock=each.process.lock, repeats=not each.wait.on)
     if each := first("input", "fifo"):
         return _found(causes.INPUT, each)
+    if each := first("common"):
+        return _commons(view, blocked, each)
     if around := ring(_edges(blocked, CHAIN)):
         return _ring(view, causes.PIPE_CYCLE, around, "wait for each other")
     if each := first("futex", "self_pipe"):
         return _threads(blocked, each)
+    if finding := _goroutines(blocked):
+        return finding
     if each := first("signal", "loop", "timer"):
         return _found(causes.IDLE, each)
     if each := first(*CHAIN):
@@ -195,6 +224,35 @@ def _threads(blocked: list[Blocked], each: Blocked) -> Finding:
     else:
         text = f"all {len(mine)} threads of {who} wait for each other"
     return Finding(HUNG, causes.DEADLOCK, text, each.process.pid, each.wait, repeats=alone)
+
+
+def _crossed(view: SampleView, pids: list[int]) -> Finding:
+    """Processes that wait for each other's file lock; one alone waits for what it holds through another descriptor."""
+    lock = view.sample.processes[pids[0]].lock
+    path = lock.path if lock is not None else ""
+    found = _ring(view, causes.DEADLOCK, pids, f"wait for each other's file lock: {path}")
+    if len(pids) == 1:
+        own = f"{named(view.sample.processes[pids[0]])} waits for the lock {path}, which it holds itself"
+        found = found._replace(reason=f"{own} through another descriptor")
+    return found._replace(lock=lock)
+
+
+def _commons(view: SampleView, blocked: list[Blocked], each: Blocked) -> Finding:
+    """Processes that wait for what only they could give each other; or one whose fellows have ended."""
+    if around := ring(_edges(blocked, frozenset({"common"}))):
+        return _ring(view, causes.DEADLOCK, around, "wait for each other, over what they share")
+    return _found(causes.DEADLOCK, each)
+
+
+def _goroutines(blocked: list[Blocked]) -> Finding | None:
+    """A Go program whose goroutines wait for each other. Where one waits for a child or a pipe, that is the root."""
+    passes_on = {each.process.pid for each in blocked if each.wait.kind in CHAIN}
+    idle = [each for each in blocked if each.wait.kind == "parked" and each.process.pid not in passes_on]
+    if not idle:
+        return None
+    each = min(idle, key=lambda one: (one.process.pid, one.thread.tid))
+    reason = f"the goroutines of {named(each.process)} wait for each other: none is left to run, and no timer"
+    return Finding(HUNG, causes.DEADLOCK, reason, each.process.pid, each.wait)
 
 
 def _edges(blocked: list[Blocked], kinds: frozenset[str]) -> dict[int, set[int]]:

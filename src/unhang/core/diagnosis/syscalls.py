@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
+from unhang.core.diagnosis.runtimes import parked, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
-from unhang.core.diagnosis.waits import FIFO, SampleView, Wait, ends_of, for_lock, for_loop, for_timer
+from unhang.core.diagnosis.waits import FIFO, SampleView, Wait, dead, ends_of, for_lock, for_loop, for_timer
+from unhang.core.durations import human
 
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SYSTEM_V = {
+    "semop": "a System V semaphore",
+    "semtimedop": "a System V semaphore",
+    "msgrcv": "a message in a System V queue",
+    "msgsnd": "room in a System V queue",
+}
 SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"})
 
 
 def wait_of(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     """What a thread of a process waits for."""
+    wait = _called(view, process, thread)
+    if scheduler_rests(process, thread, wait.kind):
+        text = "has nothing to run until a timer fires: one of the program's or of Erlang's own, which cannot be seen"
+        return Wait("scheduler", text, wait.on, ends=None)
+    return wait
+
+
+def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if thread.state in ("T", "t"):
         return _stopped(view, process, thread)
     if thread.state == "R" or thread.syscall == "running":
         return Wait("running", "runs", ends=None)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
-        return for_lock(view, lock)
+        return for_lock(view, process, lock)
     if "vfork" in thread.wchan or thread.wchan == "kernel_clone":
         return _child(view, process, thread)
     if thread.state == "D":
@@ -37,7 +54,9 @@ def wait_of(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if name in SLEEPS:
         return for_timer(ends_of(thread))
     if name in ("futex", "futex_waitv", "futex_wait"):
-        return _futex(thread)
+        return _futex(view, process, thread)
+    if name in SYSTEM_V:
+        return _common(view, process, thread, SYSTEM_V[name])
     if name in ("open", "openat", "openat2"):
         return _opening(thread)
     if thread.unseen:
@@ -79,6 +98,8 @@ def _child(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
 
 def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     ends = ends_of(thread) if thread.syscall == "rt_sigtimedwait" else FOREVER
+    if process.timers and ends == FOREVER:
+        return _own_timer(view, process)
     if below := view.children.get(process.pid, ()):
         return Wait("child", "waits for a signal, and has children", below, ends)
     if process.catches_alarm:
@@ -86,13 +107,60 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
 
 
-def _futex(thread: Thread) -> Wait:
+def _own_timer(view: SampleView, process: ProcessSample) -> Wait:
+    """A wait for the signal of a timer. The kernel shows that there is one, and not when it fires; timeout(1) was told
+    that when it was started."""
+    below = view.children.get(process.pid, ())
+    limit = time_limit(process.cmd) if process.comm == "timeout" else None
+    if limit is None:
+        return Wait("signal", "waits for a signal, and has made a timer that may send one", below, ends=None)
+    left = max(0.0, limit - (view.sample.at - process.start / view.sample.hz))
+    return Wait("timer", f"ends what it runs in {human(left)} at most", below, left)
+
+
+def time_limit(command: str) -> float | None:
+    """The seconds after which timeout(1), started by this command line, ends its command; None where it says none."""
+    words = iter(command.split()[1:])
+    for word in words:
+        if word in ("-k", "-s", "--kill-after", "--signal"):
+            next(words, None)
+        elif not word.startswith("-"):
+            number, unit = (word[:-1], word[-1]) if word[-1] in _UNITS else (word, "s")
+            try:
+                return float(number) * _UNITS[unit]
+            except ValueError:
+                return None
+    return None
+
+
+def _futex(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
+    if wants_gil(process, thread):
+        return Wait("gil", "waits for Python's global lock, which another of its threads holds")
     if thread.timeout != FOREVER:
         ends = None if thread.timeout is None else ends_of(thread)
         return for_timer(ends, before="waits for another thread, ")
+    if parked(process, thread):
+        return Wait("parked", "has nothing to run: its goroutines wait")
     if thread.shared:
-        return Wait("futex", "waits for a lock in shared memory", ends=None)
+        return _common(view, process, thread, "a lock in shared memory")
     return Wait("futex", "waits for another of its threads")
+
+
+def _common(view: SampleView, process: ProcessSample, thread: Thread, what: str) -> Wait:
+    """A wait for what processes share. It is endless where only the tree shares it and no other process could."""
+    if thread.timeout is None or thread.timeout != FOREVER:
+        return for_timer(ends_of(thread), before=f"waits for {what}, ")
+    common = view.sample.commons.get(thread.common)
+    if common is None or common.outside or common.reachable:
+        others = ", ".join(f"{comm} [{pid}]" for pid, comm in common.outside[:3]) if common is not None else ""
+        whose = f" that {others} outside may release" if others else ""
+        # A message is no lock: what is said of one must not send the reader to look for a holder.
+        return Wait("other" if thread.syscall.startswith("msg") else "common", f"waits for {what}{whose}", ends=None)
+    others_inside = tuple(pid for pid in common.inside if pid != process.pid and pid in view.sample.processes)
+    alive = tuple(pid for pid in others_inside if not dead(view.sample.processes[pid]))
+    if alive:
+        return Wait("common", f"waits for {what} that only {view.names(alive)} could give", alive)
+    return Wait("common", f"waits for {what} that no other process could give any more")
 
 
 def _opening(thread: Thread) -> Wait:

@@ -40,6 +40,7 @@ class Wait(NamedTuple):
     beside: tuple[Wait, ...] = ()  # ... and these are the others
     channel: str = ""  # of a wait for input: TERMINAL, STDIN, DESCRIPTOR or FIFO
     socket: Socket | None = None  # of a wait for a peer: the connection
+    stranger: bool = False  # a process outside of the job holds the other end, and may use it at any moment
 
     @property
     def open_ended(self) -> bool:
@@ -53,6 +54,7 @@ class SampleView(NamedTuple):
     sample: FullSample
     holders: dict[str, tuple[int, ...]]  # socket link -> pids
     children: dict[int, tuple[int, ...]]  # live ones
+    terminals: dict[int, tuple[int, ...]]  # holder of a master -> processes that have its terminals open
 
     @classmethod
     def of(cls, sample: FullSample) -> SampleView:
@@ -65,10 +67,16 @@ class SampleView(NamedTuple):
                     holders.setdefault(target, []).append(pid)
             if not dead(process):
                 children.setdefault(process.ppid, []).append(pid)
+        terminals: dict[int, list[int]] = {}
+        for path, masters in sample.masters.items():
+            users = [pid for pid, process in sample.processes.items() if path in process.fds.values()]
+            for pid in masters:
+                terminals.setdefault(pid, []).extend(each for each in users if each != pid)
         return cls(
             sample,
             {link: tuple(pids) for link, pids in holders.items()},
             {pid: tuple(pids) for pid, pids in children.items()},
+            {pid: tuple(dict.fromkeys(pids)) for pid, pids in terminals.items()},
         )
 
     def names(self, pids: tuple[int, ...]) -> str:
@@ -86,24 +94,32 @@ def dead(process: ProcessSample) -> bool:
     return process.state in ("Z", "X") and process.thread_count <= 1
 
 
-# The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters.
-JVM = (
-    "VM Thread", "VM Periodic Tas", "GC Thread", "G1 ", "Reference Handl", "Finalizer", "Signal Dispatch",
-    "Service Thread", "Monitor Deflati", "C1 CompilerThre", "C2 CompilerThre", "Notification T",
-    "Common-Cleaner", "Sweeper thread", "ZGC", "Shenandoah", "Attach Listener",
-)  # fmt: skip
-
-
-def own_threads(process: ProcessSample) -> list[Thread]:
-    """The threads of a process without its runtime's housekeeping."""
-    if any(thread.comm == "VM Thread" for thread in process.threads):
-        return [each for each in process.threads if not each.comm.startswith(JVM) and each.state != "Z"]
-    return [each for each in process.threads if each.state != "Z"]
-
-
 def is_terminal(target: str) -> bool:
     """Whether a descriptor's target is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
+
+
+def own_terminal(view: SampleView, process: ProcessSample, target: str) -> bool:
+    """Whether a terminal is the job's, or the one that the process sits at. Any other is a line to a stranger."""
+    if not target.startswith("/dev/pts/") or target in view.sample.masters:
+        return True
+    terminal = view.sample.terminal
+    if terminal is None or terminal.path in ("", target):
+        return terminal is None or terminal.own
+    return terminal.own and process.tty == terminal_number(target)
+
+
+def terminal_number(path: str) -> int:
+    """How a stat line writes the number of a pseudo-terminal, whose major number is 136; -1 for another terminal."""
+    if not path.startswith("/dev/pts/") or not path[9:].isdecimal():
+        return -1
+    minor = int(path[9:])
+    return (minor & 0xFF) | 136 << 8 | (minor & ~0xFF) << 12
+
+
+def strangers(holders: tuple[tuple[int, str], ...]) -> str:
+    """Processes outside of the job, for people."""
+    return ", ".join(f"{comm} [{pid}]" for pid, comm in holders[:3])
 
 
 def holder_of(lock: Lock) -> str:
@@ -111,9 +127,12 @@ def holder_of(lock: Lock) -> str:
     return f"pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "a process that cannot be seen"
 
 
-def for_lock(view: SampleView, lock: Lock) -> Wait:
+def for_lock(view: SampleView, process: ProcessSample, lock: Lock) -> Wait:
     """A wait for a file lock. Its holder may be in the tree or outside of it."""
-    inside = (lock.holder,) if lock.holder is not None and lock.holder in view.sample.processes else ()
+    inside = tuple(pid for pid in lock.owners if pid in view.sample.processes)
+    if len(inside) > 1:
+        # It has inherited the descriptor which holds the lock: it waits for the others that have it.
+        inside = tuple(pid for pid in inside if pid != process.pid)
     return Wait("lock", f"waits for the lock {lock.path or '(path unknown)'} held by {holder_of(lock)}", inside)
 
 

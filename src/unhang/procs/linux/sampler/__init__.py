@@ -6,6 +6,7 @@
     threads.py   what one thread waits for          syscalls.py the numbers of two architectures
     files.py     descriptors, pipes, terminals      net.py      sockets, through sock_diag
     locks.py     /proc/locks                        jvm.py      monitors that a JVM waits for
+    runtimes.py  the runtime of a language          commons.py  shared memory, System V objects
     connections.py  the connections of one program
 
 Unprivileged, and nothing is changed: no ptrace stop, no signal, no output. A process may vanish between any

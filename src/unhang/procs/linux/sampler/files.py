@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import termios
+from typing import NamedTuple
 
+from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import Pipe, ProcessSample, TerminalSettings
+from unhang.core.diagnosis.waits import terminal_number
 from unhang.procs.linux.descriptors import targets
-from unhang.procs.linux.procfs import read
+from unhang.procs.linux.procfs import read, split
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
 # When looking for the other end of a pipe outside of the tree.
 MOST_OUTSIDE = 4096
 MOST_FDS_OUTSIDE = 256
+_TIOCGPTN = 0x80045430  # which terminal a master has made
 
 
 def access(pid: int, fd: int) -> tuple[bool, bool]:
@@ -74,31 +79,77 @@ def is_terminal(target: str) -> bool:
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
-def terminal_of(processes: dict[int, ProcessSample], pty_master: int | None) -> TerminalSettings | None:
-    """What the terminal is set to, from its master where we hold it, else through a descriptor of the tree."""
-    path, holder = "", ""
+def terminal_of(
+    processes: dict[int, ProcessSample], pty_master: int | None, keeper: int | None
+) -> TerminalSettings | None:
+    """What the job's terminal is set to, from its master where we hold it, else through a process's descriptor.
+
+    `keeper` has started the job; None: the tree is not a job, and its terminal is the one that it sits at.
+    """
+    if pty_master is not None:
+        return _settings(pty_master, _made_by(pty_master))
+    found = sorted(_terminals(processes), key=lambda each: not each.own)
+    if not found:
+        return None
+    seen = found[0]
+    if keeper is not None:
+        seen = seen._replace(own=_given(processes, seen.path, keeper))
+    try:
+        # Not to become its controlling process, not to wait for a modem; closed at once.
+        fd = os.open(seen.through, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return TerminalSettings(path=seen.path, foreground=_foreground(processes), own=seen.own)
+    try:
+        settings = _settings(fd, seen.path)
+        return settings and settings._replace(
+            foreground=settings.foreground or (_foreground(processes) if seen.own else 0), own=seen.own
+        )
+    finally:
+        os.close(fd)
+
+
+class _Opened(NamedTuple):
+    path: str
+    through: str  # the descriptor of the process that has it
+    own: bool  # it is the controlling terminal of that process
+
+
+def _terminals(processes: dict[int, ProcessSample]) -> list[_Opened]:
+    """The first terminal that each process has open."""
+    found = []
     for pid, process in processes.items():
         for fd in (0, 2, 1, *process.fds):
             target = process.fds.get(fd, "")
             if is_terminal(target):
-                path, holder = target, f"/proc/{pid}/fd/{fd}"
+                found.append(_Opened(target, f"/proc/{pid}/fd/{fd}", process.tty != 0))
                 break
-        if path:
-            break
-    if pty_master is not None:
-        return _settings(pty_master, path)
-    if not holder:
-        return None
+    return found
+
+
+def _given(processes: dict[int, ProcessSample], path: str, keeper: int) -> bool:
+    """Whether a job was given this terminal: its keeper has made it, or a session outside of the job sits at it."""
+    number = terminal_number(path)
+    if number < 0:
+        return True
+    held = targets(keeper)
+    for fd, target in held[0].items() if held is not None else ():
+        if target in MASTERS and f"tty-index:\t{path[9:]}\n".encode() in read(f"/proc/{keeper}/fdinfo/{fd}", 512):
+            return True
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) not in processes:
+            parts = split(read(f"/proc/{name}/stat", 2048))
+            if parts is not None and int(parts[1][4]) == number:
+                return True
+    return False
+
+
+def _made_by(master: int) -> str:
+    """The path of the terminal of a master."""
     try:
-        # Not to become its controlling process, not to wait for a modem; closed at once.
-        fd = os.open(holder, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = fcntl.ioctl(master, _TIOCGPTN, b"\0" * 4)
     except OSError:
-        return TerminalSettings(path=path, foreground=_foreground(processes))
-    try:
-        seen = _settings(fd, path)
-        return seen and seen._replace(foreground=seen.foreground or _foreground(processes))
-    finally:
-        os.close(fd)
+        return ""
+    return f"/dev/pts/{int.from_bytes(number, 'little')}"
 
 
 def _foreground(processes: dict[int, ProcessSample]) -> int:

@@ -10,16 +10,20 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.samples import FullSample, Pipe, ProcessSample, Socket, Thread
+from unhang.core.diagnosis.runtimes import JVM, PYTHON
+from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.cheap import is_dead, moved
-from unhang.procs.linux.sampler.files import MOST_FDS, outside_holders, pipes_of, terminal_of
+from unhang.procs.linux.sampler.commons import commons_of
+from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
+from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
+from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
@@ -52,26 +56,32 @@ def full(
     processes: dict[int, ProcessSample] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
+    processes, commons = commons_of(processes, foreign=include_root)
     locks = locks_of(processes)
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
     others: dict[int, ProcessSample] = {}
-    for lock in locks.values():
-        holder = lock.holder
-        if holder is not None and holder not in processes and holder not in others:
+    for holder in dict.fromkeys(pid for lock in locks.values() for pid in lock.owners):
+        if holder not in processes and holder not in others:
             around, _ = walk(holder, include_root=True)
             for pid, parts in list(around.items())[:MOST_OTHERS]:
                 if pid not in processes:
                     others[pid] = look.process(pid, parts)
     notes += look.notes
+    keepers = {os.getpid()} if include_root else {os.getpid(), root}
+    sockets = _sockets(processes, network)
+    strangers = Strangers(processes, pipes_of(processes), sockets, keepers)
+    processes = strangers.processes()
     return FullSample(
         at=began,
         hz=os.sysconf("SC_CLK_TCK"),
         processes=processes,
         others=others,
-        sockets=_sockets(processes, network),
-        pipes=_pipes(processes, include_root),
-        terminal=terminal_of(processes, pty_master),
+        sockets=sockets,
+        pipes=strangers.pipes(),
+        commons=commons,
+        terminal=terminal_of(processes, pty_master, None if include_root else root),
+        masters=masters_of(processes),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),
         leader=leader,
         notes=tuple(notes),
@@ -114,6 +124,10 @@ class _Look:
             for thread in threads:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
+        timerfds, pidfds = timers_and_pids(pid, fds, threads)
+        runtime = runtime_of(pid, threads)
+        if runtime == PYTHON:
+            threads = marked(pid, threads)
         return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
@@ -131,14 +145,19 @@ class _Look:
             threads=threads,
             thread_count=count,
             fds=fds,
-            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)) or bool(read(f"/proc/{pid}/timers", 64)),
-            futile=self._futile(pid, threads, uid),
+            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)),
+            tracer=_field(status, b"\nTracerPid:", 10),
+            timers=has_own_timer(pid),
+            timerfds=timerfds,
+            pidfds=pidfds,
+            futile=self._futile(pid, runtime, uid),
             hidden=seen is None,
+            runtime=runtime,
         )
 
     @staticmethod
-    def _futile(pid: int, threads: tuple[Thread, ...], uid: int) -> int | None:
-        if not any(thread.comm == "VM Thread" for thread in threads):
+    def _futile(pid: int, runtime: str, uid: int) -> int | None:
+        if runtime != JVM:
             return None
         from unhang.procs.linux.sampler.jvm import futile_wakeups  # most trees have no JVM
 
@@ -157,15 +176,6 @@ def _field(status: bytes, name: bytes, base: int) -> int:
         return int(status[at + len(name) :].split(None, 1)[0], base) if at >= 0 else 0
     except (ValueError, IndexError):
         return 0
-
-
-def _pipes(processes: dict[int, ProcessSample], foreign: bool) -> dict[str, Pipe]:
-    """A tree that is not ours may have been given any descriptor by its parent; ours has only what the keeper holds."""
-    pipes = pipes_of(processes)
-    if foreign and pipes:
-        for target, holders in outside_holders(set(pipes), set(processes)).items():
-            pipes[target] = pipes[target]._replace(outside=tuple(sorted(holders)))
-    return pipes
 
 
 def _sockets(processes: dict[int, ProcessSample], network: bool) -> dict[str, Socket]:

@@ -5,9 +5,9 @@
     1: FLOCK  ADVISORY  WRITE 812 fe:00:1234 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
-The file is named by device and inode; its path is found among the descriptors of the processes that have it open. An
-open-file-description lock has no holder pid there (-1): it belongs to a descriptor, and the holder inside the
-tree shows it in its fdinfo.
+The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
+open-file-description lock has no holder pid there (-1), and a flock has the pid that asked for it: both belong to an
+open file, and the processes that have it open show the lock in its fdinfo.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 from unhang.core.diagnosis.samples import Lock, ProcessSample
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all
+from unhang.procs.linux.sampler.files import outside_holders
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
@@ -41,10 +42,7 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
                     held[words[5]] = current[0], current[1]
         except (IndexError, ValueError):
             continue
-    found: dict[int, Lock] = {}
-    for pid, (kind, file, holder) in waits.items():
-        if pid in processes:
-            found[pid] = _lock(processes, pid, kind, file, holder, True)
+    found = _blocked(processes, {pid: wait for pid, wait in waits.items() if pid in processes})
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
         for pid in processes:
@@ -59,36 +57,73 @@ def _open_but_held(processes: dict[int, ProcessSample], pid: int, foreign: dict[
         if not target.startswith("/") or target.startswith("/dev/"):
             continue
         file = _identity(pid, fd)
-        if file in foreign and foreign[file][1] != pid:
+        if file in foreign and foreign[file][1] != pid and not _holds(pid, fd, file):
             kind, holder = foreign[file]
-            if kind != "posix" and holder in processes:
-                continue  # a child has inherited the very descriptor through which its parent holds it
             return Lock(kind, target, holder, _comm(holder), False)
     return None
 
 
-def _lock(processes: dict[int, ProcessSample], pid: int, kind: str, file: str, holder: int, blocked: bool) -> Lock:
-    path = ""
+def _blocked(processes: dict[int, ProcessSample], waits: dict[int, tuple[str, str, int]]) -> dict[int, Lock]:
+    """The locks that processes sleep for, by pid. However many want one, its holders are looked for once."""
+    paths = {pid: _path(processes, pid, file) for pid, (_, file, _) in waits.items()}
+    shared = {(paths[pid], file) for pid, (kind, file, _) in waits.items() if kind != "posix" and paths[pid]}
+    outside = outside_holders({path for path, _ in shared}, set(processes))
+    holders: dict[str, tuple[int, ...]] = {}
+    for path, file in shared:
+        suspects = {pid for pid, _ in outside.get(path, [])} | {os.getpid()}
+        found = _inside(processes, path, file) + _outside(suspects - set(processes), path, file)
+        holders[file] = tuple(dict.fromkeys((*holders.get(file, ()), *found)))
+    return {
+        pid: _lock(pid, kind, paths[pid], recorded, holders.get(file) if kind != "posix" else None)
+        for pid, (kind, file, recorded) in waits.items()
+    }
+
+
+def _path(processes: dict[int, ProcessSample], pid: int, file: str) -> str:
+    """The path of a locked file, from the descriptor of the process that wants it."""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
         if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
-            path = descriptors.target(pid, fd)
-            break
-    known: int | None = holder if holder > 0 else None
-    if known is None:
-        known = _description_holder(processes, pid, file)
-    return Lock(kind, path, known, _comm(known) if known else "", blocked)
+            return descriptors.target(pid, fd)
+    return ""
 
 
-def _description_holder(processes: dict[int, ProcessSample], waiter: int, file: str) -> int | None:
-    for pid, process in processes.items():
-        if pid == waiter:
-            continue
-        for fd, target in list(process.fds.items())[:MOST_STATS]:
-            if target.startswith("/") and not target.startswith("/dev/"):
-                info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
-                if b"lock:" in info and file.encode() in info:
-                    return pid
-    return None
+def _lock(pid: int, kind: str, path: str, recorded: int, holders: tuple[int, ...] | None) -> Lock:
+    known: int | None = recorded if recorded > 0 else None
+    if holders is not None and known not in holders:
+        # The pid in the table is the one that asked. The lock belongs to the open file, which a fork shares, and which
+        # may have outlived that process.
+        known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
+    return Lock(kind, path, known, _comm(known) if known else "", True, holders or ())
+
+
+def _living(pid: int | None) -> int | None:
+    """The pid, unless that process has ended: it holds nothing any more."""
+    return pid if pid is not None and os.path.exists(f"/proc/{pid}") else None
+
+
+def _inside(processes: dict[int, ProcessSample], path: str, file: str) -> tuple[int, ...]:
+    """The processes of the tree that have the very descriptor open through which the lock is held."""
+    return tuple(
+        pid
+        for pid, process in processes.items()
+        if any(target == path and _holds(pid, fd, file) for fd, target in process.fds.items())
+    )
+
+
+def _outside(suspects: set[int], path: str, file: str) -> tuple[int, ...]:
+    """As `_inside`, of processes outside that have the file open."""
+    found = []
+    for pid in sorted(suspects):
+        seen = descriptors.targets(pid, MOST_STATS)
+        if seen is not None and any(target == path and _holds(pid, fd, file) for fd, target in seen[0].items()):
+            found.append(pid)
+    return tuple(found)
+
+
+def _holds(pid: int, fd: int, file: str) -> bool:
+    """Whether a lock on the file is held through this descriptor: then its fdinfo shows it."""
+    info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
+    return any(b"lock:" in line and file.encode() in line.split() for line in info.splitlines())
 
 
 def _identity(pid: int, fd: int) -> str:

@@ -77,6 +77,7 @@ def _inet(body: bytes, name: str) -> tuple[str, Socket]:
         received,
         sent,
         since,
+        unread=struct.unpack_from("=I", body, 56)[0] if state not in (2, 10) else 0,
     )
     return f"socket:[{inode}]", seen
 

@@ -70,6 +70,7 @@ class Call(NamedTuple):
     child: int | None = None
     path: str = ""
     unseen: bool = False
+    ipc: str = ""  # kind and number of a System V object
 
 
 def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
@@ -104,6 +105,11 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
         return Call(timeout=_timespec(args[2], memory))
     if name == "futex":
         return _futex(args, memory, clock)
+    if name in ("semop", "semtimedop"):
+        timeout = FOREVER if name == "semop" else _timespec(args[3], memory)
+        return Call(timeout=timeout, ipc=f"sem:{args[0] & 0xFFFFFFFF}")
+    if name in ("msgrcv", "msgsnd"):
+        return Call(timeout=FOREVER, ipc=f"msg:{args[0] & 0xFFFFFFFF}")
     if name in ("wait4", "waitid"):
         return _wait(name, args)
     if name in ("open", "openat", "openat2"):

@@ -92,6 +92,7 @@ class Reader:
             shared=call.shared,
             child=call.child,
             path=call.path,
+            common=call.ipc,
             unseen=unseen,
         )
 
@@ -106,7 +107,9 @@ class Reader:
         if ran is None or runs:
             return switches, None
         now = self._clocks.now(int(fields[36]) if len(fields) > 36 else 0)
-        return switches, None if now is None else max(0.0, now - ran)
+        slept = None if now is None else max(0.0, now - ran)
+        # A clock that says it has slept for longer than it exists was not set yet, and says nothing.
+        return switches, None if slept is None or slept > _age(fields) + 1 else slept
 
     def _call(self, line: bytes) -> tuple[str, Call]:
         words = line.split()
@@ -163,6 +166,11 @@ class Reader:
             elif events & 0x104:  # EPOLLOUT, EPOLLWRNORM: a connection being made, for one
                 writes.append(target)
         return reads, writes, whole
+
+
+def _age(fields: list[bytes]) -> float:
+    """For how many seconds a thread exists."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _whole(found: list[Thread]) -> tuple[Thread, ...]:

@@ -1,0 +1,110 @@
+"""What the threads of a language's runtime look like, and which of them say nothing of the program.
+
+A runtime keeps threads of its own: they tick, collect and sleep whatever the program does, also under a deadlock. The
+sampler recognises the runtime (`ProcessSample.runtime`) by what its program file or its maps hold; which of its threads
+are housekeeping is decided here, by the call that they sit in.
+
+* **Go**: `sysmon`, the first thread that the runtime starts, sleeps in a futex for at most 60 s. A goroutine that
+  waits is no thread: its thread goes idle, in an endless futex. The next timer of the program is the timeout of the
+  one thread that sits in the network poller, and it is there whenever there is a timer.
+* **OCaml**: a tick thread sleeps 50 ms in a `select` of nothing, to make the others share the master lock.
+* **Python**: a thread that waits for the GIL asks again every 5 ms. The word that it sleeps on lies in the
+  interpreter's own image; every other lock lies in memory that was asked for.
+* **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
+  program's. Which of both it is cannot be seen from outside.
+* **Node**: V8 looks 8 s after a burst of work whether memory can be given back. Until then that is the timeout of an
+  event loop without a timer of its own.
+* **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out.
+* **The JVM**: threads with well-known names.
+"""
+
+from __future__ import annotations
+
+from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
+
+GO, OCAML, PYTHON, ERLANG, JVM, NODE = "go", "ocaml", "python", "erlang", "jvm", "node"
+
+# Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
+SYSMON = 60.0
+# Python's threads ask for the GIL every 5 ms, unless a program has set another interval.
+SWITCH = 0.1
+# OCaml's tick, in seconds.
+TICK = 0.05
+# The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters.
+_JVM_THREADS = (
+    "VM Thread", "VM Periodic Tas", "GC Thread", "G1 ", "Reference Handl", "Finalizer", "Signal Dispatch",
+    "Service Thread", "Monitor Deflati", "C1 CompilerThre", "C2 CompilerThre", "Notification T",
+    "Common-Cleaner", "Sweeper thread", "ZGC", "Shenandoah", "Attach Listener",
+)  # fmt: skip
+# The names of BEAM's threads, before and since OTP 26.
+_ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
+_SCHEDULERS = "_scheduler", "erts_sched_"
+# What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
+_AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
+# V8's memory reducer, in seconds: eight, counted from a clock of the loop that may lag behind a little.
+REDUCER = 8.5
+
+
+def named_runtime(threads: tuple[Thread, ...]) -> str:
+    """The runtime that the names of a process's threads give away; "" where they do not."""
+    names = {thread.comm for thread in threads}
+    if "VM Thread" in names:
+        return JVM
+    return ERLANG if names.intersection(_ERLANG_THREADS) else ""
+
+
+def own_threads(process: ProcessSample) -> list[Thread]:
+    """The threads of a process without its runtime's housekeeping."""
+    living = [each for each in process.threads if each.state != "Z"]
+    if process.runtime == GO:
+        watcher = _sysmon(process, living)
+        return [each for each in living if each is not watcher]
+    if process.runtime == OCAML:
+        return [each for each in living if not is_tick(process.pid, each)]
+    if any(thread.comm == "VM Thread" for thread in process.threads):
+        return [each for each in living if not each.comm.startswith(_JVM_THREADS)]
+    return living
+
+
+def _sysmon(process: ProcessSample, living: list[Thread]) -> Thread | None:
+    """Go starts it first, so it is the oldest thread but the main one, and only it sleeps with a timeout on a word."""
+    timed = [each for each in living if each.tid != process.pid and is_sysmon(each)]
+    return min(timed, key=lambda each: each.tid, default=None)
+
+
+def is_sysmon(thread: Thread) -> bool:
+    """Whether a thread of a Go program sleeps as sysmon does."""
+    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SYSMON
+
+
+def is_tick(pid: int, thread: Thread) -> bool:
+    """Whether a thread of an OCaml program is the one that ticks."""
+    selects = thread.syscall in ("select", "pselect6") and not thread.reads and not thread.writes
+    return selects and thread.tid != pid and not thread.unseen and thread.timeout == TICK
+
+
+def parked(process: ProcessSample, thread: Thread) -> bool:
+    """Whether it is an idle thread of Go: the goroutines that it ran wait, or there are none for it."""
+    return process.runtime == GO and thread.timeout == FOREVER and not thread.shared
+
+
+def wants_gil(process: ProcessSample, thread: Thread) -> bool:
+    """Whether it waits for Python's global lock, which only another thread of the process can give up."""
+    return process.runtime == PYTHON and thread.static and asks_again(thread)
+
+
+def asks_again(thread: Thread) -> bool:
+    """Whether it waits for a lock, and only as long as a thread that wants the GIL does before it asks again."""
+    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SWITCH
+
+
+def scheduler_rests(process: ProcessSample, thread: Thread, kind: str) -> bool:
+    """Whether it is one of Erlang's schedulers with nothing to run, in a wait of this kind."""
+    named = thread.comm.endswith(_SCHEDULERS[0]) or thread.comm.startswith(_SCHEDULERS[1])
+    return process.runtime == ERLANG and named and kind in _AT_REST
+
+
+def may_reduce(process: ProcessSample, thread: Thread) -> bool:
+    """Whether the timeout of an event loop may be no timer of the program, but V8's."""
+    loop = process.runtime == NODE and thread.tid == process.pid and "epoll" in thread.syscall
+    return loop and thread.timeout is not None and thread.timeout <= REDUCER

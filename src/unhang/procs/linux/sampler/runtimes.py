@@ -1,0 +1,179 @@
+"""Which language's runtime a process has, from what it maps and what its program file holds.
+
+It is looked up only where it matters: a thread sits in a wait that may be a runtime's own. Each of these reads costs
+some tenths of a millisecond, and most trees need none of them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import struct
+from collections.abc import Callable
+
+from unhang.core.diagnosis.runtimes import (
+    GO,
+    NODE,
+    OCAML,
+    PYTHON,
+    REDUCER,
+    asks_again,
+    is_sysmon,
+    is_tick,
+    named_runtime,
+)
+from unhang.core.diagnosis.samples import Thread
+from unhang.procs.linux.procfs import read_all
+
+MOST_MAPS = 1 << 20
+# Where OCaml's runtime has its text: at the end of the code or in the constants, within the first megabytes.
+MOST_PROGRAM = 32 << 20
+_PT_LOAD, _PT_NOTE = 1, 4
+_WRITABLE = 2
+# Go's linker puts this at the beginning of the data, within the first 64 KiB.
+_BUILD_INFO = b"\xff Go buildinf:"
+_MOST_DATA = 64 << 10
+_GO_NOTE = struct.pack("<I", 4), b"Go\0\0"
+
+
+def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
+    """The name of the runtime of a process; "" where none is recognised or none matters."""
+    if len(threads) < 2:
+        return ""
+    if name := named_runtime(threads):
+        return name
+    if any(thread.tid == pid and _loops_shortly(thread) for thread in threads) and _program(pid) in ("node", "nodejs"):
+        return NODE
+    others = [thread for thread in threads if thread.tid != pid]
+    if any(is_sysmon(each) for each in others) and is_go(pid):
+        return GO
+    if any(is_tick(pid, each) for each in others) and is_ocaml(pid):
+        return OCAML
+    if any(asks_again(each) for each in threads) and _maps_python(read_all(f"/proc/{pid}/maps", MOST_MAPS)):
+        return PYTHON
+    return ""
+
+
+def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+    """The threads of a Python process; those whose lock word lies in the interpreter's image are marked `static`."""
+    ranges = image_of(read_all(f"/proc/{pid}/maps", MOST_MAPS), _is_python)
+    return tuple(
+        each._replace(static=True)
+        if each.futex is not None and any(low <= each.futex < high for low, high in ranges)
+        else each
+        for each in threads
+    )
+
+
+def has_own_timer(pid: int) -> bool:
+    """Whether the program has made a POSIX timer that may wake it.
+
+    Ruby makes one with SIGVTALRM for itself, to switch between its threads; that is no timer of the program.
+    """
+    signals = [
+        int(line[7:].split(b"/", 1)[0])
+        for line in read_all(f"/proc/{pid}/timers", 1 << 16).splitlines()
+        if line.startswith(b"signal:")
+    ]
+    return bool(signals) and not (set(signals) == {signal.SIGVTALRM} and maps_ruby(pid))
+
+
+def maps_ruby(pid: int) -> bool:
+    """Whether a process runs Ruby, by what it maps."""
+    return any(_is_ruby(path) for path in _mapped(read_all(f"/proc/{pid}/maps", MOST_MAPS)))
+
+
+def is_go(pid: int) -> bool:
+    """Whether the program was built by Go, whose linker leaves its mark also in stripped files."""
+    try:
+        with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
+            return has_go_mark(program.fileno())
+    except (OSError, OverflowError):  # a header may claim anything
+        return False
+
+
+def has_go_mark(fd: int) -> bool:
+    """Whether an ELF file of 64 bits, little-endian, has a note or a record of a build by Go."""
+    head = os.pread(fd, 4096, 0)
+    if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
+        return False
+    offset, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+    table = os.pread(fd, size * min(count, 64), offset)
+    for at in range(0, len(table) - 55, size or 56):
+        kind, flags, where, _, _, length = struct.unpack_from("<IIQQQQ", table, at)
+        if kind == _PT_NOTE:
+            note = os.pread(fd, min(length, 4096), where)
+            if any(note[i : i + 4] == _GO_NOTE[0] and note[i + 12 : i + 16] == _GO_NOTE[1] for i in _words(note)):
+                return True
+        elif kind == _PT_LOAD and flags & _WRITABLE and _BUILD_INFO in os.pread(fd, min(length, _MOST_DATA), where):
+            return True
+    return False
+
+
+def _words(data: bytes) -> range:
+    return range(0, max(0, len(data) - 15), 4)
+
+
+def is_ocaml(pid: int) -> bool:
+    """Whether the program holds OCaml's runtime, which knows the variable that sets its options."""
+    try:
+        with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
+            size = min(os.fstat(program.fileno()).st_size, MOST_PROGRAM)
+            with mmap.mmap(program.fileno(), size, prot=mmap.PROT_READ) as data:
+                return data.find(b"OCAMLRUNPARAM") >= 0
+    except (OSError, ValueError):
+        return False
+
+
+def _loops_shortly(thread: Thread) -> bool:
+    return "epoll" in thread.syscall and thread.timeout is not None and thread.timeout <= REDUCER
+
+
+def _program(pid: int) -> str:
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return ""
+
+
+def _mapped(maps: bytes) -> set[str]:
+    found = set()
+    for line in maps.splitlines():
+        words = line.split(None, 5)
+        if len(words) == 6:
+            found.add(os.path.basename(words[5]).decode("utf-8", "replace"))
+    return found
+
+
+def _maps_python(maps: bytes) -> bool:
+    return any(_is_python(name) for name in _mapped(maps))
+
+
+def _is_python(name: str) -> bool:
+    """The interpreter itself or its library; not the modules that it loads."""
+    return name.startswith(("python3", "libpython3")) or name == "python"
+
+
+def _is_ruby(name: str) -> bool:
+    return (
+        name.startswith("libruby")
+        or (name.startswith("ruby") and name[4:].replace(".", "").isdecimal())
+        or name == "ruby"
+    )
+
+
+def image_of(maps: bytes, belongs: Callable[[str], bool]) -> list[tuple[int, int]]:
+    """The address ranges of a program's file, and of the zeroed memory that follows it without a gap."""
+    found: list[tuple[int, int]] = []
+    for line in maps.splitlines():
+        words = line.split(None, 5)
+        try:
+            low, high = (int(part, 16) for part in words[0].split(b"-"))
+        except (ValueError, IndexError):
+            continue
+        if len(words) == 6 and belongs(os.path.basename(words[5]).decode("utf-8", "replace")):
+            found.append((low, high))
+        elif len(words) == 5 and found and found[-1][1] == low:
+            found[-1] = found[-1][0], high
+    return found

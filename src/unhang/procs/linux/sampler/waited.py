@@ -1,0 +1,164 @@
+"""What the kernel says of the descriptors that a thread waits for, and which processes outside hold their other ends.
+
+Only descriptors in a wait are asked about: a timerfd says when it fires, a pidfd whose end it tells, the master of a
+terminal which terminal it made, an eventfd its number, which is the same in every process that has it.
+
+A blocked reader of a pipe proves that a write end is open somewhere, or it would have met the end of the file. So where
+neither the tree nor the watchdog has it, a stranger does, seen or not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from unhang.core.diagnosis.descriptors import MASTERS
+from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
+from unhang.procs.linux.descriptors import targets
+from unhang.procs.linux.procfs import read
+from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
+
+# More descriptors of these kinds in one wait are not asked about.
+MOST_ASKED = 64
+EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
+
+
+def waited_for(threads: tuple[Thread, ...]) -> dict[int, tuple[bool, bool]]:
+    """The descriptors that these threads wait for: (to read, to write)."""
+    found: dict[int, tuple[bool, bool]] = {}
+    for thread in threads:
+        for fd in thread.reads:
+            found[fd] = True, found.get(fd, (False, False))[1]
+        for fd in thread.writes:
+            found[fd] = found.get(fd, (False, False))[0], True
+    return found
+
+
+def timers_and_pids(
+    pid: int, fds: dict[int, str], threads: tuple[Thread, ...]
+) -> tuple[dict[int, float], dict[int, tuple[int, str]]]:
+    """When the timerfds that are waited for fire, and whose end the pidfds tell."""
+    timers: dict[int, float] = {}
+    pids: dict[int, tuple[int, str]] = {}
+    for fd in waited_for(threads):
+        target = fds.get(fd, "")
+        if len(timers) + len(pids) >= MOST_ASKED:
+            break
+        if target == TIMERFD and (left := _left(_info(pid, fd))) is not None:
+            timers[fd] = left
+        elif target.startswith(PIDFD) and (other := _integer(_info(pid, fd), b"Pid:")) is not None:
+            pids[fd] = other, _comm(other) if other > 0 else ""
+    return timers, pids
+
+
+def masters_of(processes: dict[int, ProcessSample]) -> dict[str, tuple[int, ...]]:
+    """The terminals that processes of the tree have made: path -> those that hold the master."""
+    found: dict[str, dict[int, None]] = {}
+    for pid, process in processes.items():
+        for fd, target in process.fds.items():
+            if target in MASTERS and (index := _integer(_info(pid, fd), b"tty-index:")) is not None:
+                found.setdefault(f"/dev/pts/{index}", {})[pid] = None
+    return {path: tuple(pids) for path, pids in found.items()}
+
+
+class Strangers:
+    """The processes outside of a tree that hold what a thread in it waits for: one pass over what we may look into."""
+
+    def __init__(
+        self, processes: dict[int, ProcessSample], pipes: dict[str, Pipe], sockets: dict[str, Socket], keepers: set[int]
+    ) -> None:
+        """Look for them. `keepers` are the watchdog's own processes."""
+        self._processes = processes
+        self._pipes = pipes
+        self._needed: dict[str, tuple[bool, bool]] = {}  # pipe -> (a reader, a writer) is waited for
+        # The other end of a socket, where the tree has it -> (pid, fd) in the tree that wait for it.
+        self._peers: dict[str, list[tuple[int, int]]] = {}
+        self._sockets = sockets
+        self._held = {target for process in processes.values() for target in process.fds.values()}
+        self._talkers: dict[str, dict[int, str]] = {}
+        self._events: dict[int, list[tuple[int, int]]] = {}  # number of an eventfd -> (pid, fd) in the tree
+        self._holders: dict[str, dict[int, str]] = {}
+        self._sharers: dict[int, dict[int, str]] = {}
+        for pid, process in processes.items():
+            for fd, (reads, writes) in waited_for(process.threads).items():
+                self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
+        if self._needed or self._events or self._peers:
+            for name in os.listdir("/proc")[:MOST_OUTSIDE]:
+                if name.isdecimal() and int(name) not in processes:
+                    self._look(int(name))
+        self._keepers = keepers
+
+    def _ask(self, pid: int, fd: int, target: str, reads: bool, writes: bool) -> None:
+        if target in self._pipes:
+            before = self._needed.get(target, (False, False))
+            self._needed[target] = before[0] or writes, before[1] or reads
+        elif target in self._sockets and self._sockets[target].peer in self._held:
+            self._peers.setdefault(self._sockets[target].peer, []).append((pid, fd))
+        elif target == EVENTFD and len(self._events) < MOST_ASKED:
+            number = _integer(_info(pid, fd), b"eventfd-id:")
+            if number is not None:
+                self._events.setdefault(number, []).append((pid, fd))
+
+    def _look(self, pid: int) -> None:
+        seen = targets(pid, MOST_FDS_OUTSIDE)
+        for fd, target in seen[0].items() if seen is not None else ():
+            if target in self._needed:
+                reads, writes = access(pid, fd)
+                reader, writer = self._needed[target]
+                if (reader and reads) or (writer and writes):
+                    self._holders.setdefault(target, {})[pid] = _comm(pid)
+            elif target in self._peers:
+                self._talkers.setdefault(target, {})[pid] = _comm(pid)
+            elif target == EVENTFD and self._events:
+                number = _integer(_info(pid, fd), b"eventfd-id:")
+                if number in self._events:
+                    self._sharers.setdefault(number, {})[pid] = _comm(pid)
+
+    def pipes(self) -> dict[str, Pipe]:
+        """The pipes, with the strangers that hold the ends that are waited for."""
+        found = dict(self._pipes)
+        for target in self._needed:
+            holders = self._holders.get(target, {})
+            outside = tuple(sorted((pid, comm) for pid, comm in holders.items() if pid not in self._keepers))
+            ours = not self._keepers.isdisjoint(holders)
+            found[target] = found[target]._replace(outside=outside, ours=ours, searched=True)
+        return found
+
+    def processes(self) -> dict[int, ProcessSample]:
+        """The processes, with the strangers that share an eventfd with them, or the other end of a socket."""
+        found = dict(self._processes)
+        seen = [(self._events[number], sharers) for number, sharers in self._sharers.items()]
+        seen += [(self._peers[link], talkers) for link, talkers in self._talkers.items()]
+        for waiting, holders in seen:
+            others = tuple(sorted(item for item in holders.items() if item[0] not in self._keepers))
+            for pid, fd in waiting if others else ():
+                found[pid] = found[pid]._replace(strangers=found[pid].strangers | {fd: others})
+        return found
+
+
+def _left(info: bytes) -> float | None:
+    """Seconds until a timerfd fires; FOREVER where it is not set."""
+    if (ticks := _integer(info, b"ticks:")) is None:
+        return None
+    at = info.find(b"it_value:")
+    words = info[at + 9 :].split(b"\n", 1)[0].strip(b" \t()").split(b",") if at >= 0 else []
+    try:
+        seconds = int(words[0]) + int(words[1]) / 1e9
+    except (IndexError, ValueError):
+        return None
+    return seconds if seconds > 0 else 0.0 if ticks else FOREVER
+
+
+def _integer(info: bytes, name: bytes) -> int | None:
+    at = info.find(name)
+    try:
+        return int(info[at + len(name) :].split(None, 1)[0]) if at >= 0 else None
+    except (ValueError, IndexError):
+        return None
+
+
+def _info(pid: int, fd: int) -> bytes:
+    return read(f"/proc/{pid}/fdinfo/{fd}", 1024)
+
+
+def _comm(pid: int) -> str:
+    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()

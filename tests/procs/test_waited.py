@@ -1,0 +1,109 @@
+"""What the sampler reads of the descriptors that a thread waits for, from real processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unhang.core.diagnosis.samples import FOREVER, FullSample
+from unhang.procs.sampler.full import full
+
+PREFACE = "import ctypes, os, select, struct, sys\n"
+TIMERFD = (
+    PREFACE
+    + """
+libc = ctypes.CDLL(None)
+fd = libc.timerfd_create(1, 0)
+if sys.argv[1] != "0":
+    libc.timerfd_settime(fd, 0, struct.pack("<qqqq", 0, 0, int(sys.argv[1]), 0), None)
+print("READY", flush=True)
+os.read(fd, 8)
+"""
+)
+
+
+def look_at(job: subprocess.Popen[bytes], syscall: str) -> FullSample:
+    """A look at our children, once this one sits in the call."""
+    while True:
+        seen = full(os.getpid())
+        threads = seen.processes[job.pid].threads if job.pid in seen.processes else ()
+        if threads and threads[0].syscall == syscall:
+            return seen
+        assert job.poll() is None
+
+
+@pytest.mark.parametrize(("seconds", "least", "most"), [("0", FOREVER, FOREVER), ("9000", 8000.0, 9000.0)])
+def test_a_timerfd_says_when_it_fires(seconds: str, least: float, most: float) -> None:
+    with subprocess.Popen([sys.executable, "-c", TIMERFD, seconds], stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            found = look_at(job, "read").processes[job.pid].timerfds
+            assert len(found) == 1
+            assert all(least <= left <= most for left in found.values())
+        finally:
+            job.kill()
+
+
+def test_the_watchdog_knows_the_end_of_a_pipe_that_it_holds() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as job:
+        try:
+            seen = look_at(job, "read")
+            pipe = seen.pipes[seen.processes[job.pid].fds[0]]
+            assert (pipe.searched, pipe.ours, pipe.outside) == (True, True, ())
+        finally:
+            job.kill()
+
+
+def test_a_stranger_that_can_write_to_a_fifo_is_found(tmp_path: Path) -> None:
+    """The looked-at tree is that of the reader: the writer beside it is outside."""
+    fifo = tmp_path / "f"
+    os.mkfifo(fifo)
+    writer = subprocess.Popen(
+        ["sh", "-c", 'exec 3<>"$1"; echo; read x', "sh", str(fifo)], stdin=subprocess.PIPE, stdout=-1
+    )
+    reader = subprocess.Popen(["cat", str(fifo)])
+    try:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        look_at(reader, "read")
+        seen = full(reader.pid, include_root=True)
+        assert [pid for pid, _ in seen.pipes[str(fifo)].outside] == [writer.pid]
+    finally:
+        for process in (reader, writer):
+            process.kill()
+            process.communicate()
+
+
+SHARES = """
+import os, socket, sys, time
+a, b = socket.socketpair()
+line = socket.socket(fileno=int(sys.argv[1]))
+socket.send_fds(line, [b"x"], [b.fileno()])
+line.close()
+a.recv(1)
+"""
+
+
+def test_a_stranger_that_has_the_other_end_of_a_socket_is_found() -> None:
+    """The one that waits has kept that end as well: from inside it looks like a wait for itself."""
+    ours, theirs = socket.socketpair()
+    words = [sys.executable, "-c", SHARES, str(theirs.fileno())]
+    with ours, subprocess.Popen(words, pass_fds=[theirs.fileno()]) as job:
+        theirs.close()
+        _, (end,), _, _ = socket.recv_fds(ours, 1, 1)
+        stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[end])
+        os.close(end)
+        try:
+            look_at(job, "recvfrom")
+            seen = full(job.pid, include_root=True).processes[job.pid]
+            assert [[pid for pid, _ in held] for held in seen.strangers.values()] == [[stranger.pid]]
+        finally:
+            for process in (job, stranger):
+                process.kill()
+            stranger.communicate()
