@@ -78,12 +78,12 @@ class Observer:
 
     @property
     def moving(self) -> bool:
-        """Did the last full look see what counters do not show: bytes that arrive over the network?"""
+        """Whether the last full look saw bytes arrive over the network, which counters do not show."""
         return self._verdict is not None and self._verdict.state == "alive" and self._verdict.cause == "progress"
 
     @property
     def hung(self) -> bool:
-        """Did the last full look say so?"""
+        """Whether the last full look found that the job is hung."""
         return self._verdict is not None and self._verdict.state == "hung"
 
     def full(self, screen: Screen) -> tuple[Looked, dict[str, Any] | None]:

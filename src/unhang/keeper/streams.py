@@ -29,7 +29,7 @@ INPUT_LIMIT = 1 << 20
 
 
 def _capacity(fd: int) -> int:
-    """Of a pipe; a terminal has none."""
+    """How many bytes a pipe holds; a terminal has no such number and counts as a small pipe."""
     try:
         return fcntl.fcntl(fd, F_GETPIPE_SZ) if F_GETPIPE_SZ is not None else _SMALL
     except OSError:
