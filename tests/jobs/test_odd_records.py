@@ -148,11 +148,9 @@ def _a_model_is_answered(home: Path) -> None:
     for event in job.events():
         assert text_of_event(event).isprintable()
     for row in listing.list_jobs(str(home)):
-        ListedJob.model_validate(
-            {"jobId": row.id, "createdAt": row.created, "endedAt": row.ended, "exitCode": row.exit_code}
-            | {"command": values.for_json(row.command), "cwd": values.for_json(row.cwd)}
-            | {"status": row.status, "phase": row.phase}
-        )
+        shown = listing.row_json(str(home), row)
+        texts = {name: values.for_json(shown[name]) for name in ("command", "cwd", "labels")}
+        ListedJob.model_validate(shown | texts)
     assert isinstance(progress_line(job, job.view()), str)
 
 
