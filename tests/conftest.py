@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -100,6 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+    os.environ.pop("PYTHONUNBUFFERED", None)  # one print is one write, whoever runs the tests
     # On a machine under load a property takes as long as it takes; the test's own timeout is the limit.
     settings.register_profile("unhang", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("fast", settings.get_profile("unhang"), max_examples=10)

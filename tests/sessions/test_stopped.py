@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -18,17 +19,35 @@ from tests.support.engine import wait_until
 from tests.support.sessions.harness import QUICK, Place
 from unhang.sessions import lock
 from unhang.sessions.lock import WatcherLock
-from unhang.testing.liveness import Process
+from unhang.store.session_log import SessionLog
 
 
 @contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it is stopped")
+def stopped(pid: int, writes: SessionLog | None = None) -> Iterator[None]:
+    """Stop it, but not while it holds the lock of the log that it writes."""
+
+    def stops() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it is stopped")
+        if writes is None or _free(writes.path):
+            return True
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    wait_until(stops, "it is stopped between two lines")
     try:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _free(path: str) -> bool:
+    with open(path) as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def check(place: Place) -> tuple[dict[str, Any], str, dict[str, Any]]:
@@ -108,7 +127,7 @@ def test_hooks_report_a_stopped_watcher_once_and_start_another(place: Place) -> 
     watcher.until("found")
     (place.home / "watch" / "asked").touch()  # one was asked for a moment ago: the first hook only says it
     pid = watcher.process.pid
-    with stopped(pid):
+    with stopped(pid, place.log(seen.session)):
         for _ in range(3):
             assert hook(place, seen.session).returncode == 0
         said = [event for event in place.log(seen.session).read() if event["phase"] == "unwatched"]
@@ -116,8 +135,7 @@ def test_hooks_report_a_stopped_watcher_once_and_start_another(place: Place) -> 
         assert said[0]["type"] == "watch"
         os.utime(place.home / "watch" / "asked", (0, 0))
         assert hook(place, seen.session).returncode == 0
-        found = wait_until(lambda: _other(place, pid), "another watches")
-        place._left.append(Process(found, "watcher"))
+        wait_until(lambda: _other(place, pid), "another watches")
         wait_until(lambda: place.log(seen.session).read()[-1]["phase"] != "unwatched", "it has said something")
     assert watcher.process.wait(60) == 0
 

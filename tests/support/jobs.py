@@ -74,7 +74,6 @@ class Jobs(Engine):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.env.pop("PYTHONUNBUFFERED", None)  # one print is one write, whoever runs the tests
 
     def call(self, *words: object, timeout: float = 60, **options: Any) -> Done:
         return self.finish(self.popen(*words, **options), timeout)

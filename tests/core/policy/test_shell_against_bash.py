@@ -7,16 +7,14 @@ handler for commands that are not found writes down what would have been run.
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import need_command
 from unhang.core.policy.shell.split_commands import split
 from unhang.core.policy.shell.wrapper_commands import is_assignment
-
-BASH = shutil.which("bash")
 
 HANDLER = """
 command_not_found_handle() { local IFS=$'\\x1f'; printf '%s\\0' "$*" >> "$LOG"; return $((RANDOM % 2)); }
@@ -76,8 +74,7 @@ class Lines:
 
 
 def ran(line: str, log: Path) -> list[tuple[str, ...]]:
-    assert BASH is not None
-    subprocess.run([BASH, "-c", HANDLER + line], env={"LOG": str(log)}, capture_output=True, timeout=30, check=False)
+    subprocess.run(["bash", "-c", HANDLER + line], env={"LOG": str(log)}, capture_output=True, timeout=30, check=False)
     if not log.exists():
         return []
     found = [tuple(entry.split("\x1f")) for entry in log.read_text().split("\0") if entry]
@@ -95,15 +92,14 @@ def found_in(line: str) -> list[tuple[str, ...]]:
     return pieces
 
 
-@pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize("seed", range(4))
 def test_what_bash_runs_is_among_the_pieces(seed: int, tmp_path: Path) -> None:
+    need_command("bash")
     lines = Lines(seed)
     checked = 0
     for _ in range(60):
         line = lines.list()
-        assert BASH is not None
-        if subprocess.run([BASH, "-n", "-c", line], capture_output=True, check=False).returncode:
+        if subprocess.run(["bash", "-n", "-c", line], capture_output=True, check=False).returncode:
             continue
         checked += 1
         pieces = found_in(line)
