@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 class ManPages(BuildHookInterface[Any]):
     """A hook of hatchling's: writes the man pages and adds them to the wheel."""
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Write the man pages from the parsers of this very source."""
         root = Path(self.root)
         sys.path[:0] = [str(root / "src"), str(root / "scripts")]

@@ -111,7 +111,7 @@ def text() -> str:
     lines = [
         "# The command line",
         "",
-        "Made by `scripts/cli_docs.py` from the commands themselves; `man unhang` and `man unhang-run` are made from the same.",
+        "Made by `scripts/cli_docs.py` from the commands themselves, as the man pages are (`man unhang-run`).",
         "",
     ]
     lines += [f"- [`{section.name}`](#{section.name.replace(' ', '-')}) — {section.text}" for section in found]
