@@ -59,7 +59,9 @@ def attention_of(view: View, job: dict[str, Any], called: str) -> Attention | No
     """
     if view.ended or view.phase == "stopping":
         return None
-    return _asked_by_agent(view, called) or _prompt(view, job, called) or _near_limit(view, called) or _stuck(view, called)
+    return (
+        _asked_by_agent(view, called) or _prompt(view, job, called) or _near_limit(view, called) or _stuck(view, called)
+    )
 
 
 def urgency(found: Attention | None) -> int:
