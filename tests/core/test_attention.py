@@ -81,7 +81,8 @@ def test_output_ends_a_warning_of_silence_and_not_one_of_the_hard_limit() -> Non
     spoke = ev.output("stdout", 1, 0)
     assert attention.attention_of(_view(_IDLE, spoke), {}, "web") is None
     found = attention.attention_of(_view(_HARD, spoke), {}, "web")
-    assert found is not None and found.kind == attention.WARNING
+    assert found is not None
+    assert found.kind == attention.WARNING
 
 
 def test_an_answer_ends_the_need() -> None:
@@ -107,7 +108,8 @@ def test_whatever_happened_the_answer_is_whole(story: list[dict[str, Any]], ende
     if ended:
         assert found is None
     elif story and notices.audience(story[-1]).needs_person:
-        assert found is not None and found.kind in (attention.APPROVAL, attention.INPUT)
+        assert found is not None
+        assert found.kind in (attention.APPROVAL, attention.INPUT)
     if found is not None:
         assert found.kind in attention.KINDS
         assert found.command.startswith("unhang ")

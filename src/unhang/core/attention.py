@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.notices import audience
 from unhang.core.record import Record

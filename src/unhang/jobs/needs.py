@@ -5,6 +5,7 @@ from __future__ import annotations
 from unhang.core import attention
 from unhang.core.attention import Attention, attention_of
 from unhang.core.record import Record
+from unhang.core.spec import name_of
 from unhang.jobs import reconcile
 from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.results import view_of
@@ -35,7 +36,7 @@ def need_of(place: JobDir, view: View | None = None) -> Attention | None:
     if reconcile.whereabouts(place):
         return None
     job = records.job(place) or {}
-    return attention_of(view or view_of(place), job, place.id)
+    return attention_of(view or view_of(place), job, name_of(job.get("labels")) or place.id)
 
 
 def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
