@@ -21,9 +21,10 @@ from unhang.faces.cli.parser import load, parser_of
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 
 INTRODUCTION = """\
-JOB is an id, a unique prefix of one, or `@last`. Durations: `90`, `90s`, `5m`, `1h30m`, `500ms`, `0.5`; a bare number
-is seconds. `--stdin @FILE` takes a regular file or `/dev/null`; for a pipe or a device: `cat PIPE | unhang run …`.
-stdout is data, stderr is talk; `NO_COLOR`, or a stderr that is no terminal, switches colours off."""
+JOB is an id, a unique prefix of one, the name of a job, or `@last`. Durations: `90`, `90s`, `5m`, `1h30m`, `500ms`,
+`0.5`; a bare number is seconds. `--stdin @FILE` takes a regular file or `/dev/null`; for a pipe or a device:
+`cat PIPE | unhang run …`. stdout is data, stderr is talk; `NO_COLOR`, or a stderr that is no terminal, switches
+colours off."""
 
 ENVIRONMENT = (
     ("UNHANG_HOME", "the state directory (default: `$XDG_STATE_HOME/unhang`, else `~/.local/state/unhang`)"),
