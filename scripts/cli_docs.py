@@ -16,10 +16,11 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 
 
 INTRODUCTION = """\
-JOB is an id, a unique prefix of one, or `@last`. Durations: `90`, `90s`, `5m`, `1h30m`, `500ms`, `0.5`; a bare number
-is seconds. `--stdin @FILE` takes a regular file or `/dev/null`; for a pipe or a device: `cat PIPE | unhang run …`.
-stdout is data, stderr is talk; `NO_COLOR`, or a stderr that is no terminal, switches colours off.
-Environment: `UNHANG_HOME` (state directory), `UNHANG_POLICY` (policy file), `UNHANG_DEBUG=1` (a keeper's traceback)."""
+JOB is an id, a unique prefix of one, the name of a job, or `@last`. Durations: `90`, `90s`, `5m`, `1h30m`, `500ms`,
+`0.5`; a bare number is seconds. `--stdin @FILE` takes a regular file or `/dev/null`; for a pipe or a device:
+`cat PIPE | unhang run …`. stdout is data, stderr is talk; `NO_COLOR`, or a stderr that is no terminal, switches
+colours off. Environment: `UNHANG_HOME` (state directory), `UNHANG_POLICY` (policy file), `UNHANG_DEBUG=1` (a keeper's
+traceback)."""
 
 
 def options(parser: argparse.ArgumentParser) -> list[str]:
