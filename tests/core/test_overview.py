@@ -218,7 +218,21 @@ HOOKS = st.builds(
         "procStart": "1",
     },
     st.sampled_from(
-        "starting ended prompted tool tool_done tool_failed tools_done waiting denied notice idle failed other".split()
+        [
+            "starting",
+            "ended",
+            "prompted",
+            "tool",
+            "tool_done",
+            "tool_failed",
+            "tools_done",
+            "waiting",
+            "denied",
+            "notice",
+            "idle",
+            "failed",
+            "other",
+        ]
     ),
     st.sampled_from([None, "a", "b"]),
     st.sampled_from([None, "s"]),
@@ -226,7 +240,23 @@ HOOKS = st.builds(
 )
 WATCHES = st.builds(
     lambda phase, text: {"type": "watch", "phase": phase, "message": text, "pid": 5},
-    st.sampled_from("found idle busy waiting warning extended hung step effect held recovered gave_up gone".split()),
+    st.sampled_from(
+        [
+            "found",
+            "idle",
+            "busy",
+            "waiting",
+            "warning",
+            "extended",
+            "hung",
+            "step",
+            "effect",
+            "held",
+            "recovered",
+            "gave_up",
+            "gone",
+        ]
+    ),
     SAYS,
 )
 
@@ -252,6 +282,8 @@ def test_a_session_that_waits_for_permission_needs_a_person_until_it_goes_on() -
     view.apply({"seq": 1, "ts": stamp(START), "type": "hook", "phase": "tool", "toolUseId": "a", "message": "Bash: rm"})
     view.apply({"seq": 2, "ts": stamp(START), "type": "hook", "phase": "waiting", "message": "Bash: rm"})
     assert view.state()["attention"]["kind"] == "approval"
-    view.apply({"seq": 3, "ts": stamp(START), "type": "hook", "phase": "tool_done", "toolUseId": "a", "message": "done"})
+    view.apply(
+        {"seq": 3, "ts": stamp(START), "type": "hook", "phase": "tool_done", "toolUseId": "a", "message": "done"}
+    )
     assert view.state()["attention"] is None
     assert view.state()["calls"] == []

@@ -12,7 +12,7 @@ from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.attention import KINDS, attention_of, urgency
 from unhang.core.record import Record
-from unhang.core.spec import PIPE, command_line
+from unhang.core.spec import PIPE, command_line, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,14 @@ class Pulse:
         if event.get("phase") == "metering":
             self.usage = {
                 name: event[name]
-                for name in ("contextTokens", "contextWindow", "occupancy", "totalTokens", "inputTokens", "outputTokens")
+                for name in (
+                    "contextTokens",
+                    "contextWindow",
+                    "occupancy",
+                    "totalTokens",
+                    "inputTokens",
+                    "outputTokens",
+                )
                 if values.number(event.get(name)) is not None
             } or self.usage
         if event.get("phase") in ("completed", "failed", "idle"):
@@ -149,7 +156,7 @@ def entry_of(
     profile: Profile | None = None,
 ) -> Entry:
     """The entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here."""
-    name = values.text(record.get("name"))
+    name = name_of(record.get("labels")) or None
     found = None if where else attention_of(view, record, name or job_id)
     outcome = view.outcome or {}
     entry: Entry = {

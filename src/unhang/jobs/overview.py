@@ -154,9 +154,7 @@ class _TrackedJob:
 
     def entry(self) -> Entry:
         view_with_limits(self.place, self.view)
-        entry = entry_of(
-            self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual
-        )
+        entry = entry_of(self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual)
         if not self.view.ended:
             entry["usage"] = self.shown_usage
         return entry
@@ -217,6 +215,7 @@ class Overview:
         self._unborn: set[str] = set()
         self._unwatched: set[str] = set()
         self._rescan = True
+        self._blind = False  # a folder is not watched: it is not there yet, or cannot be
         self._keepers_at = self._usage_at = 0.0
         self._begun = False
 
@@ -231,7 +230,7 @@ class Overview:
 
     def wait(self, timeout: float = _SLEEP) -> bool:
         """Wait until there may be something new, at most so many seconds. False: the time is over."""
-        if self._unborn or self._unwatched or self._files.fd < 0:
+        if self._unborn or self._unwatched or self._blind:
             timeout = min(timeout, _NAP)
         poll = select.poll()
         if self._files.fd >= 0:
@@ -242,7 +241,7 @@ class Overview:
         """Read what is new. True: an entry has changed."""
         touched = self._woken()
         gone: set[str] = set()
-        if self._rescan:
+        if self._rescan or self._blind:
             self._rescan = False
             new, gone = self._scan()
             touched |= new
@@ -284,18 +283,25 @@ class Overview:
         return found
 
     def _watch(self, each: str, path: str) -> None:
-        if each and each in self._watched:
+        if each in self._watched:
             return
-        events = ADDED | REMOVED | GONE if each == "" else CHANGED | GONE
-        watch = self._files.add(path, events)
+        watch = self._files.add(path, CHANGED | GONE)
         if watch is None:
-            if each:
-                self._unwatched.add(each)
+            self._unwatched.add(each)
             return
         self._watches[watch] = each
-        if each:
-            self._watched[each] = watch
-            self._unwatched.discard(each)
+        self._watched[each] = watch
+        self._unwatched.discard(each)
+
+    def _watch_folders(self) -> None:
+        """Any of them may only now be made. Watching twice is watching once."""
+        self._blind = False
+        for folder in (os.path.join(self.home, homes.JOBS), os.path.join(self.home, SESSIONS), self.home):
+            watch = self._files.add(folder, ADDED | REMOVED | GONE)
+            if watch is not None:
+                self._watches[watch] = ""
+            elif self._files.fd < 0 or folder == self.home or os.path.isdir(folder):
+                self._blind = True
 
     def _unwatch(self, each: str) -> None:
         watch = self._watched.pop(each, None)
@@ -311,9 +317,7 @@ class Overview:
 
     def _scan(self) -> tuple[set[str], set[str]]:
         """Which jobs and sessions are new, and which of those shown are gone."""
-        for folder in (homes.JOBS, SESSIONS):  # before they are listed: what comes meanwhile is reported
-            self._watch("", os.path.join(self.home, folder))
-        self._watch("", self.home)  # either folder may only now be made
+        self._watch_folders()  # before they are listed: what comes meanwhile is reported
         try:
             ids = set(find.all_ids(self.home))
             sessions = set(session_ids(self.home))
