@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,8 +68,8 @@ def test_an_overview_that_begins_late_says_what_status_and_ps_say(jobs: Jobs) ->
         overview.refresh()
         entries = overview.snapshot().in_order()
         assert [(each["id"], each["group"]) for each in entries] == [(asks.id, "attention"), (done.id, "failed")]
-        for each in (asks, done):
-            wait_until(lambda each=each: agrees(jobs, overview, each.id), "the same event")
+        for job_id in (asks.id, done.id):
+            wait_until(partial(agrees, jobs, overview, job_id), "the same event")
         rows = {row["jobId"]: row for row in jobs.said("ps", "--all")}
         for entry in entries:
             row = rows[entry["id"]]
