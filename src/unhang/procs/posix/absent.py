@@ -143,7 +143,7 @@ def full(
     )
 
 
-def connections(pid: int) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
+def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}
 
