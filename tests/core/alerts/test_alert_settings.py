@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unhang.core.alerts.occasions import KINDS, Occasion, Subject
+from unhang.core.alerts.kinds import KINDS
+from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.alerts.settings import TARGETS, Quiet, parse
 from unhang.errors import UsageError
 

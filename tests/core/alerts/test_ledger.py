@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from unhang.core.alerts.kinds import ENDS, KINDS
 from unhang.core.alerts.ledger import BACKOFF, LIFE, MOST_HELD, SPACING, WINDOW, Ledger
-from unhang.core.alerts.occasions import ENDS, KINDS, Occasion, Subject
+from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.alerts.settings import AlertSettings, parse
 
 ALL = {"on": list(KINDS), "to": ["phone"]}

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from unhang.core.alerts.occasions import ENDS, KINDS, SEVERITIES, Occasion, Subject
+from unhang.core.alerts.kinds import ENDS, KINDS, SEVERITIES
+from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.record import Record
 
 TYPE_CHECKING = False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
+from unhang.core.alerts.kinds import ENDS, SEVERITY, kind_of
 from unhang.core.attention import attention_of
 from unhang.core.record import Record
+from unhang.core.spec import NAME, NOTIFY, command_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,38 +15,6 @@ if TYPE_CHECKING:
 
     from unhang.core.view import View
 
-# in the order in which a person should look at them
-KINDS = (
-    "needs_approval",
-    "needs_input",
-    "gave_up",
-    "warning",
-    "lost",
-    "timeout",
-    "stuck",
-    "failed",
-    "recovered",
-    "finished",
-)
-URGENT, NORMAL, LOW = SEVERITIES = ("urgent", "normal", "low")
-SEVERITY = {
-    "needs_approval": URGENT,
-    "needs_input": URGENT,
-    "gave_up": URGENT,
-    "warning": URGENT,
-    "lost": URGENT,
-    "timeout": NORMAL,
-    "stuck": NORMAL,
-    "failed": NORMAL,
-    "recovered": LOW,
-    "finished": LOW,
-}
-# After these the job is over: there is nothing left to resolve.
-ENDS = frozenset({"lost", "timeout", "failed", "finished"})
-_OF_WATCHDOG = {"needs_input": "needs_input", "stuck": "stuck", "warning": "warning", "resumed": "recovered"}
-_OF_AGENT = {"needs_approval": "needs_approval", "needs_input": "needs_input", "stuck": "stuck"}
-_OF_END = {"completed": "finished", "failed": "failed", "timed_out": "timeout", "lost": "lost"}
-_OF_SESSION = {"gave_up": "gave_up", "hung": "stuck", "waiting": "needs_input", "recovered": "recovered"}
 _LONGEST = 300
 
 
@@ -91,8 +61,6 @@ def subject_of(job_id: str, job: dict[str, Any]) -> Subject:
     """The subject of a job's alerts, from the job's record."""
     labels = {str(name): str(value) for name, value in (values.mapping(job.get("labels")) or {}).items()}
     agent = values.text((values.mapping(job.get("agent")) or {}).get("name")) or ""
-    from unhang.core.spec import NAME, command_line
-
     command = command_line(job)
     return Subject(
         id=job_id,
@@ -101,25 +69,8 @@ def subject_of(job_id: str, job: dict[str, Any]) -> Subject:
         directory=values.text(job.get("cwd")) or "",
         agent=agent,
         labels=labels,
-        notify=tuple(values.texts(job.get("notify")) or ()),
+        notify=tuple(name for name in labels.get(NOTIFY, "").split(",") if name),
     )
-
-
-def kind_of(event: ev.Event) -> str | None:
-    """The kind of alert that an event is the occasion for; None: for no alert."""
-    phase = str(event.get("phase"))
-    match event.get("type"):
-        case ev.WATCHDOG:
-            if phase == "extended" and event.get("asked"):
-                return "recovered"  # a person has answered the warning
-            return _OF_WATCHDOG.get(phase)
-        case ev.AGENT:
-            return _OF_AGENT.get(phase)
-        case ev.EXITED:
-            return _OF_END.get(phase)
-        case "watch":
-            return _OF_SESSION.get(phase)
-    return None
 
 
 def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Subject) -> Occasion | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from unhang.core import durations
-from unhang.core.alerts.occasions import KINDS, LOW, NORMAL, SEVERITIES, URGENT
+from unhang.core.alerts.kinds import KINDS, LOW, NORMAL, SEVERITIES, URGENT
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
