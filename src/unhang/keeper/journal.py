@@ -133,8 +133,8 @@ class Journal:
         self._tell(event)
 
     def _tell(self, event: ev.Event) -> None:
-        """Leave a mark for whoever delivers alerts, if the event is worth one."""
-        if kind_of(event) is not None:
+        """Leave a mark for whoever delivers alerts, if the event is worth one, or is the last they wait for."""
+        if event["type"] == ev.EXITED or kind_of(event) is not None:
             alert_news.tell(self._place.home, self._place.id, wanted=self.alerts_wanted)
 
     def write_status(self) -> None:
