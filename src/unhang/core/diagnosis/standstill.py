@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
 from unhang.core.diagnosis.runtimes import own_threads
-from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
+from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
@@ -29,8 +29,6 @@ from unhang.core.diagnosis.waits import SampleView, Wait, dead, named
 RECHECK = 1.1
 # Two looks closer together than this show too little of a standstill to call it one.
 WINDOW = 1.0
-# A lock whose holder sleeps this long is not about to be released.
-HOLDER_SLEEPS = 600.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
 # What merely passes the question on to another process.
@@ -57,7 +55,8 @@ class Blocked(NamedTuple):
     @property
     def hope(self) -> bool:
         """Whether the wait may end without help from the tree."""
-        return self.wait.open_ended or self.process.catches_alarm or self.process.timers
+        process = self.process
+        return self.wait.open_ended or process.catches_alarm or process.catches_signal or process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
@@ -145,7 +144,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
-        if holder.catches_alarm or holder.timers:
+        if holder.catches_alarm or holder.catches_signal or holder.timers:
             return False
         old = before.others.get(holder.pid)
         ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
@@ -153,7 +152,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             if ran.get(thread.tid) != thread.switches:
                 return False
             wait = wait_of(around, holder, thread)
-            if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
+            if wait.open_ended:
                 return False
             if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
                 return False  # a person may type or continue it, or it waits for processes that were not looked at
