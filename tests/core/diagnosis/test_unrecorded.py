@@ -59,3 +59,20 @@ def test_a_standstill_that_nothing_explains() -> None:
     wants = thread(2, timeout=0.005, remaining=0.002, futex=64, static=True)
     found = twice(process(2, wants, runtime="python"))
     assert (found.state, found.cause) == ("unsure", "unknown")
+
+
+def test_a_loop_that_wakes_and_burns_a_little_polls() -> None:
+    """A tenth of a core, in many small steps."""
+    before, after = (
+        process(2, thread(2, "nanosleep", timeout=0.004, remaining=0.001, switches=woken), cpu=used)
+        for woken, used in ((7, 0), (607, 30))
+    )
+    found = diagnose(look(0, before), look(3, after))
+    assert (found.state, found.cause) == ("unsure", "poll")
+
+
+def test_a_wait_for_the_gil_under_an_alarm() -> None:
+    """The main thread wants it; the one that has it waits in C."""
+    wants = thread(2, timeout=0.005, remaining=0.002, futex=64, static=True)
+    found = twice(process(2, wants, thread(3, "pause"), runtime="python", catches_alarm=True))
+    assert (found.state, found.cause) == ("unsure", "deadlock")

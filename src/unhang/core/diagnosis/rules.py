@@ -36,7 +36,7 @@ WORKERS = frozenset(
     {"cc1", "cc1plus", "clang", "rustc", "ld", "lld", "lto1", "as", "javac", "xz", "gzip", "bzip2", "zstd"}
 )
 # The prompts of Erlang's shell and of iex, from which programs run in the background.
-SHELL = re.compile(r"^(?:\([^()]+\))?\d+>$|^(?:iex|\.\.\.)\(.*\d+\)>$")
+SHELL = re.compile(r"^(?:\([^()]+\))?\d+>$|^(?:iex|\.\.\.)\(.+\)\d*>$")
 # Woken by its own timer this often without anything to show for it: it polls.
 POLLS = 0.3
 
