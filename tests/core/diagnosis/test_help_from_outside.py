@@ -56,6 +56,12 @@ def test_a_process_that_handles_a_signal_of_the_user_may_be_sent_one(call: str) 
     assert twice(process(2, thread(2, call), catches_signal=True)).state == "unsure"
 
 
+@pytest.mark.parametrize("comm", ["make", "dd"])
+def test_a_signal_that_only_asks_how_far_it_is_wakes_nothing(comm: str) -> None:
+    reports = process(2, thread(2, "wait4", child=3), comm=comm, catches_signal=True)
+    assert twice(reports, process(3, thread(3, "pause"), ppid=2)).state == "hung"
+
+
 def test_a_wait_for_a_signal_that_another_process_may_send_says_so() -> None:
     found = twice(process(2, thread(2, "pause"), catches_signal=True))
     assert (found.state, found.cause) == ("unsure", "idle")

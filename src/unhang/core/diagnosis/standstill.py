@@ -31,6 +31,8 @@ RECHECK = 1.1
 WINDOW = 1.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
+# Programs that handle SIGUSR1 or SIGUSR2 to say how far they are, and then wait on as before.
+REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client"})
 # What merely passes the question on to another process.
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
@@ -56,13 +58,18 @@ class Blocked(NamedTuple):
     def hope(self) -> bool:
         """Whether the wait may end without help from the tree."""
         process = self.process
-        return self.wait.open_ended or process.catches_alarm or process.catches_signal or process.timers
+        return self.wait.open_ended or process.catches_alarm or heeds_signals(process) or process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
         """The order in which to name waits: a hopeful one first, of the most telling group, in a main thread first."""
         group, place = place_of(self.wait.kind)
         return not self.hope, group, not self.main, place
+
+
+def heeds_signals(process: ProcessSample) -> bool:
+    """Whether a signal from another process may make it go on."""
+    return process.catches_signal and process.comm not in REPORTERS
 
 
 def place_of(kind: str) -> tuple[int, int]:
@@ -144,7 +151,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
-        if holder.catches_alarm or holder.catches_signal or holder.timers:
+        if holder.catches_alarm or heeds_signals(holder) or holder.timers:
             return False
         old = before.others.get(holder.pid)
         ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
