@@ -87,18 +87,13 @@ def replayed() -> Seen:
 
     recordings = [read(path) for path in everything()]
     verdicts = _traced(outer, lambda: [each.verdict() for each in recordings])
-    processes = [(each.after, process) for each in recordings for process in each.after.processes.values()]
-    met = {
-        wait.kind
-        for sample, process in processes
-        for thread in process.threads
-        for first in (syscalls.wait_of(SampleView.of(sample), process, thread),)
-        for wait in (first, *first.beside)
-    }
+    views = [SampleView.of(each.after) for each in recordings]
+    processes = [(view, process) for view in views for process in view.sample.processes.values()]
+    first = [syscalls.wait_of(view, process, thread) for view, process in processes for thread in process.threads]
     return Seen(
         frozenset(lines),
         frozenset(told),
-        frozenset(met),
+        frozenset(wait.kind for each in first for wait in (each, *each.beside)),
         frozenset(process.runtime for _, process in processes),
         frozenset(verdict.cause for verdict in verdicts),
         frozenset(verdict.state for verdict in verdicts),
@@ -114,7 +109,9 @@ def _traced(trace: Callable[..., Any], work: Callable[[], Any]) -> Any:
         sys.settrace(before)
 
 
-@pytest.mark.parametrize(("where", "text"), makers().items(), ids=lambda each: Path(str(each[0])).stem + f":{each[1]}")
+@pytest.mark.parametrize(
+    ("where", "text"), makers().items(), ids=[f"{Path(file).stem}:{line}" for file, line in makers()]
+)
 def test_every_rule_has_a_recording(where: tuple[str, int], text: str) -> None:
     if any(part in text for part in UNRECORDED):
         assert where not in replayed().lines, f"it has a recording now: {text}"
