@@ -115,7 +115,7 @@ def test_a_stranger_that_has_the_other_end_of_a_stdin_is_found() -> None:
     """As an inetd or a program of Node gives it to a child: a socket. Without the stranger it is the watchdog's own."""
     ours, theirs = socket.socketpair()
     stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[ours.fileno()])
-    with theirs, subprocess.Popen(["cat"], stdin=theirs) as job:
+    with theirs, subprocess.Popen(["cat"], stdin=theirs.fileno()) as job:
         try:
             look_at(job, "read")
             seen = full(job.pid, include_root=True).processes[job.pid]

@@ -194,8 +194,8 @@ def _keeps(title: str, scenarios: Iterable[Scenario], options: argparse.Namespac
         missed += broken(title, score(outcomes))
         everything += outcomes
     missed += [f"not always the same: {each}" for each in unstable(everything)]
-    for each in missed:
-        print(f"MISSED by {title}: {each}")
+    for said in missed:
+        print(f"MISSED by {title}: {said}")
     return not missed
 
 
