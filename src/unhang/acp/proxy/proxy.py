@@ -321,7 +321,8 @@ class Proxy:
         for line in told.editor:
             self._to_editor.say(line)
         for session in dict.fromkeys(told.stalled):
-            look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session))
+            busy = self._conversation.is_busy(session)
+            look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session), busy=busy)
 
     def _stalled(self, session: str, why: str) -> None:
         line = self._conversation.stall_line(session, why, time.monotonic())

@@ -329,6 +329,10 @@ class Conversation:
             return notice(session, stall_text(now - turn.moved, tool, why, left), self.notices)
         return None
 
+    def is_busy(self, session: str) -> bool:
+        """Whether a tool call or a command of this session runs."""
+        return any(turn.busy for turn in self._turns(session))
+
     def died(self, how: str) -> list[bytes]:
         """Return an error for every open request: the agent has ended."""
         lines = [error(request.id, how) for request in self._open.values()]

@@ -79,7 +79,7 @@ def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared
     if asked.idle == 0.0:
         asked = asked.replace(idle=_ENDLESS)
     resolved = base.resolve_job(PROTOCOL, asked, base.WRITE, options)
-    stall = resolved.stall(plan.startup, plan.first, plan.tool)
+    stall = resolved.stall()
     plan = replace(plan, grace=resolved.limits.grace, stall=stall, idle=resolved.limits.idle)
     name = plan.agent or os.path.basename(plan.argv[0])
     return resolved.prepare(name, plan, asks=plan.permissions == ASK)

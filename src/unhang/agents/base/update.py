@@ -6,6 +6,7 @@ import json
 
 from unhang.core.record import Record
 from unhang.core.values import bounded
+from unhang.core.watchdog.facts import TOOL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ PREVIEW = 240
 class AgentUpdate(Record):
     """What one message means.
 
-    `phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now.
+    `phase` "": nothing to record. `windowed`: what the agent waits for has changed, `window` is its limit now, and
+    `window_for` says what that is (`core/watchdog/facts.py`).
     """
 
     phase: str = ""
@@ -33,6 +35,7 @@ class AgentUpdate(Record):
     window: float | None = None
     fields: dict[str, Any] = {}  # noqa: RUF012 - a Record is frozen; nothing writes to it
     raw: str = ""
+    window_for: str = TOOL
 
     @property
     def empty(self) -> bool:
@@ -52,7 +55,7 @@ class AgentUpdate(Record):
         if self.alive:
             told["alive"] = True
         if self.windowed:
-            told["window"] = self.window
+            told |= {"window": self.window, "windowFor": self.window_for}
         return told
 
 

@@ -87,8 +87,8 @@ class ClaudeDriver(Driver):
     def _silence(self, now: float) -> float:
         return self._claude.silent(now) if self._claude.tools.window is None else 0.0
 
-    def _explain(self, now: float) -> None:
-        self._tell_stuck(self._stall_reason(now), **self._known(now))
+    def _agent_pid(self) -> int | None:
+        return None if self._child is None else self._child.process.pid
 
     def _close(self) -> None:
         self._recorder.close()

@@ -12,6 +12,7 @@ from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.codex.plan import ACCEPT, CodexPlan
 from unhang.agents.codex.protocol.requests import CodexRequest
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
+from unhang.core.watchdog.facts import PERSON
 
 
 class CodexApprovals(Approvals[CodexRequest]):
@@ -40,7 +41,7 @@ class CodexApprovals(Approvals[CodexRequest]):
 
     def _waits(self, question: CodexRequest, seconds: float) -> None:
         del question
-        self._channel.window(seconds)
+        self._channel.window(seconds, PERSON)
 
     def _waited(self) -> None:
         self._channel.window(self._tools.window)  # what was asked for may run now, by its own limit

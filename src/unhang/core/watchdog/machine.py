@@ -13,7 +13,8 @@ Theory of operation. `tell` only writes down what happened, `wake` judges: the k
 
 running   Three clocks (clocks.py): *stall* (a notice) and *idle* (an end) count from the last sign of life, *hard*
           from the start. Before any of them fires a `Look` is asked for, so that a busy tree is `Quiet` and not
-          `Stuck`. Under liveness "progress" a look that saw movement is a sign of life.
+          `Stuck`. Under liveness "progress" a look that saw movement is a sign of life. Under "agent" the driver says
+          what moves and announces a stall itself; a look counts only while a tool is in flight.
 closing   The leader has exited. What it printed last is still read; what it left behind gets `leak_wait` seconds
           without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
           job, watched as before, until the last of it ends.
@@ -84,9 +85,12 @@ class Watchdog:
             case fact.AgentMoved():
                 if running:
                     self._unsaid += self.clocks.spoken(now)
-            case fact.Window(idle):
+            case fact.Window(idle, purpose):
                 if running:
-                    self.clocks.set_window(idle)
+                    self.clocks.set_window(idle, purpose)
+            case fact.AgentStuck():
+                if running:
+                    self.clocks.announced_by_agent()
             case fact.Output():
                 self._last_byte = now
                 if running and self.limits.liveness != "agent":
@@ -131,7 +135,7 @@ class Watchdog:
             match what:
                 case fact.Heartbeat(extend) if not extend >= 0:
                     problem = "a heartbeat cannot take time away"
-                case fact.Window(idle) if idle is not None and not idle > 0:
+                case fact.Window(idle, _) if idle is not None and not idle > 0:
                     problem = "a window has a length"
                 case fact.Looked() if not self._looking:
                     problem = "no look was asked for"
