@@ -26,7 +26,8 @@ facts = st.sampled_from([MOVED, STUCK, TOOL, PERSON, FIRST, OVER, fact.Output()]
 
 def play(dog: Watchdog, until: float, *told: tuple[float, Fact], busy: bool = True) -> list[tuple[float, Action]]:
     """Every notice and when it came; every look sees movement if `busy`."""
-    waiting, said, now = list(told), [], 0.0
+    waiting, now = list(told), 0.0
+    said: list[tuple[float, Action]] = []
     while dog.phase == RUNNING:
         due = min([at for at in (dog.deadline(), *(at for at, _ in waiting[:1])) if at is not None], default=until)
         now = max(now, due)

@@ -119,6 +119,8 @@ class View:
     def _agent_said(self, phase: str, event: ev.Event, at: str) -> None:
         """A notice about an agent is no activity of it. Events of version 1.0 do not say which they are."""
         self.agent = event
+        if event.get("decision"):
+            self.needs_input = None
         # the driver of an agent knows what it waits for; the kernel only shows an event loop
         self.diagnosis = event.get("diagnosis") or self.diagnosis
         if event.get("alive", True):
@@ -128,6 +130,8 @@ class View:
         elif self.silent and phase not in _TELLING:
             return  # it says something, and is as silent as before
         self.phase = phase
+        if phase == "needs_approval" and event.get("request"):
+            self.needs_input = {"prompt": event["request"], "since": at, "answers": event.get("answers")}
 
     def _live(self, at: str) -> None:
         if not self._stopping:  # output of a job that is being ended is not its own activity

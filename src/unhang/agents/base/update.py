@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _RAW = 1500
 _RAW_DEPTH = 20
 PREVIEW = 240
+# The states of a diagnosis; a slow start is no proof of anything.
+HUNG, UNSURE = "hung", "unsure"
 
 
 class AgentUpdate(Record):
@@ -66,16 +68,27 @@ class StallReason(Record):
     reason: str
     suggestions: list[str]  # in the words of the command line
     hints: list[str] | None = None  # their names, where the protocol has some: another face has other words for them
+    state: str = HUNG
 
     def diagnosis(self) -> dict[str, Any]:
         """The reason in the shape of a diagnosis."""
-        return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
+        return {"state": self.state, "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 
 def preview(text: str, most: int = PREVIEW) -> str:
     """The beginning of a text on one line, for people. Control characters stay: what shows it makes it harmless."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def mark_of(update: Any) -> int:
+    """A number that tells one message of an agent from another: what only repeats itself has the same."""
+    if isinstance(update, dict):
+        update = {name: value for name, value in update.items() if name != "_meta"}  # clocks and counters
+    try:
+        return hash(json.dumps(update, sort_keys=True))
+    except (TypeError, ValueError, RecursionError):
+        return 0
 
 
 def raw_of(message: Any) -> str:

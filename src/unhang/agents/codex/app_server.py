@@ -12,7 +12,7 @@ from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
-from unhang.agents.base.update import StallReason
+from unhang.agents.base.update import UNSURE, StallReason
 from unhang.agents.codex.approvals import CodexApprovals
 from unhang.agents.codex.plan import COMPACT, INSTALL, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import hints
@@ -62,7 +62,7 @@ class AppServerDriver(Driver):
     def _stall_reason(self, now: float) -> StallReason:
         if self._codex.turn:
             return self._codex.stall_reason(now)
-        return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [])
+        return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [], state=UNSURE)
 
     def _silence(self, now: float) -> float:
         if not self._codex.turn:

@@ -42,6 +42,8 @@ CLOSING = "closing"
 STOPPING = "stopping"
 KILLING = "killing"
 ENDED = "ended"
+# What an agent leaves running when it has ended itself gets this long after SIGTERM.
+STRAY_GRACE = 1.0
 PHASES = (RUNNING, CLOSING, STOPPING, KILLING, ENDED)
 
 
@@ -61,6 +63,7 @@ class Watchdog:
         self._leader_gone = self._tree_gone = self._pipes_closed = self._leaked = False
         self._stop: fact.StopRequested | None = None
         self._looking = False
+        self._driven = limits.liveness == "agent"
         self._unsaid: list[Action] = []  # notices that follow from a fact; the next wake says them
         self._closing_since = self._last_byte = now
         self._due = NEVER  # of the grace or the kill-wait
@@ -209,6 +212,8 @@ class Watchdog:
             return self._judge_running(now, actions)
         if self.phase == CLOSING:
             return self._judge_closing(now, actions)
+        if self.phase == STOPPING and self._leader_gone and self._driven:
+            return self._sweep(now, actions)
         if now < self._due:
             return False
         return self._kill(now, actions) if self.phase == STOPPING else self._settle(actions, abandoned=True)
@@ -264,7 +269,16 @@ class Watchdog:
     def _terminate(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None
         self.phase = STOPPING
+        self._driven = self._driven and not self._leader_gone
         self._due = now + self.limits.grace
+        actions.append(act.Terminate(self.reason))
+        return True
+
+    def _sweep(self, now: float, actions: list[Action]) -> bool:
+        """A driver had the first SIGTERM alone, and has taken its steps: what they left has no more to wait for."""
+        assert self.reason is not None
+        self._driven = False
+        self._due = min(self._due, now + STRAY_GRACE)
         actions.append(act.Terminate(self.reason))
         return True
 

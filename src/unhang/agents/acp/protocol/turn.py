@@ -11,7 +11,7 @@ from __future__ import annotations
 from unhang.agents.acp.protocol import updates
 from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
-from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
+from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import id_of, integer_of, mapping_of, text_of
@@ -269,11 +269,11 @@ class AcpSession:
         entries = updates.plan_of(update)
         if entries is None:
             return [AgentUpdate(self.phase, "The plan has changed.", kind, True)]
-        self.plan = entries
+        moved, self.plan = entries != self.plan, entries
         done = sum(1 for entry in entries if entry["status"] == "completed")
         now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
         text = f"The plan: {done} of {len(entries)} done{'; now ' + preview(now) if now else ''}."
-        return [AgentUpdate(self.phase, text, kind, True, fields={"plan": entries[:20]})]
+        return [AgentUpdate(self.phase, text, kind, moved, fields={"plan": entries[:20]})]
 
     def _state(self, update: Message, now: float) -> list[AgentUpdate]:
         """Version 2 of the protocol: the end of a turn is an update."""
@@ -333,7 +333,8 @@ class AcpSession:
         match self.stage:
             case "startup":
                 hints = ["run the agent by hand in a terminal: it may want a login", "give it more time: --startup"]
-                return StallReason("unknown", f"{self.name} has not answered for {silent} ({self.doing})", hints)
+                text = f"{self.name} has not answered for {silent} ({self.doing})"
+                return StallReason("unknown", text, hints, state=UNSURE)
             case "permission":
                 return StallReason(
                     "input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"]
