@@ -46,6 +46,7 @@ KILL_ROUND = 0.02
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
 _LAST_READS = 16
+_LAST_WORDS, _LAST_LINES = 2000, 4
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -93,6 +94,7 @@ class Loop:
         self.stopper = Stopper(parts.tree)
         self.diagnosis: dict[str, Any] | None = None
         self.cancelled_by = ""
+        self.failure = ""  # why the agent failed, as its driver says
         self._tree = parts.tree
         self._poll = select.poll()
         self._observer = Observer()
@@ -253,6 +255,8 @@ class Loop:
                 self._take_verdict(verdict, said.get("phase") == "stuck", now)
             event = agent_channel.event_of(said)
             if event is not None:
+                if event["phase"] == "failed":
+                    self.failure = event["message"]
                 self._record(event)
 
     def _take_verdict(self, verdict: dict[str, Any], stuck: bool, now: float) -> None:
@@ -466,6 +470,14 @@ class Loop:
             survivors=survivors,
             unseen=self.stopper.unseen,
         )
+
+    def last_words(self) -> str:
+        """The end of what an agent wrote to its stderr, on one line, without what its driver adds for people."""
+        from unhang.core.plain_text import decode, one_line
+
+        texts = [decode(stream.store.tail(_LAST_WORDS)) for stream in self.outputs if stream.name == "stderr"]
+        lines = [line for text in texts for line in text.splitlines() if not line.startswith("unhang: ")]
+        return one_line(" ".join(lines[-_LAST_LINES:])[-_LAST_WORDS:], 300)
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """The suggestions that follow from the diagnosis, for the last event."""
