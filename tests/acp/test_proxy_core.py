@@ -258,7 +258,7 @@ def test_empty_words_and_an_old_plan_are_no_progress() -> None:
 def test_the_same_word_about_a_tool_again_is_no_progress() -> None:
     talk = begun()
     for at in range(1, 99):
-        talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress", _meta={"at": at}), at)
+        talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress"), at)
     assert talk._open["1"].moved == 1.0
     talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress", title="2 of 3"), 100.0)
     assert talk._open["1"].moved == 100.0

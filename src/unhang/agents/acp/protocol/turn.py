@@ -75,6 +75,7 @@ class AcpSession:
         self.text = ""  # the newest turn's, its end if it is long
         self.phase = "starting"
         self.plan: list[Message] = []
+        self._planned_once = False
         self.usage = AcpUsage()
         self.tools = AcpTools(self.budgets.tool, policy, self.budgets.idle)
         self.doing = "starting"
@@ -269,7 +270,7 @@ class AcpSession:
         entries = updates.plan_of(update)
         if entries is None:
             return [AgentUpdate(self.phase, "The plan has changed.", kind, True)]
-        moved, self.plan = entries != self.plan, entries
+        moved, self._planned_once, self.plan = not self._planned_once or entries != self.plan, True, entries
         done = sum(1 for entry in entries if entry["status"] == "completed")
         now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
         text = f"The plan: {done} of {len(entries)} done{'; now ' + preview(now) if now else ''}."
