@@ -81,7 +81,11 @@ class Attempts:
             spec = spec.replace(limits=longer, sources=_moved(spec.sources, longer))
         if spec.agent is not None:
             end = outcome.agent_failed(
-                end, spec.agent.name, self._launch.place.id, loop.failure, loop.last_words() if loop.failure else ""
+                end,
+                str(spec.agent.get("name") or "the agent"),
+                self._launch.place.id,
+                loop.failure,
+                loop.last_words() if loop.failure else "",
             )
         fields = end.fields | self._account(end, loop)
         if worth is not None:
