@@ -28,6 +28,9 @@ _SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == af
 # Those of them in which the job is not known to work.
 _IN_DOUBT = frozenset(phase for phase in _SILENT if notices.audience_of(ev.WATCHDOG, phase).client)
 
+# What an agent's own notices say of the job, however silent it is.
+_TELLING = frozenset({"stuck", "stopping", "completed", "failed", "needs_approval", "needs_input"})
+
 
 class View:
     """What the events so far say of a job. Only `apply` changes it."""
@@ -44,6 +47,7 @@ class View:
         self.attempt = 1
         self.diagnosis: dict[str, Any] | None = None
         self.needs_input: dict[str, Any] | None = None
+        self.warning: ev.Event | None = None  # of a limit that is still near
         self.agent: dict[str, Any] | None = None
         self.heartbeat: str | None = None
         self._stopping = False
@@ -91,7 +95,8 @@ class View:
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
             self.attempt = event.get("attempt") or self.attempt
-            self.diagnosis = self.needs_input = None  # those of an earlier attempt say nothing of this one
+            # those of an earlier attempt say nothing of this one
+            self.diagnosis = self.needs_input = self.warning = None
         elif kind == ev.OUTPUT:
             self._live(at)
             stream = str(event.get("stream"))
@@ -103,33 +108,61 @@ class View:
         elif kind == ev.WATCHDOG:
             self._watched(phase, event)
         elif kind == ev.AGENT:
-            self._live(at)
-            self.agent, self.phase = event, phase
-            # the driver of an agent knows what it waits for; the kernel only shows an event loop
-            self.diagnosis = event.get("diagnosis") or self.diagnosis
+            self._agent_said(phase, event, at)
         elif kind == ev.SIGNAL:
             self._stopping = True
             self.phase = "stopping"
         elif kind == ev.EXITED:
             self.phase, self.ended_at = phase, at
             self.status = event.get("status") or "error"
-            self.outcome = event
+            self.outcome, self.warning = event, None
             self.bytes |= event.get("bytes") or {}
+
+    def _agent_said(self, phase: str, event: ev.Event, at: str) -> None:
+        """A notice about an agent is no activity of it. Events of version 1.0 do not say which they are."""
+        self.agent = event
+        if event.get("decision"):
+            self.needs_input = None
+        # the driver of an agent knows what it waits for; the kernel only shows an event loop
+        self.diagnosis = event.get("diagnosis") or self.diagnosis
+        if event.get("alive", True):
+            if not (self._stopping or event.get("diagnosis")):
+                self.diagnosis = None  # it goes on: why it did not is over
+            self._live(at)
+        elif self.silent and phase not in _TELLING:
+            return  # it says something, and is as silent as before
+        self.phase = phase
+        if phase == "needs_approval" and event.get("request"):
+            self.needs_input = {"prompt": event["request"], "since": at, "answers": event.get("answers")}
 
     def _live(self, at: str) -> None:
         if not self._stopping:  # output of a job that is being ended is not its own activity
             self.last_activity_at = at
         self.needs_input = None
+        self._moved_away("idle")
         if self.silent:
             self.phase = "running"
+
+    def _moved_away(self, limit: str) -> None:
+        """A warning about this limit does not hold any more."""
+        if self.warning is not None and ("wallClockMs" in self.warning) == (limit == "hard"):
+            self.warning = None
 
     def _watched(self, phase: str, event: ev.Event) -> None:
         if event.get("diagnosis"):
             self.diagnosis = event["diagnosis"]
         if phase == "needs_input":
             self.needs_input = {"prompt": event.get("prompt") or "", "since": event.get("since")}
+            self.needs_input |= {"password": True} if event.get("password") else {}
         if phase == "resumed":
             self.needs_input = None
+            self._moved_away("idle")
+        if phase == "warning":
+            self.warning = event
+        elif phase == "extended":
+            self._moved_away(str(event.get("tier")))
+        elif phase == "timeout":
+            self.warning = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
         if phase == "extended" and _asked(event):
