@@ -49,6 +49,7 @@ NOT_FAST = (
     "core/test_watchdog_machine.py",
     "faces/cli/test_diagnose_command.py",
     "faces/mcp",
+    "faces/web",
     "installers",
     "jobs/test_control.py",
     "jobs/test_crowd.py",

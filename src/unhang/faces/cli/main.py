@@ -36,6 +36,7 @@ COMMANDS = {
     "agent": "agent",
     "codex": "codex",
     "watch": "watch",
+    "web": "web",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",
