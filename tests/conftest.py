@@ -47,6 +47,7 @@ NOT_FAST = (
     "core/test_mask.py",
     "core/test_values.py",
     "core/test_watchdog_machine.py",
+    "docs/test_man_pages.py",
     "faces/cli/test_diagnose_command.py",
     "faces/mcp",
     "faces/web",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 from tests.support.jobs import STILL, Jobs, wait_until
 from unhang.core import rows
+from unhang.jobs.handle import Job
 from unhang.jobs.output_rows import OutputRows
+
+
+def _has_printed(job: Job, count: int) -> bool:
+    return job.printed("stdout") == count
 
 
 def test_rows_grow_with_the_output(jobs: Jobs) -> None:
@@ -19,7 +25,7 @@ def test_rows_grow_with_the_output(jobs: Jobs) -> None:
     for text in ("one\n", "two\nthr", "ee\n", "x" * 2500, "y\n\n", "last"):
         job.send(text)
         sent += text
-        wait_until(lambda: job.printed("stdout") == len(sent), "its output")
+        wait_until(partial(_has_printed, job, len(sent)), "its output")
         found.refresh()
         whole = OutputRows(job, "stdout")
         whole.refresh()

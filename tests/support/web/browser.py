@@ -1,4 +1,4 @@
-"""A real Chromium (Debian's), driven by Playwright, that notes everything a person would not see but must not happen."""
+"""A real Chromium (Debian's), driven by Playwright; what a person would not see but must not happen is noted."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "codex": "codex",
     "watch": "watch",
     "web": "web",
+    "alerts": "alerts",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",

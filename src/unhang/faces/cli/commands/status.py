@@ -42,7 +42,10 @@ def main(args: argparse.Namespace) -> int:
     if status.get("where"):
         lines.append(("where", status["where"]))
     if status["needsInput"]:
-        lines.append(("waits for", f"input: {plain_text.quoted(status['needsInput']['prompt'])}"))
+        asked = status["needsInput"]
+        lines.append(("waits for", f"input: {plain_text.quoted(asked['prompt'], 900)}"))
+        words = asked.get("answers") or "TEXT"
+        lines.append(("answer it", f"unhang send {job.id} {plain_text.one_line(words, 300)}"))
     if status["diagnosis"] and status["status"] != "success":
         lines.append(("why", str(status["diagnosis"].get("reason"))))
     if status["heartbeat"]:
