@@ -52,6 +52,7 @@ NOT_FAST = (
     "docs/test_tutorial.py",
     "faces/cli/test_diagnose_command.py",
     "faces/mcp",
+    "faces/web",
     "installers",
     "jobs/test_control.py",
     "jobs/test_crowd.py",

@@ -36,6 +36,7 @@ COMMANDS = {
     "agent": "agent",
     "codex": "codex",
     "watch": "watch",
+    "web": "web",
     "alerts": "alerts",
     "claude": "claude",
     "hook": "hook",
