@@ -17,7 +17,7 @@ from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from typing import Any
 
     from unhang.core.events import Event
@@ -40,6 +40,13 @@ class Job:
 
     def __repr__(self) -> str:
         return f"Job({self.id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are handles of one job."""
+        return isinstance(other, Job) and other.place == self.place
+
+    def __hash__(self) -> int:
+        return hash(self.place)
 
     @property
     def id(self) -> str:
@@ -101,6 +108,21 @@ class Job:
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
         """The same as `follow`, for `for` alone."""
         return self.follow(after_seq, timeout)
+
+    def lines(self, stream: str | None = None, timeout: Duration = None) -> Iterator[str]:
+        """Its lines as it prints them, until it ends or the time is over; without `stream` those of both streams.
+
+        A line that has no end yet is held back until it has, or until the job has ended.
+        """
+        from unhang.jobs.output_lines import follow_lines
+
+        return follow_lines(self, stream, read_duration("timeout", timeout))
+
+    def alines(self, stream: str | None = None, timeout: Duration = None) -> AsyncIterator[str]:
+        """As `lines`, for `async for`."""
+        from unhang.jobs.output_lines import follow_lines_async
+
+        return follow_lines_async(self, stream, read_duration("timeout", timeout))
 
     def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> output_reader.Slice:
         """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""

@@ -9,6 +9,7 @@ from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import files
 from unhang.store.event_log import EventLog
+from unhang.store.output_order import OrderWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Journal:
         self._place = place
         self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
         self._durability = Durability(place)
+        self._order = OrderWriter(place.order)
         self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
@@ -44,6 +46,7 @@ class Journal:
     def heard(self, stream: OutputStream, now: float) -> None:
         """Note that a stream has printed; its event is written now, or soon together with what follows."""
         self._streams[stream.name] = stream
+        self._order.note(stream.name, stream.store.total, clock.wall())
         self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
             self._say(stream, now)
