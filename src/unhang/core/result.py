@@ -76,9 +76,24 @@ class Result(Record):
         lines = [one_line(line, _LONGEST_LINE) for line in text[-_LONGEST_LINE * _LAST_LINES :].splitlines()]
         return "".join(f"\n    {line}" for line in lines[-_LAST_LINES:])
 
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """How each attempt ended, in their order; empty if there was only one."""
+        return outcome.attempts_of(self.outcome)
+
+    @property
+    def total(self) -> float | None:
+        """How many seconds all attempts took together."""
+        total = self.outcome.get("totalMs")
+        return self.duration if total is None else float(total) / 1000
+
     def to_json(self) -> dict[str, Any]:
         """The result as every face prints it, durations in milliseconds."""
-        return {
+        more: dict[str, Any] = {}
+        if self.attempts:
+            total = None if self.total is None else round(self.total * 1000)
+            more = {"attempts": len(self.attempts), "totalMs": total, "attemptEnds": self.attempts}
+        return more | {
             "jobId": self.job_id,
             "status": self.status,
             "exitCode": self.exit_code,

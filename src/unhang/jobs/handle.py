@@ -79,9 +79,30 @@ class Job:
         shown = result_of(self.place, view).to_json()
         shown |= view.summary()
         shown |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
+        shown |= self._at_a_glance(view)
         if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}
         return shown
+
+    def _at_a_glance(self, view: View) -> dict[str, Any]:
+        """What a person asks first: what it is, what it needs, when it ends, where it listens."""
+        from unhang.core.spec import command_line, name_of
+        from unhang.jobs.needs import need_of
+        from unhang.jobs.outlook import ends_at, ports_of
+
+        spec = self.spec
+        labels = spec.get("labels") or {}
+        need = None if view.ended else need_of(self.place, view)
+        ends = None if view.ended else ends_at(self.place, view, always_ask=True)
+        return {
+            "name": name_of(labels) or None,
+            "command": command_line(spec),
+            "cwd": spec.get("cwd"),
+            "labels": labels,
+            "needs": None if need is None else need.to_json(),
+            "endsInMs": None if ends is None else max(0, round((ends - clock.wall()) * 1000)),
+            "ports": [] if view.ended else ports_of(self.place.home, [self.id]).get(self.id, []),
+        }
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
         """The events so far. `after_seq` wins over `since` (an RFC 3339 time: events later than it)."""

@@ -29,6 +29,7 @@ COMMANDS = {
     "send": "send",
     "extend": "extend",
     "cancel": "cancel",
+    "restart": "restart",
     "beat": "beat",
     "diagnose": "diagnose",
     "policy": "policy",
