@@ -233,6 +233,17 @@ def spawn_failed(message: str, exit_code: int) -> Ended:
     return Ended("failed", message, fields | {"timeoutReason": None, "terminationMode": None, "leaked": False})
 
 
+def agent_failed(end: Ended, agent: str, job_id: str, why: str, last_words: str) -> Ended:
+    """Say in the last event of an agent's job which agent failed, why, and what it said last to people."""
+    if end.phase != "failed" or end.fields.get("error") is not None:
+        return end
+    text = f"{agent} failed (job {job_id}): {why or end.message}"
+    if last_words and last_words not in text:
+        text += f"; its last words on stderr: {last_words}"
+    error = {"code": "EAGENT", "kind": "agent", "message": text, "killed": False, "signal": end.fields.get("signal")}
+    return end.replace(fields=end.fields | {"error": error | {"survivors": []}})
+
+
 def lost(message: str, duration: float | None, pid: int | None, ended_pids: list[int], survivors: list[int]) -> Ended:
     """Build the last event of a job whose keeper was killed; `duration` is None where it is not known."""
     error = {

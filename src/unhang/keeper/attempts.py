@@ -81,6 +81,14 @@ class Attempts:
             earlier.append(outcome.of_attempt(self._attempt, end))
             self._attempt += 1
             spec = spec.replace(limits=longer, sources=_moved(spec.sources, longer))
+        if spec.agent is not None:
+            end = outcome.agent_failed(
+                end,
+                str(spec.agent.get("name") or "the agent"),
+                self._launch.place.id,
+                loop.failure,
+                loop.last_words() if loop.failure else "",
+            )
         fields = end.fields | self._account(end, loop)
         if worth is not None:
             fields["retryable"] = worth.again

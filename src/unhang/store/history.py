@@ -191,6 +191,35 @@ class History:
             ).fetchall()
         return [values.text(row[0]) or "error" for row in rows]
 
+    def runs(self, command: str, directory: str, count: int) -> list[Run]:
+        """The newest runs of a command in a directory, oldest first."""
+        with self._reading() as db:
+            if db is None:
+                return []
+            rows = db.execute(
+                "SELECT started_at, duration, silence, status, timeout_reason, teaches, job FROM history_runs"
+                " WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT ?",
+                (_text(command), _text(directory), count),
+            ).fetchall()
+        found: list[Run] = []
+        for started, duration, silence, status, reason, teaches, job in reversed(rows):
+            at, took = values.number(started), values.number(duration)
+            if at is not None and took is not None:
+                found.append(
+                    Run(
+                        command,
+                        directory,
+                        at,
+                        took,
+                        values.number(silence) or 0.0,
+                        values.text(status) or "error",
+                        values.text(reason),
+                        teaches == 1,
+                        values.text(job),
+                    )
+                )
+        return found
+
     def summary(self, command: str | None = None, directory: str | None = None, limit: int = 20) -> list[Summary]:
         """The commands that ran last, newest first; `command` is matched as a part of the text."""
         with self._reading() as db:

@@ -37,6 +37,8 @@ COMMANDS = {
     "agent": "agent",
     "codex": "codex",
     "watch": "watch",
+    "web": "web",
+    "alerts": "alerts",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",
