@@ -223,8 +223,10 @@ class TopApp(App[None]):
             self._act(entry["id"], "answer", answer)
 
     def action_extend(self) -> None:
-        """Give the job more time."""
-        self._act_on_selected("extend")
+        """Give the job more time, for each limit that could end it."""
+        entry = self._entry()
+        if entry is not None and entry["clocks"]:
+            self._act(entry["id"], "extend", " ".join(clock["name"] for clock in entry["clocks"]))
 
     def action_cancel(self) -> None:
         """End the job whole."""
@@ -262,7 +264,7 @@ def _do(home: str, job_id: str, what: str, text: str) -> str:
     job = attach(home, job_id)
     match what:
         case "extend":
-            job.extend(idle=MORE_TIME, hard=MORE_TIME)
+            job.extend(**dict.fromkeys(text.split(), MORE_TIME))
             return f"more time: {MORE_TIME}"
         case "answer":
             job.send(text + "\n")
