@@ -79,13 +79,20 @@ class SessionLog:
         """Number, stamp and write it; its `seq`. OSError: it could not be written, and nothing of it was."""
         for folder in (self.home, f"{self.home}/{SESSIONS}", self.folder):
             homes.make(folder)
-        seq, replaced = self._append(event)
-        return self._append(event)[0] if replaced else seq
+        seq, lost = self._append(event)
+        return seq if lost is None else self._append(event, *lost)[0]
 
-    def _append(self, event: dict[str, Any]) -> tuple[int, bool]:
-        """Its `seq`, and whether another file has taken the place of ours meanwhile."""
+    def _append(
+        self, event: dict[str, Any], place: int = 0, written: bytes = b""
+    ) -> tuple[int, tuple[int, bytes] | None]:
+        """Its `seq`; and, if another file has taken the place of ours meanwhile, where the line stood and the line.
+
+        A line that the other file has at that place was copied, and is not written twice.
+        """
         fd = self._locked()
         try:
+            if written and os.pread(fd, len(written), place) == written:
+                return int((ev.from_line(written) or {"seq": 0})["seq"]), None
             last, size = _last_of(fd)
             seq = last + 1
             numbered = {"seq": seq, "ts": _now()} | event | {"seq": seq} | ({"v": ev.FORMAT} if seq == 1 else {})
@@ -98,7 +105,7 @@ class SessionLog:
                     os.ftruncate(fd, size)
             if done != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
-            return seq, self._is_replaced(fd)
+            return seq, (size, line) if self._is_replaced(fd) else None
         finally:
             os.close(fd)  # and the lock with it
 
@@ -116,6 +123,7 @@ class SessionLog:
                             return copy
                         if time.monotonic() > deadline + PATIENCE:
                             raise TimeoutError(errno.ETIMEDOUT, "another writer holds the lock", self.path)
+                        time.sleep(0.01)
                         break
                     time.sleep(0.001)
                 else:
@@ -141,17 +149,17 @@ class SessionLog:
                     return -1
                 fd = files.open_plain(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
                 _locks(fd)
-                while chunk := os.read(old, _CHUNK):
-                    if os.write(fd, chunk) != len(chunk):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+                _pass_on(old, fd)
+                os.rename(temporary, self.path)
+                _pass_on(old, fd)  # what its owner wrote until then; what it writes later it writes again
             finally:
                 os.close(old)
-            os.rename(temporary, self.path)
             return fd
         except BaseException:
             if fd >= 0:
                 os.close(fd)
-                os.unlink(temporary)
+                if os.path.lexists(temporary):
+                    os.unlink(temporary)
             raise
         finally:
             os.close(place)
@@ -254,6 +262,13 @@ def _locks(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _pass_on(old: int, new: int) -> None:
+    """Copy what is left to read of one file to the end of the other."""
+    while chunk := os.read(old, _CHUNK):
+        if os.write(new, chunk) != len(chunk):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _last_of(fd: int) -> tuple[int, int]:
