@@ -165,7 +165,7 @@ def _judged(signed: Any) -> dict[str, Any]:
     elif silent is not None and silent > _SILENT:
         state = HUNG
     version = text_of(signed, "version", most=40)
-    if state == WATCHING and _numbers(version) < _numbers(__version__):
+    if state == WATCHING and pid is not None and _numbers(version) < _numbers(__version__):
         state = OUTDATED
     silent_ms = None if silent is None else round(silent * 1000)
     return {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms, "version": version or None}

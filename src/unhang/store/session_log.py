@@ -201,7 +201,7 @@ class SessionLog:
     def events(self, after_seq: int = 0) -> Iterator[dict[str, Any]]:
         """The same, one at a time: a stream may be long."""
         if after_seq < self._seq:
-            self._file = (0, 0)
+            self._file, self._seq = (0, 0), 0
         for event in self.news():
             if event["seq"] > after_seq:
                 yield event
@@ -211,7 +211,7 @@ class SessionLog:
         try:
             fd = files.open_plain(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            self._file = (0, 0)  # whatever comes next is another one, also if it gets the same inode
+            self._file, self._seq = (0, 0), 0  # whatever comes next is another one, also if it gets the same inode
             return
         try:
             found = os.fstat(fd)
