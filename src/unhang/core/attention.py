@@ -72,7 +72,8 @@ def _asked_by_agent(view: View, called: str) -> Attention | None:
     event = view.agent
     if event is None or event.get("phase") != view.phase or not audience(event).needs_person:
         return None
-    asked = values.text(event.get("request")) or str(event.get("message", ""))
+    waits = view.needs_input or {}
+    asked = values.text(event.get("request")) or waits.get("prompt") or str(event.get("message", ""))
     since = str(event.get("ts", ""))
     if event.get("phase") == "needs_approval":
         return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers="yes, no")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.core.alerts.kinds import kind_of
 from unhang.core.diagnosis.verdict import HUNG
 from unhang.core.values import id_of, mapping_of
 from unhang.errors import StateError
@@ -16,6 +17,7 @@ from unhang.sessions.state.machine import Session
 from unhang.sessions.state.wire import Peer
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
+from unhang.store import alert_news
 from unhang.store.session_log import HOOK, WATCH, SessionLog
 
 TYPE_CHECKING = False
@@ -308,6 +310,9 @@ class Subject:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
             pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
+        if kind_of(event) is not None:
+            alert_news.expect(self._home)
+            alert_news.tell(self._home, alert_news.SESSION + self.session_id)
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             notify.show(self._tmux, self.address, self.name or self.session_id[:8], said.message)
