@@ -3,7 +3,7 @@
 
 import { answering, buttons, cancel, extend } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
-import { bytes, duration, fully, now, parse, ticking } from "./format.js";
+import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { stateOf } from "./states.js";
 
 const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["failed", "Ended badly"], ["done", "Ended"]];
@@ -177,11 +177,12 @@ class Row {
     this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
     say(this.name, entry.name || entry.command);
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
-    const told = entry.attention ? entry.attention.why : entry.where || entry.doing || (entry.name ? entry.command : "");
+    const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
+    const told = asked || (entry.attention ? entry.attention.why : "") || entry.where || entry.doing || (entry.name ? entry.command : "");
     say(this.what, told);
     this.what.title = told;
     this.replyTo(entry);
-    this.drawSpark(entry.spark);
+    this.drawSpark(entry.endedAt === null ? entry.spark : null);
     const usage = entry.usage;
     say(this.cpu, usage && usage.cpuPercent !== null ? `${usage.cpuPercent}%` : "");
     this.cpu.title = usage ? `processor, of one core; ${usage.processes} processes` : "";
@@ -248,7 +249,9 @@ class Row {
     if (entry.endedAt !== null) {
       say(this.age, entry.durationMs === null ? "" : duration(entry.durationMs));
       this.age.title = `ended ${fully(parse(entry.endedAt))}`;
-      if (!this.clock.hidden) this.clock.hidden = true;
+      this.clock.hidden = false;
+      this.bar.hidden = true;
+      say(this.left, moment(parse(entry.endedAt)));
       return;
     }
     say(this.age, started === null ? "" : ticking(now() - started));
