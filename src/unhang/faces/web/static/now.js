@@ -1,7 +1,7 @@
 // The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place; the
 // bars of the clocks are animations of the browser, so nothing is computed while nothing happens.
 
-import { answering, buttons, cancel, extend } from "./actions.js";
+import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { stateOf } from "./states.js";
@@ -134,6 +134,7 @@ export class Now {
     const running = entry.endedAt === null;
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { rows[at].element.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
   }
@@ -178,7 +179,8 @@ class Row {
     say(this.name, entry.name || entry.command);
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
     const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
-    const told = asked || (entry.attention ? entry.attention.why : "") || entry.where || entry.doing || (entry.name ? entry.command : "");
+    const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
+    const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || entry.doing || (entry.name ? entry.command : "");
     say(this.what, told);
     this.what.title = told;
     this.replyTo(entry);
