@@ -50,6 +50,7 @@ NOT_FAST = (
     "docs/test_man_pages.py",
     "faces/cli/test_diagnose_command.py",
     "faces/mcp",
+    "faces/web",
     "installers",
     "jobs/test_control.py",
     "jobs/test_crowd.py",

@@ -41,7 +41,7 @@ EVENTS = {
 # Seconds. A hook takes some 30 ms; a machine that is slower than this must not hold the session up any longer.
 TIMEOUT = 5
 _BY_HAND = "edit it by hand (`unhang claude install --project --dry-run` in an empty folder shows the hooks)"
-# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `jobs/executable.py` has it
+# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `procs/executable.py` has it
 _OURS = re.compile(r"""((^|[\s/"'])unhang|unhang\.__main__ import main; main\(\))["']?\s+hook\s*$""")
 
 

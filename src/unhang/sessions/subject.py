@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.core.alerts.kinds import kind_of
 from unhang.core.values import id_of, mapping_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
@@ -15,6 +16,7 @@ from unhang.sessions.state.machine import Session
 from unhang.sessions.state.wire import Wire
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
+from unhang.store import alert_news
 from unhang.store.session_log import HOOK, WATCH, SessionLog
 
 TYPE_CHECKING = False
@@ -288,6 +290,9 @@ class Subject:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
             pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
+        if kind_of(event) is not None:
+            alert_news.expect(self._home)
+            alert_news.tell(self._home, alert_news.SESSION + self.session_id)
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             notify.show(self._tmux, self.address, said.message)

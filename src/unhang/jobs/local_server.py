@@ -1,4 +1,6 @@
-"""Bounds the connections to the HTTP server: few and short ones without the token, many with it.
+"""What every HTTP server of ours on this machine shares: its socket, its names, and bounds for its connections.
+
+Few and short connections without the token, many with it.
 
 Any user of the machine can connect to a port of loopback. A peer that holds connections open, sends headers byte by
 byte or opens thousands of connections must neither use up the descriptors of this process nor keep a client out.
@@ -15,15 +17,24 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import Any
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from unhang.core import plain_text
+from unhang.errors import UsageError
+
+if TYPE_CHECKING:
+    from uvicorn import Server
 
 # Seconds from the connection to the token; a client sends it with its first bytes.
 HEADER_PATIENCE = 10.0
 _STRANGERS = 64
 _OF_ONE_ADDRESS = 48
 _KEY = "unhang.connection"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ConnectionLimits:
@@ -110,3 +121,45 @@ def admit(scope: Any) -> None:
     connection = (scope.get("state") or {}).get(_KEY)
     if isinstance(connection, LimitedConnection):
         connection.admit()
+
+
+def hosts_of(host: str, port: int) -> frozenset[str]:
+    """Return the accepted values of Host. A server on a wildcard address accepts only the names of loopback."""
+    names = {*LOOPBACK, host if ":" not in host else f"[{host}]"} - {"0.0.0.0", "[::]"}
+    return frozenset(f"{name}:{port}" for name in names)
+
+
+def listen(option: str, address: str) -> tuple[socket.socket, str, int]:
+    """Listen on PORT or HOST:PORT, and return the socket, its host and its port. Raises UsageError, with the option."""
+    host, colon, port = address.rpartition(":")
+    if not colon:
+        host, port = "127.0.0.1", address
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"{option}: expected HOST:PORT, not {address!r}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, int(port)))
+        sock.listen(128)
+    except OSError as error:
+        sock.close()
+        raise UsageError(f"{option}: cannot listen on {address}: {error.strerror}") from None
+    return sock, host, int(sock.getsockname()[1])
+
+
+async def serve_on(runner: Server, sock: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; errors of the event loop are one line each."""
+    asyncio.get_running_loop().set_exception_handler(_say)
+    await runner.serve(sockets=[sock])
+
+
+def _say(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Print an error of the event loop in one line. The default handler prints a traceback and may need a descriptor
+    for it; if none is left, that would end the server."""
+    try:
+        problem = context.get("exception") or context.get("message")
+        print(f"unhang: {plain_text.one_line(str(problem), 300)}", file=sys.stderr, flush=True)
+    except OSError:
+        pass
