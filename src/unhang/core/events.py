@@ -328,6 +328,18 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
         "longestSilenceMs": values.number,
         "totalMs": values.number,
         "attempts": values.whole,
+        "earlier": values.each_of(
+            values.object_of(
+                {
+                    "attempt": values.whole,
+                    "message": values.text,
+                    "status": values.text,
+                    "exitCode": values.integer,
+                    "timeoutReason": values.text,
+                    "durationMs": values.number,
+                }
+            )
+        ),
         "leaked": values.flag,
         "stalled": values.flag,
         "retryable": values.flag,

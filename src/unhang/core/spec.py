@@ -44,6 +44,7 @@ class JobSpec(Record):
     note: str = ""  # something to say at the start: an open circuit breaker
     terminal: str | None = None  # of the person who started it in the foreground
     shown: str | None = None  # the command for people, where its secrets are known by the environment only
+    env_names: list[str] = []  # noqa: RUF012 - as labels; the variables that the caller added, without their values
     agent: dict[str, Any] | None = None  # of an agent's job: see `agent_record`
 
     @property
@@ -96,6 +97,7 @@ _JOB: dict[str, values.Reading] = {
     "kind": values.text,
     "category": values.text,
     "argued": values.flag,
+    "env_names": values.texts,
     "agent": values.object_of(
         {
             "name": values.text,

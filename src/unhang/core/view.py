@@ -41,6 +41,7 @@ class View:
         self.status = "running"
         self.pid: int | None = None
         self.started_at: str | None = None
+        self.attempt_at: str | None = None  # when the attempt that runs was started
         self.last_activity_at: str | None = None
         self.ended_at: str | None = None
         self.limits: dict[str, Any] = {}
@@ -91,6 +92,7 @@ class View:
         if kind == ev.STARTED:
             self.phase, self.pid = "running", event.get("pid")
             self.started_at = self.started_at or at
+            self.attempt_at = at
             self._stopping = False
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits

@@ -80,7 +80,8 @@ class OutputRows:
                 break
             last = at + len(data) >= piece.length
             whole = rows.whole(data)
-            if not self._index or self._index[-1][0] < row or self._index[-1][1:] != (number, at):
+            last_entry = self._index[-1] if self._index else (0, -1, 0)
+            if last_entry[1] != number or last_entry[2] < 0 or at - last_entry[2] >= _CHUNK:
                 self._index.append((row, number, at))
             self._whole = (row + rows.count(data[:whole]), at + whole)
             if last:
@@ -119,12 +120,8 @@ class OutputRows:
         if not wanted:
             return found
         needle = text.encode().lower() if text.isascii() else b""
-        for begin, piece, at in self._index:
-            if at < 0:
-                continue
-            data = read_piece(self._pieces[piece], at, _CHUNK)
-            whole = rows.whole(data)
-            data = data[: whole or len(data)] if at + len(data) < self._pieces[piece].length else data
+        for place in range(len(self._index)):
+            begin, data = self._index[place][0], self._data(place)
             if needle and needle not in data.lower():
                 continue  # most pieces of a long output: found out without looking at their rows
             for number, (_, row) in enumerate(rows.split(data), begin):
@@ -145,10 +142,16 @@ class OutputRows:
                 begin = before.position + before.length if before is not None else 0
                 yield number, OutputRow(begin, "", found.position - begin)
                 continue
-            until = self._index[place + 1][2] if place + 1 < len(self._index) else found.length
-            until = (
-                until if until >= 0 and self._index[min(place + 1, len(self._index) - 1)][1] == piece else found.length
-            )
-            data = read_piece(found, position, until - position)
+            data = self._data(place)
             for each, (begin, row) in enumerate(rows.split(data), number):
                 yield each, OutputRow(found.position + position + begin, rows.shown(row))
+
+    def _data(self, place: int) -> bytes:
+        """The bytes from one entry of the index to the next; none for a gap."""
+        _, number, position = self._index[place]
+        if position < 0:
+            return b""
+        piece = self._pieces[number]
+        behind = self._index[place + 1] if place + 1 < len(self._index) else None
+        until = behind[2] if behind is not None and behind[1] == number and behind[2] >= 0 else piece.length
+        return read_piece(piece, position, until - position)

@@ -108,6 +108,7 @@ def prepare(
         agent=record,
         category=resolution.category,
         shown=shown,
+        env_names=sorted(str(name) for name in env or {}),
         argued=resolution.argued,
         retry=retries,
         most_idle=resolution.bounds.idle_max,

@@ -10,6 +10,7 @@ from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
 from unhang.store import alert_news, files
 from unhang.store.event_log import EventLog
+from unhang.store.output_order import OrderWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Journal:
         self._place = place
         self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
         self._durability = Durability(place)
+        self._order = OrderWriter(place.order)
         self.alerts_wanted = False  # the job names targets of its own
         self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
@@ -46,6 +48,7 @@ class Journal:
     def heard(self, stream: OutputStream, now: float) -> None:
         """Note that a stream has printed; its event is written now, or soon together with what follows."""
         self._streams[stream.name] = stream
+        self._order.note(stream.name, stream.store.total, clock.wall())
         self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
             self._say(stream, now)

@@ -21,7 +21,7 @@ from unhang.keeper import agent_channel
 from unhang.keeper.observer import Observer, Screen
 from unhang.keeper.prefork.deadline_board import Promise
 from unhang.keeper.stopper import Step, Stopper, exit_of
-from unhang.procs import clock
+from unhang.procs import clock, identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Loop:
         self.signals = parts.signals
         self.board = parts.board
         self.started = clock.monotonic()
+        self._memory_kills = identity.memory_kills()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
         self.stopper = Stopper(parts.tree)
         self.diagnosis: dict[str, Any] | None = None
@@ -469,6 +470,7 @@ class Loop:
             leftovers=self.stopper.leftovers,
             survivors=survivors,
             unseen=self.stopper.unseen,
+            out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
 
     def last_words(self) -> str:

@@ -23,6 +23,7 @@ every = system.every
 executable = system.executable
 find = system.find
 lock_limit = system.lock_limit
+memory_kills = system.memory_kills
 owner = system.owner
 pid_namespace = system.pid_namespace
 sees_own_namespace = system.sees_own_namespace

@@ -104,14 +104,15 @@ class Summary(NamedTuple):
     directory: str
     runs: int
     succeeded: int
-    median: float
-    p95: float
+    median: float | None  # of the runs that succeeded; None: none did
+    p95: float | None
     longest: float
     longest_silence: float
     idle_timeouts: int
     hard_timeouts: int
     last_at: float
     recent: tuple[float, ...]
+    failed: int = 0  # ended with another code than 0, or by a signal
 
 
 class History:
@@ -246,8 +247,12 @@ class History:
         ).fetchall()
         newest = [duration for (value,) in rows if (duration := values.number(value)) is not None]
         recent = tuple(reversed(newest[:40]))
-        ordered = sorted(newest) or [0.0]
-        median, p95 = ordered[rank(len(ordered), 0.5)], ordered[rank(len(ordered), 0.95)]
+        ordered = sorted(newest)
+        median, p95 = (ordered[rank(len(ordered), part)] if ordered else None for part in (0.5, 0.95))
+        failed = db.execute(
+            "SELECT count(*) FROM history_runs WHERE command = ? AND directory = ? AND status = 'error'",
+            (row[0], row[1]),
+        ).fetchone()
         return Summary(
             command,
             directory,
@@ -261,6 +266,7 @@ class History:
             hard or 0,
             last_at or 0.0,
             recent,
+            values.whole(failed[0]) or 0,
         )
 
     # -- the file

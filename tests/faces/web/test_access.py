@@ -176,3 +176,14 @@ def test_behind_a_proxy_its_origin_is_the_page(jobs: Jobs) -> None:
     server = WebServer(jobs, "--behind-proxy", "https://unhang.example.org")
     assert server.address.startswith("https://unhang.example.org/?token=")
     server.end()
+
+
+def test_an_ended_job_is_started_again_and_a_running_one_is_ended_first(jobs: Jobs, web: WebServer) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    answer = web.post(f"/api/jobs/{job.id}/restart", {})
+    assert answer.status == 200
+    again = jobs.handle(answer.json["jobId"])
+    assert again.id != job.id
+    assert job.wait().status == "cancelled"
+    assert again.spec["argv"] == job.spec["argv"]
+    assert not again.ended()

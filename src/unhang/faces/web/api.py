@@ -19,10 +19,11 @@ from unhang.core import plain_text, values
 from unhang.core.spec import command_line
 from unhang.core.timeline import Timeline
 from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
-from unhang.jobs import history, sessions
+from unhang.jobs import history, restart, sessions
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.output_rows import OutputRows
+from unhang.jobs.start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,6 +136,10 @@ class Desk:
                 job.send(text if asked.get("raw") else text + "\n", eof=asked.get("eof") is True)
             case "cancel":
                 job.cancel(force=asked.get("force") is True, wait=False, by="unhang web")
+            case "restart":
+                prepared = restart.again(job, {})
+                restart.end_first(job)
+                return {"jobId": start(prepared).id}
             case _:
                 raise UsageError(f"no such action: {what!r}")
         return {"jobId": job.id}
@@ -146,8 +151,9 @@ def _summary(found: history.Summary) -> dict[str, Any]:
         "cwd": found.directory,
         "runs": found.runs,
         "succeeded": found.succeeded,
-        "medianMs": round(found.median * 1000),
-        "p95Ms": round(found.p95 * 1000),
+        "failed": found.failed,
+        "medianMs": None if found.median is None else round(found.median * 1000),
+        "p95Ms": None if found.p95 is None else round(found.p95 * 1000),
         "longestMs": round(found.longest * 1000),
         "longestSilenceMs": round(found.longest_silence * 1000),
         "idleTimeouts": found.idle_timeouts,

@@ -17,7 +17,7 @@ from unhang.faces.web.live import Live
 from unhang.faces.web.streams import Streams
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
 
@@ -39,14 +39,17 @@ def files() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def application(home: str, door: Door) -> Access:
-    """The application, behind the check of every request."""
+def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
+    """The application, behind the check of every request; and what ends its event streams, from any thread."""
     pages = files()
     desk = Desk(home)
     answers = Answers(desk)
 
     async def page(_: Request) -> Response:
         return _file("index.html")
+
+    async def icon(_: Request) -> Response:
+        return _file("icon.svg")
 
     async def static(request: Request) -> Response:
         return _file(request.path_params["name"])
@@ -86,6 +89,7 @@ def application(home: str, door: Door) -> Access:
     app = Starlette(
         routes=[
             *(Route(path, page) for path in ("/", "/history", "/jobs/{job}", "/sessions/{session}")),
+            Route("/favicon.ico", icon),
             Route("/static/{name}", static),
             Route("/api/overview", overview),
             Route("/api/stream", stream),
@@ -105,4 +109,10 @@ def application(home: str, door: Door) -> Access:
         exception_handlers={404: missing},
         lifespan=lifespan,
     )
-    return Access(app, door)
+
+    def end_streams() -> None:
+        live: Live | None = getattr(app.state, "live", None)
+        if live is not None:
+            live.close()
+
+    return Access(app, door), end_streams

@@ -35,6 +35,7 @@ class Live:
         self._wanted = threading.Event()
         self._stopped = threading.Event()
         self.viewers = 0
+        self.ended = False
         self._thread = threading.Thread(target=self._read, name="overview", daemon=True)
         self._thread.start()
 
@@ -81,14 +82,21 @@ class Live:
             self._wanted.clear()
 
     def close(self) -> None:
-        """End the thread; it may take a second."""
+        """End every wait for a newer snapshot, and the thread; that may take a second. From any thread."""
+        self.ended = True
         self._stopped.set()
         self._wanted.set()
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._newer.set()
 
     async def snapshot(self) -> Snapshot:
         """The newest snapshot; the first one is waited for."""
         while self._snapshot is None:
             await self._newer.wait()
+            if self.ended and self._snapshot is None:
+                raise asyncio.CancelledError
         return self._snapshot
 
     async def newer(self, revision: int, timeout: float) -> Snapshot | None:

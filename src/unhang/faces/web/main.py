@@ -28,6 +28,8 @@ from unhang.jobs.local_server import (
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+    from types import FrameType
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -43,8 +45,9 @@ def serve(args: argparse.Namespace) -> int:
             f"--bind: other machines reach {host}: give --tls-cert and --tls-key, or --behind-proxy ORIGIN"
         )
     door = _door(host, port, secure=tls, public=public)
+    app, end_streams = application(state_home(), door)
     config = uvicorn.Config(
-        application(state_home(), door),
+        app,
         http=cast("type[asyncio.Protocol]", partial(LimitedConnection, ConnectionLimits(), HEADER_PATIENCE)),
         ws="none",
         lifespan="on",
@@ -68,8 +71,21 @@ def serve(args: argparse.Namespace) -> int:
         print("unhang: open this address in a browser of yours; Ctrl-C ends the page and no job", file=sys.stderr)
     if args.open:
         _open(address)
-    anyio.run(serve_on, uvicorn.Server(config), sock)
+    anyio.run(serve_on, _PageServer(config, end_streams), sock)
     return 0
+
+
+class _PageServer(uvicorn.Server):
+    """Ends the event streams when it is asked to end: they would go on for ever."""
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal. Called by the interpreter."""
+        super().handle_exit(sig, frame)
+        self._end_streams()
 
 
 def _door(host: str, port: int, *, secure: bool, public: str | None) -> Door:

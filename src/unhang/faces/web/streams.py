@@ -51,15 +51,20 @@ class EventStreamResponse(Response):
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
+            leaving.cancel()
+            sending.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+        try:
+            await sending
+        except asyncio.CancelledError:
+            pass  # the browser has left
 
     async def _send(self, send: Send) -> None:
         try:
             async for chunk in self._chunks:
                 async with asyncio.timeout(PATIENCE):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
         except (TimeoutError, OSError):
             return
 
@@ -88,9 +93,9 @@ class Streams:
     async def _overview(self, known: int) -> AsyncIterator[bytes]:
         with self._live as live:
             yield _HEAD
-            while True:
+            while not live.ended:
                 newest = await live.newer(known, _BEAT)
-                if newest is None:
+                if newest is None or newest.revision == known:
                     yield _BEAT_LINE
                     continue
                 data = live.written(newest, known)
@@ -113,9 +118,9 @@ class Streams:
         with self._live as live:
             yield _HEAD
             known, shown = -1, None
-            while True:
+            while not live.ended:
                 newest = await live.newer(known, _BEAT)
-                if newest is None:
+                if newest is None or newest.revision == known:
                     yield _BEAT_LINE
                     continue
                 known, entry = newest.revision, newest.entries.get(job_id)
@@ -124,7 +129,10 @@ class Streams:
                     message = {"atMs": newest.at_ms, "entry": entry, "counts": newest.counts()}
                     yield b"event: job\ndata: %s\n\n" % values.dump(message, compact=True).encode()
                 while entry is None or after < entry["seq"]:
-                    events = await run_in_threadpool(self._desk.events, job_id, after, MOST_EVENTS)
+                    try:
+                        events = await run_in_threadpool(self._desk.events, job_id, after, MOST_EVENTS)
+                    except (UnhangError, OSError):
+                        return  # it was removed; the page says so when it comes back
                     if not events:
                         break
                     for event in events:

@@ -148,6 +148,11 @@ def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:  # noqa:
     return {}
 
 
+def listening(roots: list[int]) -> dict[int, list[str]]:  # noqa: ARG001 - the interface's
+    """Return nothing: unknown."""
+    return {}
+
+
 def stacks(pids: list[int]) -> list[Stack]:  # noqa: ARG001 - the interface's
     """Return nothing: no tool is known here."""
     return []

@@ -39,6 +39,18 @@ export function cancel(entry) {
     act(entry, "cancel", {}, `${called(entry)}: is being ended`));
 }
 
+export async function restart(entry) {
+  const go = async () => {
+    const found = await act(entry, "restart", {}, `${called(entry)}: started again`);
+    if (found && location.pathname !== "/") {
+      history.pushState(null, "", `/jobs/${found.jobId}`);
+      window.dispatchEvent(new PopStateEvent("popstate"));
+    }
+  };
+  if (entry.endedAt === null) confirm(`Restart ${called(entry)}?`, "It is ended first, then started again.", "Restart it", go);
+  else await go();
+}
+
 function confirm(title, text, yes, go) {
   const dialog = document.getElementById("confirm");
   replace(dialog,
@@ -60,6 +72,7 @@ export function buttons(holder) {
     found.push(h("button", { onclick: () => extend(holder.entry), title: "10 more minutes before it is ended (e)", "data-act": "extend" }, "+10m"));
   }
   if (running) found.push(h("button.quiet", { onclick: () => cancel(holder.entry), title: "End it (c)", "data-act": "cancel" }, "Cancel"));
+  else found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));
   return found;
 }
 

@@ -46,7 +46,7 @@ export class HistoryPage {
     const flips = runs.filter((run, i) => i && (run.status === "success") !== (runs[i - 1].status === "success")).length;
     replace(this.detail, h("section.block", { "aria-labelledby": "d-title" }, h("h2", { id: "d-title" }, each.command), h("p.dim", {}, each.cwd),
       h("div.columns", {}, distribution("Durations", runs, "durationMs", learnt.hard), distribution("Longest silence of each run", runs, "silenceMs", learnt.idle)),
-      h("p", {}, `${runs.length} runs shown. `, runs.length > 3 ? `It changed between well and badly ${flips} times. ` : "",
+      h("p", {}, `${runs.length} runs shown. `, flips ? `It went from well to badly or back ${flips} ${flips === 1 ? "time" : "times"}: ${flips > runs.length / 4 ? "flaky" : "not flaky"}. ` : "",
         learnt.hard ? `Learnt limits: hard ${duration(learnt.hard.ms)} (${learnt.hard.source})${learnt.idle ? `, idle ${duration(learnt.idle.ms)}` : ""}.` : "Too few runs to learn a limit from."),
       h("ol.runs", {}, [...runs].reverse().slice(0, 40).map((run) => h("li", { "data-tone": run.status === "success" ? "good" : run.status === "cancelled" ? "calm" : "bad" },
         h("time", {}, moment(run.startedAtMs)), h("span.num", {}, duration(run.durationMs)), h("span", {}, run.timeoutReason ? "timeout" : run.status), run.jobId ? link(`/jobs/${run.jobId}`, run.jobId) : "")))));

@@ -1,6 +1,6 @@
 // One job: where it stands, its timeline, its output, its processes, its events, its result.
 
-import { answering, buttons, cancel, extend } from "./actions.js";
+import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, count, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { get } from "./live.js";
@@ -124,8 +124,9 @@ export class JobPage {
     }
     facts.push(["Started", h("span", { title: fully(parse(status.startedAt)) }, moment(parse(status.startedAt)))]);
     if (status.pid) facts.push(["Process", String(status.pid)]);
-    if (entry && entry.usage) facts.push(["Uses", `${entry.usage.cpuPercent ?? 0}% of a core, ${bytes(entry.usage.memoryBytes)}, ${entry.usage.processes} processes`]);
+    if (entry && entry.usage) facts.push(["Uses", `${entry.usage.cpuPercent ?? 0}% of a core, ${bytes(entry.usage.memoryBytes)}, ${entry.usage.processes} ${entry.usage.processes === 1 ? "process" : "processes"}`]);
     if (status.labels && Object.keys(status.labels).length) facts.push(["Labels", Object.entries(status.labels).map(([name, value]) => `${name}=${value}`).join(", ")]);
+    if (entry && entry.ports.length) facts.push(["Listens at", entry.ports.join(", ")]);
     const agent = entry && entry.agent;
     if (agent) {
       facts.push(["Agent", `${agent.name}${agent.thread ? `, thread ${agent.thread}` : ""}`]);
@@ -205,6 +206,7 @@ export class JobPage {
     if (event.key === "/") { this.output.search.focus(); return true; }
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { this.ask.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
   }

@@ -1,9 +1,9 @@
 // The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place; the
 // bars of the clocks are animations of the browser, so nothing is computed while nothing happens.
 
-import { answering, buttons, cancel, extend } from "./actions.js";
+import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
-import { bytes, duration, fully, now, parse, ticking } from "./format.js";
+import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { stateOf } from "./states.js";
 
 const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["failed", "Ended badly"], ["done", "Ended"]];
@@ -134,6 +134,7 @@ export class Now {
     const running = entry.endedAt === null;
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { rows[at].element.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
   }
@@ -177,11 +178,13 @@ class Row {
     this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
     say(this.name, entry.name || entry.command);
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
-    const told = entry.attention ? entry.attention.why : entry.where || entry.doing || (entry.name ? entry.command : "");
+    const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
+    const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
+    const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || entry.doing || (entry.name ? entry.command : "");
     say(this.what, told);
     this.what.title = told;
     this.replyTo(entry);
-    this.drawSpark(entry.spark);
+    this.drawSpark(entry.endedAt === null ? entry.spark : null);
     const usage = entry.usage;
     say(this.cpu, usage && usage.cpuPercent !== null ? `${usage.cpuPercent}%` : "");
     this.cpu.title = usage ? `processor, of one core; ${usage.processes} processes` : "";
@@ -248,7 +251,9 @@ class Row {
     if (entry.endedAt !== null) {
       say(this.age, entry.durationMs === null ? "" : duration(entry.durationMs));
       this.age.title = `ended ${fully(parse(entry.endedAt))}`;
-      if (!this.clock.hidden) this.clock.hidden = true;
+      this.clock.hidden = false;
+      this.bar.hidden = true;
+      say(this.left, moment(parse(entry.endedAt)));
       return;
     }
     say(this.age, started === null ? "" : ticking(now() - started));

@@ -33,9 +33,9 @@ export class SessionPage {
         ? h("ul.calls", {}, entry.agent.calls.map((call) => h("li", {}, h("span.num", {}, ticking(now() - parse(call.since))), h("span", {}, call.what))))
         : h("p.dim", {}, "None.")),
       block("What the watcher saw and did", steps.length
-        ? h("ol.events", {}, [...steps].reverse().map((step) => h("li", { "data-tone": toneOf(step) }, h("time", { title: fully(parse(step.at)) }, moment(parse(step.at))), h("span.phase", {}, step.step || step.phase), h("span.message", {}, step.message))))
+        ? h("ol.events.plain", {}, [...steps].reverse().map((step) => h("li", { "data-tone": toneOf(step) }, h("time", { title: fully(parse(step.at)) }, moment(parse(step.at))), h("span.phase", {}, step.step || step.phase), h("span.message", {}, step.message))))
         : h("p.dim", {}, "Nothing: no limit came near.")),
-      block("Last events", h("ol.events", {}, [...events].reverse().map((event) => h("li", {}, h("time", {}, moment(parse(event.ts))), h("span.phase", {}, event.phase), h("span.message", {}, event.message))))));
+      block("Last events", h("ol.events.plain", {}, [...events].reverse().map((event) => h("li", {}, h("time", {}, moment(parse(event.ts))), h("span.phase", {}, event.phase), h("span.message", {}, event.message))))));
   }
 }
 

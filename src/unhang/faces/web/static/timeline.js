@@ -14,7 +14,7 @@ export class TimelinePicture {
     this.onPick = onPick;
     this.data = null;
     this.view = null; // [from, to] in milliseconds; null: all
-    this.picture = h("div.picture", { tabindex: "0", role: "img", "aria-label": "Timeline of the job" });
+    this.picture = h("div.picture", { tabindex: "0", role: "group", "aria-label": "Timeline of the job; plus and minus zoom, the arrows move" });
     this.legend = h("div.legend");
     this.said = h("p.said.dim");
     this.element = h("div.timeline", {}, this.picture, this.legend, this.said);
@@ -109,7 +109,7 @@ export class TimelinePicture {
     for (const text of svg.querySelectorAll("text")) text.remove();
     const labels = ticks(from, to).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
     replace(this.picture, svg, h("div.marks", {}, marks), h("div.ticks", {}, labels));
-    const longest = data.silences.reduce((most, each) => Math.max(most, each.toMs - each.fromMs), 0);
+    const longest = [...data.silences, ...this.open()].reduce((most, each) => Math.max(most, each.toMs - each.fromMs), 0);
     const printed = data.output.reduce((sum, [, n]) => sum + n, 0);
     replace(this.said, `${duration(to - from)} shown`, this.view ? " (0 shows all)" : "", `, ${bytes(printed)} printed, `,
       longest ? `longest silence ${duration(longest)}` : "no silence of 10 seconds or more", `, ${data.marks.length} ${data.marks.length === 1 ? "event" : "events"}`,
