@@ -82,7 +82,7 @@ class Engine:
     def run(self, *words: object, timeout: float = 60, **options: Any) -> Done:
         return self.finish(self.start(*words, **options), timeout)
 
-    def call(self, *words: object, **options: Any) -> Done:
+    def unhang(self, *words: object, **options: Any) -> Done:
         """Any command of `unhang`, to its end."""
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": self.env, "timeout": 60}
         done = subprocess.run(self.command(*words), check=False, **(given | options))

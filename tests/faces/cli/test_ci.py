@@ -42,7 +42,7 @@ def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None
     engine.run(*label, "--hard", "0.5", "--", "sleep", "1000")
     engine.run("--", "true")
     junit, markdown = tmp_path / "unhang.xml", tmp_path / "unhang.md"
-    done = engine.call("report", *label, "--junit", junit, "--markdown", markdown)
+    done = engine.unhang("report", *label, "--junit", junit, "--markdown", markdown)
     assert (done.code, done.out, done.err) == (0, b"", b"")
     suite = ElementTree.parse(junit).getroot()[0]
     assert [suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "1", "0"]
@@ -50,5 +50,5 @@ def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None
     assert suite[1].findtext("system-out") == "<&]]>"
     assert suite[2].find("error") is not None
     assert "3 jobs, 2 not well" in markdown.read_text()
-    assert engine.call("report", "good").out.decode().count("\n| ") == 2
-    assert engine.call("report", "good", *label).code == 2
+    assert engine.unhang("report", "good").out.decode().count("\n| ") == 2
+    assert engine.unhang("report", "good", *label).code == 2

@@ -42,10 +42,10 @@ def test_the_bar_comes_from_history_and_start_can_wait(desk_of: Callable[..., De
     desk.is_back()
     desk.enter("unhang cancel build")
     desk.is_back()
-    assert engine.call("wait", "build").code == 130
+    assert engine.unhang("wait", "build").code == 130
 
 
 def test_nothing_is_said_where_stderr_is_no_terminal(engine: Engine) -> None:
-    done = engine.call("start", "--wait", "--", "sh", "-c", "exit 4")
+    done = engine.unhang("start", "--wait", "--", "sh", "-c", "exit 4")
     assert (done.code, done.err) == (4, b"")
-    assert engine.call("wait", "@last").err == b""
+    assert engine.unhang("wait", "@last").err == b""
