@@ -215,7 +215,7 @@ def test_one_bad_session_stops_neither_the_others_nor_the_watcher(place: Place) 
 
 # --- tmux -----------------------------------------------------------------------------------------------------------
 
-ANSWER = "\x1f".join(["77", "%1", "78", "0", "0", "/dev/pts/1", "80", "24"]) + "\nclient:5 %1\n❯ a\n"
+ANSWER = "\x1f".join(["77", "%1", "78", "0", "0", "/dev/pts/1", "80", "24", "0", "2"]) + "\nclient:5 %1 0\n❯ a\n"
 
 
 @given(
@@ -286,10 +286,10 @@ def test_no_text_that_is_shown_in_tmux_is_expanded_or_run(place: Place) -> None:
         for text in SHOWN:
             told = text.format(place.folder)
             ours.show(address, told)
-            notify.show(ours, address, f"\x1b[2J{told}\n")
+            notify.show(ours, address, "one", f"\x1b[2J{told}\n")
             first, second = _messages(place)[-2:]
             logged = told.replace("#[", "##[")  # tmux keeps these apart from a style until it draws them
-            assert (first, second.rstrip()) == (logged, f"unhang:  [2J{logged}")
+            assert (first, second.rstrip()) == (logged, f"unhang: one in {ours.window(address)}:  [2J{logged}")
     assert not (place.folder / "ran").exists()
 
 

@@ -79,6 +79,18 @@ def states(environ: Mapping[str, str]) -> dict[str, str]:
     return {path: state for path, state in found.items() if state}
 
 
+def plugin_states(environ: Mapping[str, str]) -> dict[str, bool]:
+    """Settings file → whether it enables the plugin; for `unhang claude status`."""
+    found: dict[str, bool] = {}
+    for project in (False, True):
+        try:
+            path = settings_file(environ, project=project)
+            found[path] = uses_plugin(user_file.read(path) or "{}")
+        except UsageError:
+            continue  # `states` says why
+    return found
+
+
 def hook_command() -> str:
     """What Claude Code runs: by an absolute path, because its PATH need not be the shell's."""
     return shlex.join([*executable.command(), "hook"])

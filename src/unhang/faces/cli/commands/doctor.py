@@ -119,9 +119,13 @@ def _keepers() -> tuple[bool, str]:
 
 
 def _watcher() -> tuple[bool, str]:
+    from unhang.installers import watch_service
     from unhang.sessions import lock
 
-    who = lock.holder(state_home())
+    home = state_home()
+    who = lock.holder(home)
+    if who is None and watch_service.installed(home) is not None:
+        return False, "a watcher is installed, but none runs: the next hook of a session starts one, or: unhang watch"
     if who is None:
         return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
     return who["state"] == lock.WATCHING, lock.described(who)
