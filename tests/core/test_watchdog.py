@@ -39,6 +39,8 @@ def words(action: Action) -> str:
             return f"extended {tier} {left:g}"
         case act.LimitReached(tier, _):
             return f"timeout {tier}"
+        case act.Interrupt(reason):
+            return f"INT {reason}"
         case act.Terminate(reason):
             return f"TERM {reason}"
         case act.Kill(reason):

@@ -37,7 +37,7 @@ limits_strategy = st.builds(
 
 
 class Timeline(RuleBasedStateMachine):
-    @initialize(limits=limits_strategy, keep=st.booleans(), dies_of=st.sampled_from(["term", "kill", "never"]))
+    @initialize(limits=limits_strategy, keep=st.booleans(), dies_of=st.sampled_from(["int", "term", "kill", "never"]))
     def begin(self, limits: Limits, keep: bool, dies_of: str) -> None:
         self.now = 1000.0
         self.asked = limits
@@ -48,6 +48,9 @@ class Timeline(RuleBasedStateMachine):
         self.reason_seen: str | None = None
         self.life = self.spoke = self.now
         self.blocked = False
+        self.away: tuple[str, ...] = ()
+        self.away_since = self.now
+        self.stood = 0.0  # how long the hard limit stood still
         self.leader_gone = self.tree_gone = self.pipes_closed = False
         self.extended_idle = self.extended_hard = 0.0
         self.stop_asked = self.forced = False
@@ -109,9 +112,23 @@ class Timeline(RuleBasedStateMachine):
         self.pipes_closed = True
 
     @precondition(lambda self: self.running())
-    @rule(force=st.booleans())
-    def somebody_cancels(self, force: bool) -> None:
-        self.tell(fact.StopRequested(force))
+    @rule()
+    def the_person_types(self) -> None:
+        self.tell(fact.Typed())
+        self.life = self.spoke = self.now
+        self.warned_at.pop(act.IDLE, None)
+
+    @precondition(lambda self: self.running())
+    @rule(tiers=st.sampled_from([(), (act.IDLE,), (act.HARD,), (act.IDLE, act.HARD)]))
+    def the_person_is_waited_for(self, tiers: tuple[str, ...]) -> None:
+        self.tell(fact.Away(tiers))
+        self.stood += self.now - self.away_since if act.HARD in self.away else 0.0
+        self.away, self.away_since = tiers, self.now
+
+    @precondition(lambda self: self.running())
+    @rule(force=st.booleans(), interrupt=st.booleans())
+    def somebody_cancels(self, force: bool, interrupt: bool) -> None:
+        self.tell(fact.StopRequested(force, interrupt))
         self.stop_asked = True
         self.forced = self.forced or force
 
@@ -158,7 +175,10 @@ class Timeline(RuleBasedStateMachine):
             self.quiesced = True
             for action in actions:
                 self.perform(action)
-            if not any(isinstance(a, act.Look | act.Terminate | act.Kill) for a in actions) or not self.running():
+            if (
+                not any(isinstance(a, act.Look | act.Interrupt | act.Terminate | act.Kill) for a in actions)
+                or not self.running()
+            ):
                 return
         raise AssertionError("the watchdog never comes to rest")
 
@@ -168,7 +188,7 @@ class Timeline(RuleBasedStateMachine):
             case act.Look():
                 self.tell(fact.Looked(self.moves, "", self.still and not self.moves))
                 settled = self.now - self.spoke > SETTLE
-                if self.moves and settled and self.asked.liveness == "progress" and not self.blocked:
+                if self.moves and settled and self.asked.liveness == "progress" and not self.rests():
                     self.life = self.now
                     self.warned_at.pop(act.IDLE, None)
             case act.Warned(tier, _, left):
@@ -176,7 +196,11 @@ class Timeline(RuleBasedStateMachine):
                 self.warned_at[tier] = self.now
             case act.LimitReached(tier, _):
                 self.check_timeout(tier)
-            case act.Terminate() if self.dies_of == "term":
+            case act.Interrupt(reason):
+                assert reason == act.CANCELLED
+                if self.dies_of == "int":
+                    self.tree_dies()
+            case act.Terminate() if self.dies_of in ("int", "term"):
                 self.tree_dies()
             case act.Kill(reason):
                 assert reason == self.dog.reason
@@ -184,6 +208,9 @@ class Timeline(RuleBasedStateMachine):
                     self.tree_dies()
             case _:
                 pass
+
+    def rests(self) -> bool:
+        return self.blocked or act.IDLE in self.away
 
     def tree_dies(self) -> None:
         if not self.leader_gone:
@@ -198,14 +225,15 @@ class Timeline(RuleBasedStateMachine):
         limits = self.dog.limits
         if tier == act.IDLE:
             assert self.asked.idle is not None and limits.idle is not None  # noqa: PT018
-            assert not self.blocked
+            assert not self.rests()
             assert limits.idle == pytest.approx(self.asked.idle + self.extended_idle)
             assert self.now - self.life >= limits.idle - 1e-6
             ahead = lead(limits.idle, limits.warn)
         else:
             assert self.asked.hard is not None and limits.hard is not None  # noqa: PT018
             assert limits.hard == pytest.approx(self.asked.hard + self.extended_hard)
-            assert self.now - 1000.0 >= limits.hard - 1e-6
+            assert act.HARD not in self.away
+            assert self.now - 1000.0 - self.stood >= limits.hard - 1e-6
             ahead = lead(limits.hard, limits.warn)
         if ahead > 0:
             assert tier in self.warned_at
@@ -228,12 +256,14 @@ class Timeline(RuleBasedStateMachine):
         if not hasattr(self, "dog"):
             return
         kinds = [type(a) for a in self.actions]
-        for kind in (act.Terminate, act.Kill, act.Settle, act.LimitReached):
+        for kind in (act.Interrupt, act.Terminate, act.Kill, act.Settle, act.LimitReached):
             assert kinds.count(kind) <= 1
         if act.Kill in kinds and act.Terminate not in kinds:
             assert self.forced
         if act.Kill in kinds and act.Terminate in kinds:
             assert kinds.index(act.Kill) > kinds.index(act.Terminate)
+        if act.Interrupt in kinds and act.Terminate in kinds:
+            assert kinds.index(act.Terminate) > kinds.index(act.Interrupt)
         if act.Settle in kinds:
             assert kinds[-1] is act.Settle
             assert self.dog.phase == ENDED
@@ -255,7 +285,8 @@ class Timeline(RuleBasedStateMachine):
         if self.dog.phase == RUNNING:
             ends = [tier for tier in (self.dog.limits.idle, self.dog.limits.hard) if tier is not None]
             assert ends or limit == NEVER
-            assert self.dog.limits.hard is None or limit != NEVER  # a hard limit is always promised
+            # a hard limit is always promised, unless the person in front keeps the job waiting
+            assert self.dog.limits.hard is None or limit != NEVER or act.HARD in self.away
 
     @invariant()
     def what_is_put_off_is_put_off_a_little_and_no_promise(self) -> None:
@@ -319,6 +350,8 @@ class Timeline(RuleBasedStateMachine):
         self.moves = False
         if self.blocked and self.running():
             self.reader_blocks_or_reads_on()
+        if self.away and self.running():
+            self.the_person_is_waited_for(())
         for _ in range(20_000):  # a heartbeat may ask for much silence, looked at twice a second
             if not self.running():
                 break

@@ -49,13 +49,14 @@ def _on_a_terminal(jobs: Jobs, columns: int, *words: str) -> list[str]:
 @pytest.mark.parametrize("columns", [40, 80])
 def test_the_list_fits_the_terminal_and_begins_with_what_needs_a_person(jobs: Jobs, columns: int) -> None:
     asks = jobs.begin("--name", "migrate", *ASKS)
-    jobs.begin("--name", "a-server-with-a-long-name", *STILL, "--", "sleep", "100", "x" * 200)
+    jobs.begin("--name", "a-server-with-a-long-name", *STILL, "--", "sh", "-c", f"sleep 100 # {'x' * 200}")
     wait_until(lambda: jobs.said("status", asks.id)["needsInput"], "the prompt is noticed")
     lines = _on_a_terminal(jobs, columns, "ps")
     assert len(lines) == 3
     assert max(map(len, lines)) <= columns
     assert re.match(r"JOB +STATE", lines[0])
     assert lines[1].split()[:2] == ["migrate", "ASKS"]
+    assert "waits for" in lines[1]
 
 
 def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> None:

@@ -14,6 +14,7 @@ from unhang.core.limits import Limits
 from unhang.core.spec import JobSpec
 from unhang.keeper.journal import Journal
 from unhang.keeper.loop import KeeperParts, Loop, StartedJob
+from unhang.keeper.person import Person
 from unhang.keeper.streams import OutputStream
 from unhang.store.layout import JobDir
 from unhang.store.output import OutputStore
@@ -22,7 +23,7 @@ from unhang.store.output import OutputStore
 class WaitingJob:
     """An observer of a job that waits for input; its prompt is the end of what is known of its output."""
 
-    def prompt(self, screen: Any) -> NeedsInput:
+    def prompt(self, screen: Any, *, attended: bool = False) -> NeedsInput:  # noqa: ARG002 - the interface's
         return NeedsInput(1, "job", STDIN, screen.text.decode(), False, "waits for input")
 
 
@@ -33,10 +34,10 @@ def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp
     os.set_blocking(ours, False)
     stream = OutputStream("stdout", ours, OutputStore(place.stream("stdout")), None)
     journal = Journal(place, None)
-    unused: Any = SimpleNamespace(poke=lambda _: None)
+    unused: Any = SimpleNamespace(poke=lambda *_: None)
     parts = KeeperParts(unused, journal, unused, unused, unused, unused)
     spec = JobSpec(["job"], None, "/", Limits(idle=60.0, hard=600.0), {})
-    loop = Loop(spec, parts, StartedJob(1, [stream], None, None, None), unused)
+    loop = Loop(spec, parts, StartedJob(1, [stream], None, None, None), unused, Person(spec))
     observer: Any = WaitingJob()
     loop._observer = observer
     try:

@@ -28,7 +28,12 @@ ODD: st.SearchStrategy[Any] = st.one_of(
     st.recursive(st.none() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9),
 )  # fmt: skip
 # ruff: noqa: E501
-DO = st.sampled_from(["cancel", "extend", "send", "resize", "terminal", "ping", ""]) | ODD
+DO = (
+    st.sampled_from(
+        ["cancel", "extend", "send", "resize", "terminal", "ping", "interrupt", "signal", "pause", "continue", ""]
+    )
+    | ODD
+)
 KEYS = st.sampled_from(["by", "force", "idle", "hard", "data", "eof", "rows", "columns", "offered", "do"])
 REQUESTS = st.builds(lambda do, rest: {"do": do} | rest, DO, st.dictionaries(KEYS, ODD, max_size=5))
 LINES = st.one_of(

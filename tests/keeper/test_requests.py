@@ -35,8 +35,23 @@ class Served:
     def __init__(self) -> None:
         self.stopped: list[tuple[str, bool]] = []
 
-    def stop(self, by: str, *, force: bool) -> None:
+    def stop(self, by: str, *, force: bool, interrupt: bool = False) -> None:  # noqa: ARG002 - the interface's
         self.stopped.append((by, force))
+
+    def typed(self, data: bytes) -> None:
+        pass
+
+    def interrupt(self) -> None:
+        pass
+
+    def pass_on(self, name: str) -> None:
+        pass
+
+    def pause(self, *, force: bool) -> None:
+        pass
+
+    def go_on(self, *, here: bool) -> None:
+        pass
 
     def extend(self, idle: float, hard: float) -> None:
         pass

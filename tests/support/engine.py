@@ -82,6 +82,12 @@ class Engine:
     def run(self, *words: object, timeout: float = 60, **options: Any) -> Done:
         return self.finish(self.start(*words, **options), timeout)
 
+    def unhang(self, *words: object, **options: Any) -> Done:
+        """Any command of `unhang`, to its end."""
+        given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": self.env, "timeout": 60}
+        done = subprocess.run(self.command(*words), check=False, **(given | options))
+        return Done(done.returncode, done.stdout, done.stderr)
+
     def finish(self, process: subprocess.Popen[bytes], timeout: float = 60) -> Done:
         try:
             out, err = process.communicate(timeout=timeout)
@@ -151,7 +157,7 @@ class Engine:
             if process.pid != os.getpid() and identity.environment(process.pid).get(MARK) == self.mark:
                 found.add(process.pid)
         for tag, job_id in tags.items():
-            found |= {process.pid for process in markers.find(markers.Marks(job_id, tag, None))}
+            found |= {process.pid for process in markers.find(markers.Marks(job_id, tag))}
         return sorted(found)
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ def over(job: Job) -> Job:
 def left_of(place: JobDir) -> list[int]:
     """Every process with a mark of this job that lives on (its keeper may take a moment to go)."""
     tag = ((files.read_json(place.job) or {}).get("keeper") or {}).get("tag")
-    marks = markers.Marks(place.id, tag, None)
+    marks = markers.Marks(place.id, tag)
     for process in markers.find(marks):
         Process(process.pid).wait_gone(10)
     return [process.pid for process in markers.find(marks)]

@@ -266,6 +266,9 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
     "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
     "slow": {},
     "retry": {"attempt": values.whole, "limits": _moved},
+    "interrupted": {},
+    "paused": {"signal": values.text},
+    "continued": {"pausedMs": values.number},
 }
 WATCHDOG_FIELDS = {phase: {"diagnosis": _DIAGNOSIS} | fields for phase, fields in _OWN_FIELDS.items()}
 # What an agent is doing, in the same words for every agent. A driver that says another word is refused on its own

@@ -8,6 +8,10 @@ from __future__ import annotations
 from unhang.core import events as ev
 from unhang.core.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 INFO, NOTICE, WARNING, ERROR = "info", "notice", "warning", "error"
 
 
@@ -38,6 +42,9 @@ AUDIENCES: dict[str, dict[str, Audience]] = {
         "timeout": Audience(terminal=ERROR, client=ERROR),
         "slow": Audience(terminal=WARNING),
         "retry": Audience(terminal=WARNING),
+        "interrupted": Audience(terminal=WARNING),
+        "paused": _RESULT_ONLY,  # by the person who sees it: the shell says so
+        "continued": _RESULT_ONLY,
     },
     ev.AGENT: {
         "starting": _RESULT_ONLY,
@@ -71,6 +78,11 @@ def audience(event: ev.Event) -> Audience:
     if event.get("type") == ev.SIGNAL and event.get("reason") not in ("idle", "hard"):
         return _RESULT_ONLY
     return found
+
+
+def because(diagnosis: dict[str, Any] | None) -> str:
+    """The part of a notice's message that gives the reason; empty without one. A face says it once."""
+    return f" Why: {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
 
 
 def audience_of(kind: str, phase: str) -> Audience:

@@ -92,6 +92,7 @@ class Facts(Record):
     leftovers: list[dict[str, Any]]
     survivors: list[dict[str, Any]]
     unseen: str = ""  # why there may be more of these two than could be listed
+    interrupted: bool = False  # SIGINT is the only signal that was sent
     out_of_memory: bool = False  # the kernel has ended processes for want of memory while it ran
 
 
@@ -156,7 +157,9 @@ def _how(facts: Facts) -> str:
         return f"not everything ended on SIGKILL, and what is left cannot be listed: {facts.unseen}"
     if facts.abandoned:
         return f"{len(facts.survivors)} processes outlived SIGKILL"
-    return "SIGKILL was needed" if facts.mode == HARD else "SIGTERM was enough"
+    if facts.mode == HARD:
+        return "SIGKILL was needed"
+    return "SIGINT was enough" if facts.interrupted else "SIGTERM was enough"
 
 
 def _message(phase: str, facts: Facts) -> str:
@@ -204,7 +207,8 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
     code, kind = "ECANCELED", "cancelled"
     if phase == "timed_out":
         code, kind = ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline")
-    signal = ("SIGKILL" if facts.mode == HARD else "SIGTERM") if killed else None
+    soft = "SIGINT" if facts.interrupted else "SIGTERM"
+    signal = ("SIGKILL" if facts.mode == HARD else soft) if killed else None
     unseen = {"unseen": facts.unseen} if facts.abandoned and facts.unseen else {}
     return {
         "code": code,

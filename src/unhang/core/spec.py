@@ -31,6 +31,8 @@ class JobSpec(Record):
     stdin: str = INHERIT
     pty: bool = False
     size: tuple[int, int] | None = None  # rows, columns of the terminal
+    attended: bool = False  # a person sits at the terminal that it is started from, and sees what it asks
+    in_front: bool = True  # of an attended job: not started in the background of the person's shell
     keep: bool = False  # what the leader leaves running is still the job
     foreground: bool = True
     labels: dict[str, str] = {}  # noqa: RUF012 - a Record is frozen; no code writes to it
@@ -92,6 +94,8 @@ _JOB: dict[str, values.Reading] = {
     "limits": values.mapping,
     "stdin": values.text,
     "pty": values.flag,
+    "attended": values.flag,
+    "in_front": values.flag,
     "labels": values.table_of(values.text),
     "budget": values.whole,
     "kind": values.text,
@@ -153,6 +157,16 @@ def name_of(labels: dict[str, str] | None) -> str:
     """The name that a job with these labels was given; empty if it was given none, or one that is no name."""
     name = (labels or {}).get(NAME, "")
     return name if is_name(name) else ""
+
+
+def short_name(spec: JobSpec) -> str:
+    """What a job is called in a line about it: its name, or the program that it runs."""
+    words = (spec.shell or "").split() if spec.shell is not None else spec.argv
+    program = next((word for word in words if "=" not in word), "job")
+    return name_of(spec.labels) or program.rstrip("/").rpartition("/")[2][:_SHORT] or "job"
+
+
+_SHORT = 30
 
 
 def is_name(text: str) -> bool:

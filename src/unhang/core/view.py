@@ -22,6 +22,9 @@ PHASE_AFTER = {
     "timeout": "stopping",
     "slow": "",
     "retry": "",
+    "interrupted": "",
+    "paused": "paused",
+    "continued": "running",
 }
 # The phases of a job that a sign of life ends.
 _SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == after)

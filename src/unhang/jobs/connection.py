@@ -74,6 +74,8 @@ class Connection:
         self.gave_up = False  # the keeper did not answer, and the job was ended without it
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
+        self.cancelled = False  # the end has been asked for
+        self.shown: dict[str, Any] = {}  # how the caller's terminal looks, where output is relayed to one
         self.answered = self.refused = False  # what became of the last `offer`
         now = clock.monotonic()
         self._start_by = now + start_patience
@@ -105,9 +107,10 @@ class Connection:
         self.answered = self.refused = False
         self.ask(do="send", data=data, eof=eof, offered=True)
 
-    def cancel(self, by: str, *, force: bool = False) -> None:
-        """Ask for the end of the job; from now on `patience` is limited until the keeper answers."""
-        self.ask(do="cancel", by=by, force=force)
+    def cancel(self, by: str, *, force: bool = False, interrupt: bool = False) -> None:
+        """Ask for the end of the job, with `interrupt` by SIGINT first; `patience` is limited until the answer."""
+        self.cancelled = True
+        self.ask(do="cancel", by=by, force=force, interrupt=interrupt)
         if self._asked_at is None:
             self._asked_at = clock.monotonic()
 
@@ -243,6 +246,7 @@ class Connection:
             self.seq = max(self.seq, int(message.get("seq", 0)))
             self.ended = self.ended or bool(message.get("ended"))
             self.failure = self.failure or str(message.get("failed", ""))
+            self.shown |= {name: message[name] for name in ("fresh", "screen", "restore") if name in message}
             if message.get("offered"):
                 self.answered, self.refused = True, bool(message.get("full"))
         return True

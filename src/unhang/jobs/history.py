@@ -13,6 +13,7 @@ from unhang.core.policy import learn
 from unhang.core.policy.command_key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
 from unhang.core.spec import history_name
+from unhang.errors import StateError
 from unhang.jobs import listing
 from unhang.procs import clock
 from unhang.store import find, profiles, records
@@ -21,7 +22,18 @@ from unhang.store.index import listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
-__all__ = ["Summary", "catch_up", "forget", "open_breaker", "profile_of", "remember", "run_of", "runs_of", "summaries"]
+__all__ = [
+    "Summary",
+    "catch_up",
+    "forget",
+    "open_breaker",
+    "profile_of",
+    "remember",
+    "run_of",
+    "runs_of",
+    "summaries",
+    "usual_duration",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +44,10 @@ if TYPE_CHECKING:
     from unhang.core.policy.model import Policy
     from unhang.core.retention import Keep
     from unhang.store.index import Row
+
+
+# So many runs make a habit that a person may be told of.
+_FEWEST = 3
 
 
 def catch_up(home: str) -> None:
@@ -135,6 +151,19 @@ def profile_of(home: str, command: Sequence[str] | str, cwd: str, policy: Policy
     catch_up(home)
     quantile = (policy.learn or learn.Learn()).quantile
     return History(listing.index_path(home)).profile(command_key(command), cwd, quantile)
+
+
+def usual_duration(home: str, record: dict[str, Any]) -> float | None:
+    """How many seconds runs of this job's command (job.json) usually take in its directory; None: too few are known."""
+    command = history_name(record)
+    if command is None:
+        return None
+    try:
+        catch_up(home)
+        profile = History(listing.index_path(home)).profile(command_key(command), record.get("cwd") or "")
+    except (StateError, OSError):
+        return None  # a history that cannot be read must not keep a person from waiting
+    return None if profile is None or profile.runs < _FEWEST else profile.median
 
 
 def open_breaker(home: str, command: Sequence[str] | str, cwd: str) -> str | None:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from unhang.core import mask, plain_text
 from unhang.core.durations import human
+from unhang.core.live_line import Standing
 from unhang.core.record import Record
+from unhang.core.spec import name_of
 from unhang.errors import UnhangError
 from unhang.jobs import control_client
+from unhang.jobs.history import usual_duration
 from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, view_of
 
@@ -81,17 +84,49 @@ def progress_line(job: Job, view: View) -> str:
     last = plain_text.last_line(_end_of_output(job), 80)
     if last:
         parts.append(plain_text.quoted(last, 80))
-    question = question_of(job, view)
-    if question is not None:
-        parts.append(f"waits for input: {question.quoted(60)}")
-    elif view.diagnosis is not None and view.silent:
-        parts.append(str(view.diagnosis.get("reason") or ""))
-    elif view.heartbeat:
-        parts.append(f"says {plain_text.quoted(view.heartbeat, 60)}")
+    parts.append(_state_of(job, view))
     left = time_left(job, view, elapsed)
     if left is not None:
         parts.append(f"stopped in {human(left.seconds)} {left.unless}")
     return plain_text.one_line(mask.line(" · ".join(part for part in parts if part)), LONGEST_LINE)
+
+
+def _state_of(job: Job, view: View) -> str:
+    """What a job waits for, or what it says of itself; empty if nothing is known."""
+    question = question_of(job, view)
+    if question is not None:
+        return f"waits for input: {question.quoted(60)}"
+    if view.diagnosis is not None and view.silent:
+        return str(view.diagnosis.get("reason") or "")
+    return f"says {plain_text.quoted(view.heartbeat, 60)}" if view.heartbeat else ""
+
+
+class Waited:
+    """A job that a person waits for: where it stands, each time it is asked."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        record = job.spec
+        self._name = name_of(record.get("labels")) or job.id
+        self._usual = usual_duration(job.place.home, record)
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        return self._job.id
+
+    def standing(self) -> Standing:
+        """Where the job stands now."""
+        view = self._job.view()
+        if view.ended:
+            message = str((view.outcome or {}).get("message") or view.status)
+            return Standing(self._name, None, None, "", None, "", ended=plain_text.one_line(mask.line(message), 190))
+        elapsed = elapsed_of(view)
+        doing = _state_of(self._job, view) or plain_text.last_line(_end_of_output(self._job), 80)
+        left = time_left(self._job, view, elapsed or 0.0)
+        doing = plain_text.one_line(mask.line(doing), LONGEST_LINE)
+        seconds, unless = (None, "") if left is None else (left.seconds, left.unless)
+        return Standing(self._name, elapsed, self._usual, doing, seconds, unless)
 
 
 def progress_of_several(running: list[Job], count: int) -> str:

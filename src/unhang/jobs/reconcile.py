@@ -160,9 +160,9 @@ def _settle_unborn(place: JobDir, birth: float) -> bool:
 def _recover(place: JobDir, keeper: dict[str, Any]) -> bool:
     tag = keeper.get("tag")
     leader = next((e.get("pid") for e in reader.read_all(place.events) if e["type"] == ev.STARTED), None)
-    marks = markers.Marks(
-        place.id, tag if isinstance(tag, int) and tag > 0 else None, leader if isinstance(leader, int) else None
-    )
+    # with a terminal the keeper itself began the session, so that Ctrl-Z means something there
+    sessions = frozenset(pid for pid in (leader, keeper.get("pid")) if isinstance(pid, int))
+    marks = markers.Marks(place.id, tag if isinstance(tag, int) and tag > 0 else None, sessions)
     how = "its keeper and its guard are gone"
     record_loss(place, [], how=how, stamp=clock.now, sweep=lambda: sweep(marks))
     _settle_nested(place)

@@ -14,6 +14,7 @@ from unhang.core.spec import AGENT, NULL, PIPE, JobSpec, agent_summary
 from unhang.keeper.agent_channel import DESCRIPTOR, RECORD, VARIABLE, AgentChannel
 from unhang.keeper.heartbeat import HeartbeatSocket
 from unhang.keeper.loop import KeeperParts, Loop, StartedJob
+from unhang.keeper.person import Person
 from unhang.keeper.prefork.deadline_board import FINISH, LONGEST, Promise
 from unhang.keeper.relay import Relay
 from unhang.keeper.slow_notice import SlowNotice
@@ -60,6 +61,11 @@ class Attempts:
         self._outputs: list[OutputStream] = []
         self._agent: AgentChannel | None = None
         self._attempt = 1
+        self._person = Person(launch.spec)
+        # now, and not at a retry: by then the terminal in front is set to pass on every key; and a terminal that is not
+        # ours is set to what its shell needs
+        copies = launch.spec.pty and launch.spec.attended and launch.spec.in_front
+        self._modes = spawn.modes_of(launch.stdout) if copies and launch.stdout is not None else None
 
     def run(self) -> outcome.Ended:
         """Run to the end of the last attempt. Raise SpawnError if the job cannot be started."""
@@ -110,7 +116,7 @@ class Attempts:
         master = streams.out if streams.terminal else None
         slow_notice = SlowNotice(self._launch.place.home, spec, clock.monotonic())
         job = StartedJob(spawned.pid, outputs, into, master, self._agent)
-        loop = Loop(spec, self._parts, job, slow_notice)
+        loop = Loop(spec, self._parts, job, slow_notice, self._person)
         loop.promise()  # before the caller is told: from then on anything may be done to us
         self._say_started(spawned.pid, spec)
         return loop
@@ -136,7 +142,7 @@ class Attempts:
         if stdin is None and spec.stdin != PIPE:
             stdin = spawn.open_null()
         if spec.kind != AGENT or spec.pty:
-            return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size)
+            return spawn.spawn(spec.argv, env, stdin=stdin, terminal=spec.pty, size=spec.size, modes=self._modes)
         reads, writes = spawn.open_pipe()
         # not the number that it has in the job: to become itself would leave it closed there
         low, writes = writes, fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR + 1)
@@ -153,11 +159,12 @@ class Attempts:
         """A further attempt writes where the one before it left off."""
         if place < len(self._outputs):
             before = self._outputs[place]
-            stream = OutputStream(name, fd, before.store, before.relay)
+            stream = OutputStream(name, fd, before.store, before.relay, self._person.shown_by(before.relay))
             stream.announced = before.announced
             return stream
         store = OutputStore(self._launch.place.stream(name), self._launch.spec.budget)
-        return OutputStream(name, fd, store, None if relayed_to is None else Relay(relayed_to))
+        relay = None if relayed_to is None else Relay(relayed_to)
+        return OutputStream(name, fd, store, relay, self._person.shown_by(relay))
 
     def _worth_another(self, end: outcome.Ended, loop: Loop) -> Decision | None:
         """Whether another attempt may help: the one answer for what we do and for what the result says.
@@ -203,6 +210,10 @@ class Attempts:
         if end.phase == "timed_out":
             fields |= loop.advice(end.fields["timeoutReason"])
         return fields
+
+    def shown(self) -> dict[str, Any]:
+        """How the terminal in front of the person looks, and what brings it back to how it was before the job."""
+        return self._person.shown(at_the_end=True)
 
     def pass_on_the_rest(self) -> None:
         """The job has ended and is recorded; its last words may still wait for a slow reader, as any program's."""

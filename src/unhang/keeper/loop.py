@@ -6,22 +6,25 @@ promise: everything the world has to say is heard before the clock is asked.
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 
 from unhang.core import events as ev
-from unhang.core import outcome
+from unhang.core import interrupts, outcome
+from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog import messages
-from unhang.core.watchdog.machine import ENDED, KILLING, RUNNING, STOPPING, Watchdog
+from unhang.core.watchdog.machine import ENDED, INTERRUPTING, KILLING, RUNNING, STOPPING, Watchdog
 from unhang.keeper import agent_channel
 from unhang.keeper.observer import Observer, Screen
 from unhang.keeper.prefork.deadline_board import Promise
 from unhang.keeper.stopper import Step, Stopper, exit_of
-from unhang.procs import clock, identity
+from unhang.procs import clock, identity, spawn
+from unhang.procs.base import signal_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from unhang.keeper.agent_channel import AgentChannel
     from unhang.keeper.heartbeat import HeartbeatSocket
     from unhang.keeper.journal import Journal
+    from unhang.keeper.person import Person
     from unhang.keeper.prefork.deadline_board import DeadlineBoard
     from unhang.keeper.requests import RequestServer
     from unhang.keeper.signals import SignalPipe
@@ -74,7 +78,9 @@ class StartedJob(Record):
 class Loop:
     """One attempt of a job, from its start to its settled end. It is what callers control (`JobControls`)."""
 
-    def __init__(self, spec: JobSpec, parts: KeeperParts, job: StartedJob, slow_notice: SlowNotice) -> None:
+    def __init__(
+        self, spec: JobSpec, parts: KeeperParts, job: StartedJob, slow_notice: SlowNotice, person: Person
+    ) -> None:
         self.spec = spec
         self.leader = job.leader
         self.status: int | None = None  # the leader's, as waitpid gives it
@@ -106,6 +112,10 @@ class Loop:
         self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
         self._tool_since: float | None = None  # since when a tool of the agent is in flight
         self._was_alive = True
+        self._person = person
+        self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
+        self._paused: float | None = None  # since when the person has had it stopped
+        self._away: tuple[str, ...] = ()  # the limits that stand still for the person
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
 
     # --- the turn -------------------------------------------------------------------------------------------
@@ -121,8 +131,10 @@ class Loop:
             if told := bool(ready) or self.dog.phase != RUNNING or self.requests.due() is not None:
                 self._serve(ready)
                 self._reap()
+            self._tell_person()
             self._judge(told)
             self._notice_slow_run()
+            self._notice_interrupt()
             self.journal.flush_output(clock.monotonic())
             self.journal.keep_durable(clock.monotonic())
         return self._facts(self._settled)
@@ -135,7 +147,7 @@ class Loop:
             Promise(
                 due,
                 reason,
-                ending=self.dog.phase in (STOPPING, KILLING),
+                ending=self.dog.phase in (INTERRUPTING, STOPPING, KILLING),
                 started=self.started,
                 life=self.dog.clocks.life,
                 idle=limits.idle,
@@ -154,8 +166,9 @@ class Loop:
             self.journal.sync_due(),
             self.requests.due(),
             self.heartbeats.due(),
+            self._person.interrupts.due(),
         ]
-        dues.append(self.slow_notice.due() if self.dog.phase == RUNNING else None)
+        dues.append(self.slow_notice.due() if self.dog.phase == RUNNING and not self._away else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
@@ -214,7 +227,7 @@ class Loop:
         if stream.drain(rest=rest):
             now = clock.monotonic()
             self._life_at = clock.wall()
-            self._prompted = False
+            self._prompted = self._asks = False
             self.dog.tell(fact.Output(), now)
             self.journal.heard(stream, now)
         self._note_broken(stream)
@@ -277,6 +290,44 @@ class Loop:
             self._held = held
             self.dog.tell(fact.Held(held), clock.monotonic())
 
+    def _tell_person(self) -> None:
+        """Which limits stand still, because the person has stopped the job or because the job waits for them."""
+        self._note_stopped()
+        self._tell_away()
+        if self._person.left_screen():  # what was held back can be shown now
+            self.requests.poke(self.journal.seq, self._person.shown())
+
+    def _tell_away(self) -> None:
+        both = (act.IDLE, act.HARD)
+        away = both if self._paused is not None else self._person.waited_for(self._asks)
+        if away != self._away and self.dog.phase != ENDED:
+            self._away = away
+            self.dog.tell(fact.Away(away), clock.monotonic())
+
+    def _note_stopped(self) -> None:
+        """At a terminal the kernel stops the job (Ctrl-Z); its parent is told, as a shell would be."""
+        if self.master is None or self.status is not None or self._paused is not None:
+            return
+        number = spawn.stopped_by(self.leader)
+        if number is None:
+            return
+        if self._person.attended and self.dog.phase == RUNNING:
+            self._note_pause_of_job(signal.Signals(number).name)
+        else:  # no person could continue it
+            self._signal_job(signal.SIGCONT)
+
+    def _note_pause_of_job(self, name: str) -> None:
+        self._paused = clock.monotonic()
+        self._record(ev.watchdog("paused", f"Stopped by {name} at the terminal; no limit runs meanwhile.", signal=name))
+
+    def _signal_job(self, number: int) -> None:
+        """Send a signal to the processes that a terminal would send it to: the leader's group, and the foreground's."""
+        groups = {self.leader} if self.status is None else set()
+        if self.master is not None:
+            groups.add(int(spawn.terminal_state(self.master)["foreground"]))
+        for group in groups - {0, os.getpgrp()}:
+            signal_group(group, (number,))
+
     def _hear_everything(self) -> None:
         for stream in self.outputs:
             if stream.open:
@@ -326,6 +377,9 @@ class Loop:
             case act.Look(full):
                 self._look(full)
                 return True
+            case act.Interrupt(reason):
+                self.promise()
+                self._record_step(self.stopper.interrupt(self.leader), reason)
             case act.Terminate(reason):
                 self.promise()  # first: a guard that has to take over must not take what follows for the job's own end
                 self._terminate(reason)
@@ -360,6 +414,7 @@ class Loop:
             looked = fact.Looked(False, "", looked.still)
         elif not self._prompted and self._may_ask(looked.alive, full):
             self._notice_prompt()
+            self._tell_away()  # before it is judged
         self._was_alive = looked.alive
         self._note_pause()
         self.dog.tell(looked, clock.monotonic())
@@ -372,10 +427,13 @@ class Loop:
         return not alive and (just_spoke or self._was_alive)
 
     def _notice_prompt(self) -> None:
-        prompt = self._observer.prompt(self._screen())
+        prompt = self._observer.prompt(self._screen(), attended=self._person.attended)
         if prompt is None or self._has_unread_output():
             return  # output from before the wait holds the question, and its event would take this one back
         self._prompted = True
+        self._asks = True
+        if self._person.waited_for(self._asks):
+            return  # whom it asks sees it, and needs no notice
         since = clock.rfc3339(self._life_at)
         text = f"Waits for input{': ' + repr(prompt.prompt) if prompt.prompt else ''}."
         hint = f" Answer it: unhang send {self.journal.job_id} TEXT" if self.into is not None else ""
@@ -391,7 +449,8 @@ class Loop:
         return any(mask & select.POLLIN for _, mask in poll.poll(0))
 
     def _notice_slow_run(self) -> None:
-        text = self.slow_notice.notice(clock.monotonic()) if self.dog.phase == RUNNING else None
+        counts = self.dog.phase == RUNNING and not self._away
+        text = self.slow_notice.notice(clock.monotonic()) if counts else None
         if text is not None:
             self._record(ev.watchdog("slow", text[0].upper() + text[1:] + "."))
 
@@ -418,16 +477,84 @@ class Loop:
 
     def _record(self, event: ev.Event) -> None:
         self.journal.record(event)
-        self.requests.poke(self.journal.seq)
+        self.requests.poke(self.journal.seq, self._person.shown())
 
     # --- what callers may ask (requests.py) ---------------------------------------------------------------------
 
-    def stop(self, by: str, *, force: bool) -> None:
-        """Ask for the end of the job; `by` is recorded as who cancelled it."""
+    def stop(self, by: str, *, force: bool, interrupt: bool = False) -> None:
+        """Ask for the end of the job; `by` is recorded as who cancelled it. `interrupt`: by SIGINT first."""
         if self.dog.phase == ENDED:
             return
         self.cancelled_by = self.cancelled_by or by
-        self.dog.tell(fact.StopRequested(force), clock.monotonic())
+        gently = interrupt and self.spec.kind != AGENT  # a driver knows gentler steps, and SIGTERM starts them
+        self.dog.tell(fact.StopRequested(force, gently), clock.monotonic())
+
+    def typed(self, data: bytes) -> None:
+        """Note what the person in front has typed. Their Ctrl-C has interrupted the job already: its terminal did."""
+        if not self._person.attended or self.dog.phase == ENDED:
+            return
+        self._asks = self._prompted = False
+        self.dog.tell(fact.Typed(), clock.monotonic())
+        control = self.master is not None and any(key < 0x20 for key in data)
+        if control and self.master is not None and spawn.interrupts(self.master, data):
+            self._pressed()
+        else:
+            self._person.interrupts.forget()
+
+    def interrupt(self) -> None:
+        """Pass on the Ctrl-C of a person whose terminal is not the job's: SIGINT first, then see `Interrupts`."""
+        if self.spec.kind == AGENT or not self._person.attended:
+            self.stop("SIGINT", force=self.dog.phase != RUNNING, interrupt=True)
+            return
+        self._pressed()
+        self._signal_job(signal.SIGINT)
+
+    def _pressed(self) -> None:
+        match self._person.interrupts.press(clock.monotonic(), waits=self._waits_for_person()):
+            case interrupts.END:
+                self.stop("SIGINT", force=False)
+            case interrupts.KILL:
+                self.stop("SIGINT", force=True)
+
+    def _waits_for_person(self) -> bool:
+        return self._person.at_screen or self._observer.prompt(self._screen(), attended=True) is not None
+
+    def _notice_interrupt(self) -> None:
+        presses, now = self._person.interrupts, clock.monotonic()
+        due = presses.due()
+        if due is None or now < due or self.dog.phase != RUNNING:
+            return
+        if presses.ask_to_tell(now, waits=self._waits_for_person()):
+            text = "Interrupted, and still running. Press Ctrl-C again to end it, a third time to kill it."
+            self._record(ev.watchdog("interrupted", text))
+
+    def pass_on(self, name: str) -> None:
+        """Pass a signal of the caller's terminal on to the job: Ctrl-\\."""
+        if name != "SIGQUIT":
+            raise ValueError(f"not a signal that is passed on: {name[:20]!r}")
+        self._signal_job(signal.SIGQUIT)
+
+    def pause(self, *, force: bool) -> None:
+        """Stop the job, as Ctrl-Z does; `force`: with the signal that no process can catch, its whole tree."""
+        if self.dog.phase != RUNNING:
+            raise ValueError("the job is already ending")
+        if not force:
+            self._signal_job(signal.SIGTSTP)
+            return
+        self._tree.signal((signal.SIGSTOP,))
+        if self._paused is None:
+            self._note_pause_of_job("SIGSTOP")
+
+    def go_on(self, *, here: bool) -> None:
+        """Continue a job that was stopped. `here`: in the foreground, so that the person can answer what it asks."""
+        self._person.here = self._person.attended and here
+        if self._paused is None:
+            return
+        paused, self._paused = clock.monotonic() - self._paused, None
+        if self.master is None:
+            self._tree.signal((signal.SIGCONT,))
+        self._signal_job(signal.SIGCONT)
+        self._record(ev.watchdog("continued", f"Continued after {human(paused)}.", pausedMs=ev.ms(paused)))
 
     def extend(self, idle: float, hard: float) -> None:
         """Move the limits by so many seconds. ValueError: the job is ending, or has no such limit."""
@@ -453,8 +580,10 @@ class Loop:
         now = clock.monotonic()
         exit_code, ended_by = exit_of(self.status)
         survivors = self.stopper.survivors() if settled.abandoned else []
+        # a program that obeyed Ctrl-C has been cancelled by it, as if we had asked
+        obeyed = settled.ending == act.EXITED and ended_by == signal.SIGINT and self._person.interrupts.ever
         return outcome.Facts(
-            ending=settled.ending,
+            ending=act.CANCELLED if obeyed else settled.ending,
             exit_code=exit_code,
             signal=ended_by,
             leaked=settled.leaked,
@@ -464,12 +593,13 @@ class Loop:
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
             longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
             pid=self.leader,
-            cancelled_by=self.cancelled_by or "request",
+            cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
             hard_limit=self.dog.limits.hard,
             leftovers=self.stopper.leftovers,
             survivors=survivors,
             unseen=self.stopper.unseen,
+            interrupted=obeyed or self.stopper.interrupted,
             out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
 

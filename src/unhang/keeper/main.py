@@ -134,7 +134,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     job.heartbeats.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
-    requests.finish(place.control)
+    requests.finish(place.control, job.shown())
     journal.write_status()  # a cache: a caller that waits for the end need not wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow

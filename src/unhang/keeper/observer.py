@@ -130,13 +130,13 @@ class Observer:
         except Exception:  # see the top of this file
             return []
 
-    def prompt(self, screen: Screen) -> NeedsInput | None:
-        """Return who in the tree waits for input, if a process does."""
+    def prompt(self, screen: Screen, *, attended: bool = False) -> NeedsInput | None:
+        """Return who in the tree waits for input, if a process does. `attended`: see `waits_for_input`."""
         try:
             from unhang.core.diagnosis.prompt import waits_for_input
 
             self._asked = _full(screen, network=False)
-            return waits_for_input(self._asked)
+            return waits_for_input(self._asked, attended=attended)
         except Exception:  # see the top of this file
             return None
 

@@ -22,6 +22,7 @@ class Relay:
 
     def __init__(self, fd: int) -> None:
         self._careful = False
+        self.at_terminal = os.isatty(fd)
         self.fd = self._own(fd)
         self.waiting = memoryview(b"")  # what the reader has not taken yet
         self.broken = False  # the reader has gone away

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
         into: InputStream | None
         master: int | None
 
-        def stop(self, by: str, *, force: bool) -> None: ...
+        def stop(self, by: str, *, force: bool, interrupt: bool = False) -> None: ...
+        def typed(self, data: bytes) -> None: ...
+        def interrupt(self) -> None: ...
+        def pass_on(self, name: str) -> None: ...
+        def pause(self, *, force: bool) -> None: ...
+        def go_on(self, *, here: bool) -> None: ...
         def extend(self, idle: float, hard: float) -> None: ...
         def silence(self) -> float: ...
         @property
@@ -153,10 +158,10 @@ class RequestServer:
             if self._attached:
                 served.stop(CALLER_DIED, force=False)
 
-    def poke(self, seq: int) -> None:
-        """Tell the owner that there is something new to read."""
+    def poke(self, seq: int, shown: dict[str, Any] | None = None) -> None:
+        """Tell the owner that there is something new to read, and how its terminal looks now."""
         if self._owner is not None:
-            self._owner.say({"seq": seq})
+            self._owner.say({"seq": seq} | (shown or {}))
 
     def register_owner(self, poll: select.poll) -> None:
         """Register only the owner's connection, where there is one."""
@@ -167,10 +172,10 @@ class RequestServer:
         """Return, after the end of the job, whether its owner has gone away or wants no more of it."""
         return self._owner is None or self._owner.sock.fileno() in ready
 
-    def finish(self, path: str) -> None:
-        """Tell the owner that the job has ended, and take no further client."""
+    def finish(self, path: str, shown: dict[str, Any] | None = None) -> None:
+        """Tell the owner that the job has ended, and how its terminal looks; take no further client."""
         if self._owner is not None:
-            self._owner.say({"ended": True})
+            self._owner.say({"ended": True} | (shown or {}))
         if self._server is not None:
             self._server.close()
             try:
@@ -193,7 +198,20 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
         case "cancel":
             by = request.get("by")
             who = " ".join(plain_text.harmless(by[:80]).split()) if isinstance(by, str) else ""
-            served.stop(who or "request", force=bool(request.get("force", False)))
+            force, interrupt = bool(request.get("force", False)), bool(request.get("interrupt", False))
+            served.stop(who or "request", force=force, interrupt=interrupt)
+            return {}
+        case "interrupt":
+            served.interrupt()
+            return {}
+        case "signal":
+            served.pass_on(str(request.get("signal")))
+            return {}
+        case "pause":
+            served.pause(force=bool(request.get("force", False)))
+            return {}
+        case "continue":
+            served.go_on(here=bool(request.get("here", True)))
             return {}
         case "extend":
             idle, hard = _seconds(request.get("idle", 0)), _seconds(request.get("hard", 0))
@@ -237,6 +255,8 @@ def _send(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
         raise ValueError("the job's input cannot be written to: start it with --stdin pipe or --pty")
     data = binascii.a2b_base64(str(request.get("data", "")), strict_mode=True)
     problem = served.into.send(data, eof=bool(request.get("eof", False)))
+    if problem is None and request.get("offered"):
+        served.typed(data)
     if request.get("offered"):  # by an owner, who can wait until there is room; whose input is closed waits for nothing
         return {"offered": True, "full": problem is not None and served.into.open}
     if problem:

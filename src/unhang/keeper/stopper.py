@@ -7,6 +7,7 @@ import signal
 
 from unhang.core.outcome import HARD, SOFT
 from unhang.core.record import Record
+from unhang.procs.base import signal_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ FINAL = (signal.SIGKILL,)
 class Step(Record):
     """One signal to the tree: which processes it reached, and what is not known of it."""
 
-    name: str  # "terminate" or "kill"
+    name: str  # "interrupt", "terminate" or "kill"
     signal: str
     pids: list[int]
     denied: list[int]
@@ -59,6 +60,7 @@ class Stopper:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.mode: str | None = None
+        self.interrupted = False  # SIGINT is the only signal that was sent
         self.leftovers: list[dict[str, Any]] = []
         self.unseen = ""  # why the leftovers or the survivors may not be all
 
@@ -67,9 +69,18 @@ class Stopper:
         seen = self._tree.survey()
         self.leftovers, self.unseen = named(seen.found), seen.unseen
 
+    def interrupt(self, group: int) -> Step:
+        """Send SIGINT to a process group of the job, as a terminal does."""
+        if signal_group(group, (signal.SIGINT,)):
+            self.mode = self.mode or SOFT
+            self.interrupted = True
+            return Step("interrupt", "SIGINT", [], [], group)
+        return Step("interrupt", "SIGINT", [], [])
+
     def terminate(self, only: int | None = None) -> Step:
         """Send SIGTERM to the tree; with `only` to this direct child alone."""
         done = self._tree.signal(POLITE, only)
+        self.interrupted = False
         self.mode = self.mode or SOFT
         return _step("terminate", "SIGTERM", done)
 
@@ -78,6 +89,7 @@ class Stopper:
         done = self._tree.signal(FINAL)
         if done.reached or done.denied or done.group is not None:
             self.mode = HARD
+            self.interrupted = False
         return _step("kill", "SIGKILL", done)
 
     def survivors(self) -> list[dict[str, Any]]:

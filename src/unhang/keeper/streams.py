@@ -14,6 +14,10 @@ from unhang.keeper.relay import Relay
 from unhang.procs import clock
 from unhang.store.output import OutputStore
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from unhang.core.terminal_modes import TerminalModes
+
 _SMALL = 1 << 16
 _LARGE = 1 << 18
 _PAGE = 4096
@@ -39,8 +43,12 @@ def _capacity(fd: int) -> int:
 class OutputStream:
     """One stream that the job prints to: read, stored and relayed to the caller."""
 
-    def __init__(self, name: str, fd: int, store: OutputStore, relay: Relay | None) -> None:
+    def __init__(
+        self, name: str, fd: int, store: OutputStore, relay: Relay | None, shown: TerminalModes | None = None
+    ) -> None:
+        """`shown`: what has become of the person's terminal, where this stream is relayed to it."""
         self.name = name
+        self._shown = shown
         self.fd = fd
         self.store = store
         self.relay = relay
@@ -76,6 +84,8 @@ class OutputStream:
             self.store.write(data)
             if self.relay is not None:
                 self.relay.offer(data)
+                if self._shown is not None:
+                    self._shown.feed(bytes(data))
             del data  # or the buffer could not be replaced
             if count >= self._full:
                 self._notice_flood()

@@ -61,7 +61,7 @@ class Marks(Record):
 
     job_id: str
     tag: int | None
-    leader: int | None  # the job's first process, which began a session of its own
+    sessions: frozenset[int] = frozenset()  # of the job's first process, or of its keeper where it has a terminal
 
 
 def _has_mark(pid: int, job_id: str) -> bool:
@@ -73,7 +73,7 @@ def find(marks: Marks) -> list[ProcessInfo]:
     """Return every living process that is proved to descend from this job, except the one that asks; parents first.
 
     An environment is copied and sourced (`env > .env`, a desktop's activation environment), so the mark in it proves
-    nothing. What only fork(2) hands on does: the tag (a limit that nothing else sets), the session of the job's leader
+    nothing. What only fork(2) hands on does: the tag (a limit that nothing else sets), the session of the job
     together with the mark (a session's number may be used again when all of it are gone), and a proved parent.
     """
     me = os.getpid()
@@ -81,7 +81,7 @@ def find(marks: Marks) -> list[ProcessInfo]:
     proved: dict[int, ProcessInfo] = {}
     for pid, process in there.items():
         tagged = marks.tag is not None and identity.lock_limit(pid) == marks.tag
-        if tagged or (marks.leader is not None and _session(pid) == marks.leader and _has_mark(pid, marks.job_id)):
+        if tagged or (_session(pid) in marks.sessions and _has_mark(pid, marks.job_id)):
             proved[pid] = process
     return _with_descendants(proved, there, me)
 

@@ -2,8 +2,8 @@
 
 `posix_spawn` and not fork: it is faster (no copy of our page tables), reports a failed exec to us, and resets signal
 dispositions on the way. What it cannot set (directory, limits) the keeper sets on itself first: it owns one job only.
-With a terminal, the child opens it by name as its first descriptor: for a session leader without one that makes it
-the controlling terminal, and Ctrl-C and background-read rules work as people expect.
+With a terminal, the keeper begins a session at it and the job is its foreground group, as a shell's job is: the kernel
+stops a job by Ctrl-Z only if a process of the same session is there to continue it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import signal
 from unhang.core.record import Record
 from unhang.core.spec import quote
 from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, SpawnError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Python ignores these two for itself; a job must not inherit that.
 _RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -85,15 +89,17 @@ def spawn(
     terminal: bool,
     size: tuple[int, int] | None,
     also: dict[int, int] | None = None,
+    modes: list[Any] | None = None,
 ) -> Spawned:
     """`stdin`: a descriptor to give, or None for a pipe of ours. With `terminal` stdin is the terminal.
 
-    `also`: further descriptors that the job gets (its number there → ours).
+    `modes`: what the terminal is set to, as termios has it. `also`: further descriptors that the job gets (its number
+    there → ours).
     """
     program = find_program(argv[0], env.get("PATH", os.defpath))
     _check_descriptors()
     if terminal:
-        return _on_terminal(program, argv, env, size)
+        return _on_terminal(program, argv, env, size, modes)
     return _on_pipes(program, argv, env, stdin, also or {})
 
 
@@ -129,16 +135,21 @@ def open_pipe() -> tuple[int, int]:
         raise _shortage(error) from None
 
 
-def _start(program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]]) -> int:
+def _start(
+    program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]], *, at_terminal: bool = False
+) -> int:
+    """Start a process that leads a session of its own, or, `at_terminal`, a group in the keeper's session."""
+    leads: dict[str, Any] = {"setpgroup": 0} if at_terminal else {"setsid": True}
+    defaults = (*_RESTORE, signal.SIGHUP) if at_terminal else _RESTORE
     try:
-        return os.posix_spawn(program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_RESTORE)
+        return os.posix_spawn(program, argv, env, file_actions=actions, setsigmask=(), setsigdef=defaults, **leads)
     except OSError as error:
         if error.errno == errno.ENOENT:  # there a moment ago: a script whose interpreter is missing
             raise SpawnError(f"command not found: {argv[0]} (or its interpreter)", EXIT_NOT_FOUND) from None
         if error.errno in (errno.EACCES, errno.ENOEXEC, errno.EISDIR):
             if error.errno == errno.ENOEXEC and program != SHELL:
                 # a script without a first line: every shell runs it, so do we
-                return _start(SHELL, [SHELL, program, *argv[1:]], env, actions)
+                return _start(SHELL, [SHELL, program, *argv[1:]], env, actions, at_terminal=at_terminal)
             raise SpawnError(f"not executable: {argv[0]}", EXIT_NOT_EXECUTABLE) from None
         raise SpawnError(f"cannot start {argv[0]}: {error.strerror}", EXIT_FAILED) from None
     except ValueError as error:  # a NUL byte in an argument or the environment
@@ -174,7 +185,9 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
     return Spawned(pid, JobStreams(out_r, err_r, into, terminal=False))
 
 
-def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple[int, int] | None) -> Spawned:
+def _on_terminal(
+    program: str, argv: list[str], env: dict[str, str], size: tuple[int, int] | None, modes: list[Any] | None
+) -> Spawned:
     try:
         master, slave = os.openpty()
     except OSError as error:  # none left: the kernel's limit of terminals, or ours of descriptors
@@ -182,10 +195,12 @@ def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple
     try:
         if size is not None:
             set_size(master, size)
-        # posix_spawn sets the session before it runs these: the open takes the terminal as controlling one
-        opened = (os.POSIX_SPAWN_OPEN, 0, os.ttyname(slave), os.O_RDWR, 0)
-        actions: list[tuple[int, ...]] = [opened, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]  # type: ignore[list-item]
-        pid = _start(program, argv, env, actions)
+        if modes is not None:
+            _set_modes(slave, modes)
+        _sit_down_at(slave)
+        actions: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, slave, fd) for fd in range(3)]
+        pid = _start(program, argv, env, actions, at_terminal=True)
+        _bring_to_front(slave, pid)
     except SpawnError:
         os.close(master)
         raise
@@ -193,6 +208,53 @@ def _on_terminal(program: str, argv: list[str], env: dict[str, str], size: tuple
         os.close(slave)
     os.set_blocking(master, False)
     return Spawned(pid, JobStreams(master, None, master, terminal=True))
+
+
+def _set_modes(slave: int, modes: list[Any]) -> None:
+    import termios
+
+    try:
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
+    except (termios.error, TypeError, ValueError):
+        pass  # the kernel's own are as good
+
+
+def _sit_down_at(slave: int) -> None:
+    """Make this the terminal of the keeper's session. The hang-up of an earlier one (a retry) is not for the keeper."""
+    import fcntl
+    import termios
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        os.setsid()
+    except PermissionError:
+        pass  # it leads one already, since the attempt before this one
+    try:
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    except OSError as error:
+        raise SpawnError(f"cannot take a terminal: {error.strerror}", EXIT_FAILED) from None
+
+
+def _bring_to_front(slave: int, group: int) -> None:
+    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it."""
+    try:
+        os.tcsetpgrp(slave, group)
+        os.killpg(group, signal.SIGCONT)
+    except OSError:
+        pass  # it has ended already
+
+
+def stopped_by(pid: int) -> int | None:
+    """The signal that has stopped a child of ours since the last call; None: none has. Its exit is not collected."""
+    if not hasattr(
+        os, "waitid"
+    ):  # macOS, before Python 3.13: Ctrl-Z stops the job, and its caller does not learn of it
+        return None
+    try:
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return None if found is None else found.si_status
 
 
 def terminal_state(master: int) -> dict[str, bool | int]:
@@ -205,6 +267,24 @@ def terminal_state(master: int) -> dict[str, bool | int]:
     group = struct.unpack("i", fcntl.ioctl(master, termios.TIOCGPGRP, b"\0" * 4))[0]
     echo, canonical = bool(flags & termios.ECHO), bool(flags & termios.ICANON)
     return {"echo": echo, "canonical": canonical, "foreground": group}
+
+
+def modes_of(fd: int) -> list[Any] | None:
+    """What a terminal is set to; None: this is none."""
+    import termios
+
+    try:
+        return list(termios.tcgetattr(fd))
+    except (termios.error, OSError):
+        return None
+
+
+def interrupts(master: int, data: bytes) -> bool:
+    """Whether one of these bytes, typed at the terminal, is its Ctrl-C. A program that takes all keys has none."""
+    import termios
+
+    modes = modes_of(master)
+    return modes is not None and bool(modes[3] & termios.ISIG) and modes[6][termios.VINTR] in data
 
 
 def set_size(master: int, size: tuple[int, int]) -> None:

@@ -240,3 +240,11 @@ def test_evidence_of_another_shape_costs_only_itself(odd: Any) -> None:
 def test_the_limits_are_named_when_they_were_the_reason() -> None:
     assert "--hard" in suggestions(told("progress", state="alive"), "exec_timeout")[-1]
     assert "--idle" in suggestions(told("timer", state="unsure"), "no_output_timeout")[-1]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("state", ["hung", "alive", "unsure"])
+def test_advice_names_the_limit_that_fired_and_no_other(cause: str, state: str) -> None:
+    for reason, other in (("exec_timeout", "--idle"), ("no_output_timeout", "--hard")):
+        for line in suggestions(told(cause, state=state), reason):
+            assert other not in line

@@ -41,7 +41,7 @@ def test_a_sound_file_has_nothing_to_say() -> None:
         ({"command_patterns": {"a": ["ls"]}}, "warning: no pattern leads to category 'b'"),
         (
             {"categories": {"a": {"exec_timeout_sec": 5, "no_output_timeout_sec": 60}, "b": {}}},
-            "error: category 'a'",
+            "warning: category 'a'",
         ),
         (
             {"categories": {"a": {"exec_timeout_sec": 5000, "bounds": {"exec_timeout_sec": {"max": 60}}}, "b": {}}},

@@ -59,7 +59,7 @@ def offered(shell: str, env: dict[str, str], folder: Path, *words: str) -> list[
     code = {"bash": BASH, "fish": FISH, "zsh": ZSH}[shell].format(
         words=" ".join(shlex.quote(word) for word in ("unhang", *words)), last=len(words), line=shlex.quote(line)
     )
-    start = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish", "--no-config"]}[shell]
+    start = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish"]}[shell]
     done = subprocess.run(
         [*start, "-c", code], env=env, cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
@@ -77,7 +77,7 @@ def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
     live = jobs.begin(*STILL, "--name", "weblive", "--label", "tier=front", "--", "sleep", "100")
     jobs.begin("--name", "webdone", "--", "true").wait()
     for words, wanted in (
-        (("st",), ["start", "status"]),
+        (("res",), ["restart", "result"]),
         (("policy", "ex"), ["explain"]),
         (("ps", "--sort", "n"), ["name", "need", "newest"]),
         (("mcp", "install", "c"), ["claude-code", "codex", "cursor"]),

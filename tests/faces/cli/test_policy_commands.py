@@ -92,7 +92,9 @@ def test_explain_takes_a_limit_from_the_history(capsys: pytest.CaptureFixture[st
     assert hard == {"value": 123000, "source": "history: p95 41s of 37 runs ×3"}
 
 
-def test_check_exits_with_1_at_an_error_and_names_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_names_the_place_and_exits_with_1_where_warnings_are_errors(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert call(policy_cli, "check", SEED) == 0
     assert capsys.readouterr().out.startswith(f"{SEED}:29:7: warning: ")
     assert call(policy_cli, "check", SEED, "--strict", "--json") == 1
@@ -103,8 +105,9 @@ def test_check_exits_with_1_at_an_error_and_names_its_place(capsys: pytest.Captu
     capsys.readouterr()
     bad = tmp_path / "bad.json"
     bad.write_text('{"categories":{"a":{"exec_timeout_sec":5,\n"no_output_timeout_sec":9}},"default_category":"a"}')
-    assert call(policy_cli, "check", str(bad)) == 1
-    assert f"{bad}:2:1: error: category 'a'" in capsys.readouterr().out
+    assert call(policy_cli, "check", str(bad)) == 0
+    assert call(policy_cli, "check", str(bad), "--strict") == 1
+    assert f"{bad}:2:1: warning: category 'a'" in capsys.readouterr().out
     bad.write_text('{"categories":\n?')
     with pytest.raises(UsageError, match=r"bad\.json:2:1"):
         call(policy_cli, "check", str(bad))

@@ -1,4 +1,4 @@
-"""Dies of SIGTERM, after a last word; prints `ready` and stays for ever."""
+"""Ends on SIGTERM or SIGINT, after a last word; prints `ready` and stays for ever."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def last_word(_number: int, _frame: object) -> None:
 
 
 signal.signal(signal.SIGTERM, last_word)
+signal.signal(signal.SIGINT, last_word)
 print("ready", flush=True)
 call(sys.argv[1], "leader")
 while True:

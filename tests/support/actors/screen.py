@@ -24,7 +24,7 @@ def interrupted(_number: int, _frame: object) -> None:
 signal.signal(signal.SIGWINCH, resized)
 signal.signal(signal.SIGINT, interrupted)
 ttys = "".join(str(int(os.isatty(fd))) for fd in range(3))
-session = "own" if os.getsid(0) == os.getpid() and os.tcgetpgrp(0) == os.getpgrp() else "foreign"
+session = "own" if os.getsid(0) == os.getppid() and os.tcgetpgrp(0) == os.getpgrp() == os.getpid() else "foreign"
 os.write(1, f"ttys {ttys} session {session} size {size()}\n".encode())
 for line in sys.stdin:
     os.write(1, f"typed {line.strip()}\n".encode())

@@ -26,7 +26,7 @@ from pathlib import Path
 from tests.support.places import ROOT
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LONGEST = 60.0
+LONGEST = 100.0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from unhang.faces.cli.parser import load, parser_of
 
 _CODE = re.compile(r"`(unhang [^`\n]+)`")
 # not a command of ours, but of what stands around it
-_STOPS = frozenset({"&&", "||", ";", "|", "&", "(", ")", ">", "<", ">>", "2", ">&"})
+_STOPS = frozenset({"&&", "||", ";", "|", "&", "(", ")", ">", "<", ">>", ">&"})
 
 
 def in_shell(text: str) -> list[list[str]]:
@@ -29,7 +29,9 @@ def in_shell(text: str) -> list[list[str]]:
             if word == "unhang" and (at == 0 or words[at - 1] in _STOPS | {"$", "exec"} or "=" in words[at - 1]):
                 call = words[at + 1 :]
                 end = next((i for i, each in enumerate(call) if each in _STOPS), len(call))
-                found.append(call[:end])
+                redirected = call[end : end + 1] == [">"] and call[end - 1 : end] == ["2"]
+                # a variable may stand for a job or a number
+                found.append([re.sub(r"^\$[!$\w]+$", "1", each) for each in call[: end - redirected]])
     return found
 
 

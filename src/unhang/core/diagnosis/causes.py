@@ -4,8 +4,8 @@ This is the only table. The keeper's decision to try a job again, the `retryable
 suggestions all come from its rows (`core.policy.retry`, `core.diagnosis.suggest`), so they cannot contradict each
 other. A rule names a row itself (`causes.LOCK`), so it cannot name a cause that has none.
 
-The texts of `advice` are templates. `{idle}`, `{hard}`, `{start}` and the like stand for what a face calls these
-things; `{peer}` and `{holder}` for what the diagnosis found; see `suggest.py`.
+The texts of `advice` are templates. `{start}` and the like stand for what a face calls these things; `{limit}` for the
+limit that fired; `{peer}` and `{holder}` for what the diagnosis found; see `suggest.py`.
 
 A caller's result needs this table, so nothing here imports `typing` or `re`.
 """
@@ -122,7 +122,7 @@ IDLE = Cause(
 TIMER = Cause(
     "timer",
     retryable=True,
-    advice=("it sleeps on purpose: shorten the pause, or raise {idle} above it",),
+    advice=("it sleeps on purpose: shorten the pause, or raise {limit} above it",),
 )
 POLL = Cause(
     "poll",
@@ -134,7 +134,7 @@ BUSY = Cause(
     retryable=True,
     advice=(
         "look where it spins with {deep} (py-spy, eu-stack, jstack)",
-        "if it is a long computation, let it print progress and raise {hard}",
+        "if it is a long computation, let it print progress and raise {limit}",
     ),
 )
 LISTENING = Cause(

@@ -36,12 +36,33 @@ class NeedsInput(NamedTuple):
     endless: bool = True  # False: it will stop asking by itself
 
 
-def waits_for_input(sample: FullSample) -> NeedsInput | None:
-    """The newest process of a sample that waits for input; None where there is none."""
-    return asks(SampleView.of(sample))
+# They pass every key on to a program elsewhere. What that does cannot be seen from here; whoever types at it knows.
+_FAR_TERMINALS = frozenset(
+    {
+        "ssh",
+        "mosh-client",
+        "telnet",
+        "docker",
+        "podman",
+        "kubectl",
+        "lxc",
+        "tmux: client",
+        "screen",
+        "picocom",
+        "minicom",
+    }
+)
 
 
-def asks(view: SampleView) -> NeedsInput | None:
+def waits_for_input(sample: FullSample, *, attended: bool = False) -> NeedsInput | None:
+    """The newest process of a sample that waits for input; None where there is none.
+
+    `attended`: a person sits at the terminal; a program that passes all their keys on to another one waits for them.
+    """
+    return asks(SampleView.of(sample), attended=attended)
+
+
+def asks(view: SampleView, *, attended: bool = False) -> NeedsInput | None:
     """Do as `waits_for_input` does, for a sample whose view is there already."""
     sample = view.sample
     line = last_line(sample.screen)
@@ -59,7 +80,8 @@ def asks(view: SampleView) -> NeedsInput | None:
             if wait.kind != "input":
                 continue
             hidden_answer = password and wait.channel == TERMINAL
-            if question or hidden_answer or _certain(view, process, thread, wait, raw):
+            far = attended and raw and wait.channel == TERMINAL and process.comm in _FAR_TERMINALS
+            if question or hidden_answer or far or _certain(view, process, thread, wait, raw):
                 return _asked(process, wait, at, _nested(sample, process))
     for process in newest:
         if not process.hidden or dead(process) or terminal is None or not process.tty:

@@ -42,6 +42,8 @@ def suggestions(
 ) -> list[str]:
     """The most useful first. `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's."""
     cause, state = causes.cause_of(diagnosis), diagnosis.get("state")
+    fired = {"exec_timeout": words["hard"], "no_output_timeout": words["idle"]}
+    words = {**words, "limit": fired.get(timeout_reason or "", f"{words['idle']} or {words['hard']}")}
     found = _input(diagnosis, words) if cause is causes.INPUT else _advice(cause, diagnosis, words)
     if timeout_reason == "exec_timeout" and state == ALIVE and cause in (causes.PROGRESS, causes.TIMER):
         found.append(f"it was still working when its time was up: raise {words['hard']}, or give it less to do")

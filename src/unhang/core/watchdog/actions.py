@@ -1,6 +1,7 @@
 """What the watchdog can ask for. The keeper performs; it never decides.
 
-Notices are for people and event streams and touch nothing; `Look`, `Terminate`, `Kill` and `Settle` are work.
+Notices are for people and event streams and touch nothing; `Look`, `Interrupt`, `Terminate`, `Kill` and `Settle`
+are work.
 """
 
 from __future__ import annotations
@@ -65,6 +66,12 @@ class LimitReached(Record):
     elapsed: float
 
 
+class Interrupt(Record):
+    """Send SIGINT, as Ctrl-C does, to the processes that a terminal would send it to."""
+
+    reason: str
+
+
 class Terminate(Record):
     """Ask every process of the tree politely (SIGTERM, SIGCONT)."""
 
@@ -88,4 +95,4 @@ class Settle(Record):
 EXITED = "exited"
 
 Notice = Stuck | Quiet | Resumed | Warned | Extended | LimitReached
-Action = Look | Notice | Terminate | Kill | Settle
+Action = Look | Notice | Interrupt | Terminate | Kill | Settle

@@ -49,6 +49,9 @@ class Clocks:
         self.life = now  # the last sign of life
         self.spoke = now  # the last output or heartbeat
         self.held_since: float | None = None
+        self._away: frozenset[str] = frozenset()  # the tiers that stand still, for the sake of the person in front
+        self._away_since = now
+        self._hard_from = now  # the start, moved by the time that the hard limit stood still
         self.looked = now
         self.moved = False  # what the last look saw
         self.look_reason = ""
@@ -95,7 +98,7 @@ class Clocks:
         self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
         if alive and self.limits.liveness == "agent" and self.limits.stall is not None:
             self._stall_not_before = now + self.limits.stall  # its tool worked until now
-        if not alive or self.limits.liveness != "progress" or self.held_since is not None:
+        if not alive or self.limits.liveness != "progress" or self._rests:
             return []
         if now - self.spoke <= SETTLE:
             return []
@@ -125,7 +128,7 @@ class Clocks:
         if hard and self.limits.hard is not None:
             self.limits = self.limits.replace(hard=self.limits.hard + hard)
             self._hard_warned = None
-            left = self.started + (self.limits.hard or 0.0) - now
+            left = self._hard_end(now) - now
             said.append(act.Extended(act.HARD, left, "asked for", asked=True))
         return said
 
@@ -163,6 +166,27 @@ class Clocks:
             since, self.held_since = self.held_since, None
             self.pause(now - since, now)
 
+    def stand_still(self, tiers: frozenset[str], now: float) -> None:
+        """Stop the clocks of these tiers from now on; those that stood until now go on as if no time had passed."""
+        self._changed()
+        stood, since = self._away, self._away_since
+        self._away, self._away_since = tiers, now
+        if act.IDLE in stood:
+            self.pause(now - since, now)
+        if act.HARD in stood:
+            self._hard_from += now - since
+            if self._hard_warned is not None:
+                self._hard_warned = min(now, self._hard_warned + now - since)
+
+    @property
+    def _rests(self) -> bool:
+        """Whether the stall and idle clocks stand still."""
+        return self.held_since is not None or act.IDLE in self._away
+
+    @property
+    def _hard_rests(self) -> bool:
+        return act.HARD in self._away
+
     def announced_by_agent(self) -> None:
         """Note that the driver of an agent has announced this silence."""
         self._changed()
@@ -175,7 +199,9 @@ class Clocks:
 
     def silence(self, now: float) -> float:
         """Seconds since the last sign of life, as the idle clock counts them."""
-        return max(0.0, (now if self.held_since is None else self.held_since) - self.life)
+        stands = [self._away_since] if act.IDLE in self._away else []
+        stands += [] if self.held_since is None else [self.held_since]
+        return max(0.0, min([now, *stands]) - self.life)
 
     # --- what is due ----------------------------------------------------------------------------------------
 
@@ -183,10 +209,10 @@ class Clocks:
         """The stall notices and warnings that are due; each is returned once."""
         said: list[Action] = []
         before = (self.noticed, self._idle_warned, self._hard_warned)
-        if self.held_since is None:
+        if not self._rests:
             said += self._stall_notice(now)
             said += self._idle_notice(now)
-        if self.limits.hard is not None and self._hard_warned is None and now >= self._hard_warn_due():
+        if self._hard_warned is None and now >= self._hard_warn_due():
             self._hard_warned = now
             if self._hard_lead() > 0:
                 said.append(act.Warned(act.HARD, now - self.started, self._hard_due() - now))
@@ -203,10 +229,10 @@ class Clocks:
 
     def limit_due(self) -> tuple[float, str]:
         """When the next limit ends the job, as far as is known now, and which; its warning may still be to come."""
-        hard = NEVER if self.limits.hard is None else self.started + self.limits.hard
+        hard = self._hard_end()
         if self._hard_warned is not None:
             hard = self._hard_due()
-        idle = NEVER if self.limits.idle is None or self.held_since is not None else self.life + self.limits.idle
+        idle = NEVER if self.limits.idle is None or self._rests else self.life + self.limits.idle
         if self._idle_warned is not None:
             idle = self._idle_due()
         return (idle, act.IDLE) if idle <= hard else (hard, act.HARD)
@@ -224,7 +250,7 @@ class Clocks:
         if self._looks is None:
             full = self._next_full_look()
             # a look takes time: a cheap one right before a full one would end after it was due, and take its place
-            cheap = self._periodic_look() if self.held_since is None else NEVER
+            cheap = NEVER if self._rests else self._periodic_look()
             self._looks = (cheap if cheap < full - SETTLE else full, full)
         return self._looks
 
@@ -295,12 +321,12 @@ class Clocks:
 
     def _dues(self) -> list[float]:
         """Every moment at which a notice or an end may be due."""
-        return [*self._promised(), NEVER if self.held_since is not None else self._stall_due()]
+        return [*self._promised(), NEVER if self._rests else self._stall_due()]
 
     def _promised(self) -> list[float]:
         """Every moment at which an end or the warning before it may be due."""
         dues = [self._hard_warn_due() if self._hard_warned is None else self._hard_due()]
-        if self.held_since is None:
+        if not self._rests:
             dues.append(self._idle_warn_due() if self._idle_warned is None else self._idle_due())
         return dues
 
@@ -338,18 +364,25 @@ class Clocks:
         return self.looked if self.hung else self._announced - self._idle_lead()
 
     def _hard_warn_due(self) -> float:
-        return NEVER if self.limits.hard is None else self.started + self.limits.hard - self._hard_lead()
+        return self._hard_end() - self._hard_lead()
+
+    def _hard_end(self, now: float | None = None) -> float:
+        """When the hard limit is over, as far as is known; `now`: also where it stands still at this time."""
+        if self.limits.hard is None or (self._hard_rests and now is None):
+            return NEVER
+        stood = now - self._away_since if now is not None and self._hard_rests else 0.0
+        return self._hard_from + stood + self.limits.hard
 
     def _idle_due(self) -> float:
-        if self.limits.idle is None or self.held_since is not None or self._idle_warned is None:
+        if self.limits.idle is None or self._rests or self._idle_warned is None:
             return NEVER
         warned = self._idle_warned + self._idle_lead()
         return warned if self.hung else max(self.life + self.limits.idle, warned)
 
     def _hard_due(self) -> float:
-        if self.limits.hard is None or self._hard_warned is None:
+        if self._hard_warned is None:
             return NEVER
-        return max(self.started + self.limits.hard, self._hard_warned + self._hard_lead())
+        return max(self._hard_end(), self._hard_warned + self._hard_lead())
 
     def _periodic_look(self) -> float:
         """Soon after the last output, then at growing distances: a thousand quiet jobs must cost nothing."""

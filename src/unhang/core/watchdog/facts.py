@@ -13,6 +13,10 @@ class Output(Record):
     """The job printed something."""
 
 
+class Typed(Record):
+    """The person at the job's terminal typed something."""
+
+
 class Heartbeat(Record):
     """The job said by the notify protocol that it is alive (`extend` seconds: it asks for at least that long)."""
 
@@ -65,9 +69,13 @@ class PipesClosed(Record):
 
 
 class StopRequested(Record):
-    """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once."""
+    """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once.
+
+    `interrupt`: SIGINT first, and the other steps after a grace each.
+    """
 
     force: bool = False
+    interrupt: bool = False
 
 
 class Extend(Record):
@@ -89,12 +97,22 @@ class Held(Record):
     blocked: bool
 
 
+class Away(Record):
+    """These limits stand still from now on, by their tier; none: all run again.
+
+    The person at the terminal has stopped the job, or the job waits for that person: such time is not the job's.
+    """
+
+    tiers: tuple[str, ...] = ()
+
+
 class HungVerdict(Record):
     """The diagnosis says hung and the policy says `on_hung: end`."""
 
 
 Fact = (
     Output
+    | Typed
     | Heartbeat
     | AgentMoved
     | Window
@@ -107,5 +125,6 @@ Fact = (
     | Extend
     | Paused
     | Held
+    | Away
     | HungVerdict
 )

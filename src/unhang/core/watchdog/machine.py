@@ -5,7 +5,7 @@ says when it next wants to be woken (`deadline`). So its promise can be checked 
 
 * nothing is ended before its deadline, or without its warning (unless the lead is 0);
 * from any state a bounded number of wakes reaches the one and only end;
-* phases only move forward:  running → closing → stopping → killing → ended  (each may be skipped);
+* phases only move forward:  running → closing → interrupting → stopping → killing → ended  (each may be skipped);
 * after `wake(now)` the deadline is None or later than `now` (unless a `Look` is asked for: look, tell, wake again);
 * an illegal call raises `IllegalCall` and changes nothing.
 
@@ -18,11 +18,13 @@ running   Three clocks (clocks.py): *stall* (a notice) and *idle* (an end) count
 closing   The leader has exited. What it printed last is still read; what it left behind gets `leak_wait` seconds
           without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
           job, watched as before, until the last of it ends.
+interrupting  SIGINT was sent, as Ctrl-C does; `grace` runs.
 stopping  SIGTERM was sent; `grace` runs. Output is kept but counts for nothing.
 killing   SIGKILL was sent; `kill_wait` runs, then the end is announced with its survivors.
 
 Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is not the job's silence: the
-stall and idle clocks stand still. The hard clock is a promise about wall-clock time and never does.
+stall and idle clocks stand still. The hard clock is a promise about wall-clock time; it only stands still while the
+person at the job's terminal keeps the job waiting (`Away`).
 """
 
 from __future__ import annotations
@@ -39,12 +41,13 @@ if TYPE_CHECKING:
 
 RUNNING = "running"
 CLOSING = "closing"
+INTERRUPTING = "interrupting"
 STOPPING = "stopping"
 KILLING = "killing"
 ENDED = "ended"
 # What an agent leaves running when it has ended itself gets this long after SIGTERM.
 STRAY_GRACE = 1.0
-PHASES = (RUNNING, CLOSING, STOPPING, KILLING, ENDED)
+PHASES = (RUNNING, CLOSING, INTERRUPTING, STOPPING, KILLING, ENDED)
 
 
 class IllegalCall(Exception):
@@ -66,7 +69,7 @@ class Watchdog:
         self._driven = limits.liveness == "agent"
         self._unsaid: list[Action] = []  # notices that follow from a fact; the next wake says them
         self._closing_since = self._last_byte = now
-        self._due = NEVER  # of the grace or the kill-wait
+        self._due = NEVER  # of a grace or the kill-wait
 
     @property
     def limits(self) -> Limits:
@@ -98,6 +101,9 @@ class Watchdog:
                 self._last_byte = now
                 if running and self.limits.liveness != "agent":
                     self._unsaid += self.clocks.spoken(now)
+            case fact.Typed():
+                if running:
+                    self._unsaid += self.clocks.spoken(now)
             case fact.Heartbeat(extend):
                 if running and self.limits.liveness != "output":
                     self._unsaid += self.clocks.spoken(now, extend)
@@ -107,12 +113,14 @@ class Watchdog:
             case fact.LeaderExited():
                 self._leader_gone = True
                 self._closing_since = self._last_byte = now
+                if self.phase == INTERRUPTING:  # that was enough for it: what it left is not interested in SIGINT
+                    self._due = min(self._due, now + self.limits.leak_wait)
             case fact.TreeGone():
                 self._tree_gone = True
             case fact.PipesClosed():
                 self._pipes_closed = True
-            case fact.StopRequested(force):
-                if self._stop is None or force:
+            case fact.StopRequested(force, interrupt):
+                if self._stop is None or force or (self._stop.interrupt and not interrupt):
                     self._stop = what
             case fact.Extend(idle, hard):
                 self._unsaid += self.clocks.extend(idle, hard, now)
@@ -124,6 +132,8 @@ class Watchdog:
                 self.clocks.hold(blocked, now)
                 self._closing_since += min(held_for, now - self._closing_since)
                 self._last_byte = now
+            case fact.Away(tiers):
+                self.clocks.stand_still(frozenset(tiers), now)
             case fact.HungVerdict():
                 self.clocks.judged(running)
 
@@ -201,9 +211,9 @@ class Watchdog:
 
     def _step(self, now: float, actions: list[Action]) -> bool:
         """One transition forward, or none (False)."""
-        if self.phase in (STOPPING, KILLING) and self._tree_gone:
+        if self.phase in (INTERRUPTING, STOPPING, KILLING) and self._tree_gone:
             return self._settle(actions)
-        if self._stop is not None and self._obey_stop(self._stop.force, now, actions):
+        if self._stop is not None and self._obey_stop(self._stop, now, actions):
             return True
         if self.phase == RUNNING:
             if self._leader_gone and (self._tree_gone or not self.keep):
@@ -216,10 +226,14 @@ class Watchdog:
             return self._sweep(now, actions)
         if now < self._due:
             return False
+        if self.phase == INTERRUPTING:
+            return self._terminate(now, actions)
         return self._kill(now, actions) if self.phase == STOPPING else self._settle(actions, abandoned=True)
 
-    def _obey_stop(self, force: bool, now: float, actions: list[Action]) -> bool:
-        if self.phase == KILLING or (self.phase == STOPPING and not force):
+    def _obey_stop(self, stop: fact.StopRequested, now: float, actions: list[Action]) -> bool:
+        if self.phase == KILLING or (self.phase == STOPPING and not stop.force):
+            return False
+        if self.phase == INTERRUPTING and stop.interrupt and not stop.force:
             return False
         if self.phase in (RUNNING, CLOSING):
             # a leader that has ended by itself keeps its own ending: only its left-overs are stopped
@@ -228,7 +242,10 @@ class Watchdog:
                 return False
             self._leaked = own_ending
             self.reason = act.LEAK if own_ending else act.CANCELLED
-        return self._kill(now, actions) if force else self._terminate(now, actions)
+        if stop.force:
+            return self._kill(now, actions)
+        gently = stop.interrupt and self.phase == RUNNING and self.reason == act.CANCELLED
+        return self._interrupt(now, actions) if gently else self._terminate(now, actions)
 
     def _judge_running(self, now: float, actions: list[Action]) -> bool:
         if self._looking:
@@ -265,6 +282,13 @@ class Watchdog:
             return self._settle(actions)
         self.reason = act.LEAK
         return self._terminate(now, actions)
+
+    def _interrupt(self, now: float, actions: list[Action]) -> bool:
+        assert self.reason is not None
+        self.phase = INTERRUPTING
+        self._due = now + self.limits.grace
+        actions.append(act.Interrupt(self.reason))
+        return True
 
     def _terminate(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None

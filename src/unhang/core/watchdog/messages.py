@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core.durations import human
+from unhang.core.notices import because
 from unhang.core.watchdog import actions as act
 
 TYPE_CHECKING = False
@@ -15,15 +16,11 @@ if TYPE_CHECKING:
 _REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
 
 
-def _because(diagnosis: dict[str, Any] | None) -> str:
-    return f" Why: {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
-
-
 def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:
     """Return the event of a notice. `since` is the time of the last sign of life, for people."""
     match notice:
         case act.Stuck(silent):
-            text = f"No output and no progress for {human(silent)}.{_because(diagnosis)} No action taken yet."
+            text = f"No output and no progress for {human(silent)}.{because(diagnosis)} No action taken yet."
             return ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
         case act.Quiet(silent, reason):
             text = f"No output for {human(silent)}, but it is working: {reason or 'the tree moves'}."
@@ -37,7 +34,7 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
         case act.LimitReached(tier, elapsed):
             what = "No sign of life for" if tier == act.IDLE else "Still running after"
-            text = f"{what} {human(elapsed)} ({tier} limit): ending it.{_because(diagnosis)}"
+            text = f"{what} {human(elapsed)} ({tier} limit): ending it.{because(diagnosis)}"
             key = "idleMs" if tier == act.IDLE else "wallClockMs"
             fields = {key: ev.ms(elapsed), "reason": _REASON[tier], "since": since}
             return ev.watchdog("timeout", text, diagnosis=diagnosis, **fields)
@@ -53,7 +50,7 @@ def _warning(
         text = f"Running for {human(elapsed)}. Will abort in {human(left)} at its hard limit."
     return ev.watchdog(
         "warning",
-        f"{text}{_because(diagnosis)} {more}",
+        f"{text}{because(diagnosis)} {more}",
         idleMs=ev.ms(elapsed) if tier == act.IDLE else None,
         wallClockMs=ev.ms(elapsed) if tier == act.HARD else None,
         willAbortInMs=ev.ms(left),

@@ -23,6 +23,7 @@ COMMANDS = {
     "needs": "needs",
     "status": "status",
     "result": "result",
+    "report": "report",
     "events": "events",
     "logs": "logs",
     "wait": "wait",

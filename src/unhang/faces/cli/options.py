@@ -81,7 +81,7 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", metavar="LINE", help="run this shell line instead of a command")
     parser.add_argument("--cwd", metavar="DIR", help="the directory to run in")
     parser.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], help="add to the environment")
-    parser.add_argument("--pty", action="store_true", help="run it on a terminal of its own")
+    parser.add_argument("--pty", action="store_true", default=None, help="run it on a terminal of its own")
     parser.add_argument(
         "--keep", action="store_true", help="processes that it leaves running still belong to the job: do not end them"
     )
@@ -113,7 +113,15 @@ def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = _LIMITS)
     return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
 
 
-def prepare_job(args: argparse.Namespace, *, stdin: str, foreground: bool, size: tuple[int, int] | None) -> Prepared:
+def prepare_job(
+    args: argparse.Namespace,
+    *,
+    stdin: str,
+    foreground: bool,
+    size: tuple[int, int] | None,
+    attended: bool = False,
+    in_front: bool = True,
+) -> Prepared:
     """Return the job that the options describe; raise UsageError where they contradict each other."""
     words: list[str] = args.command
     if args.shell is not None and words:
@@ -128,8 +136,10 @@ def prepare_job(args: argparse.Namespace, *, stdin: str, foreground: bool, size:
         cwd=args.cwd,
         env=split_pairs("--env", args.env),
         stdin=stdin,
-        pty=args.pty,
+        pty=bool(args.pty),
         size=size,
+        attended=attended,
+        in_front=in_front,
         keep=args.keep,
         labels=labels_of(args),
         policy=args.policy,

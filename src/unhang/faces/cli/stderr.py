@@ -1,4 +1,9 @@
-"""The notices of `unhang run` on stderr, one line each; control characters of a job are removed."""
+"""The notices of `unhang run` on stderr. Control characters of a job are removed.
+
+In a file or a pipe each is one line. At a terminal each begins on a line of its own, is dim and is broken by words.
+None is drawn into a program that fills the screen or edits a line: it waits until that is over. In CI, a warning and
+the end at a limit are annotations.
+"""
 
 from __future__ import annotations
 
@@ -11,55 +16,141 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LONGEST = 4000
-_COLOURS = {notices.INFO: "36", notices.WARNING: "33", notices.ERROR: "31"}
+_DIM, _BAD = "2", "31"
+_CI = ("GITHUB_ACTIONS", "GITLAB_CI")
+# Advice beyond this many lines is not read.
+_MOST_HINTS = 2
 
 
 class StderrReporter:
-    """Writes the notices of `unhang` about a job to stderr, one line each; with `quiet`, none.
+    """Writes the notices of `unhang` about a job to stderr; with `quiet`, none. `name`: what the job is called there.
 
     `raw`: the terminal is in raw mode, so that a line must end with a carriage return, too.
     """
 
-    def __init__(self, *, quiet: bool = False, raw: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, name: str = "") -> None:
         self._quiet = quiet
-        self._end = b"\r\n" if raw else b"\n"
-        self._colour = os.isatty(2) and not os.environ.get("NO_COLOR")
+        self.raw = False
+        self._name = name
+        self._prefix = f"unhang: {name}: " if name else "unhang: "
+        self._in_ci = any(os.environ.get(variable) for variable in _CI)
+        self._terminal = os.isatty(2)
+        self._colour = self._terminal and not os.environ.get("NO_COLOR")
+        self._fresh = True
+        self._echo = False
+        self._screen = False
+        self._held: list[tuple[str, str]] = []  # lines that wait until the screen is free
+        self._said: set[str] = set()  # causes
 
-    def line(self, text: str, colour: str = "33") -> None:
-        """Write one line, in colour on a terminal; secrets are masked and control characters removed."""
+    def place(self, *, fresh: bool, screen: bool) -> None:
+        """Note where the cursor stands; `screen`: a program fills the screen, or edits a line there."""
+        self._fresh, self._screen = fresh, screen
+        if not screen:
+            self.release()
+
+    def echoed(self) -> None:
+        """Note that the terminal itself has shown a key (^C): the cursor stands behind it."""
+        self._echo = self._terminal
+
+    def release(self) -> None:
+        """Write what was held back."""
+        self._screen = False
+        held, self._held = self._held, []
+        for text, colour in held:
+            self._write(text, colour)
+
+    def line(self, text: str, colour: str = _DIM) -> None:
+        """Write one line, dim on a terminal unless another colour is named; secrets are masked."""
         if self._quiet:
             return
-        text = "unhang: " + mask.line(plain_text.one_line(text, _LONGEST))
+        text = self._prefix + mask.line(plain_text.one_line(text, _LONGEST))
+        if self._terminal and self._screen:
+            self._held.append((text, colour))
+        else:
+            self._write(text, colour)
+
+    def _write(self, text: str, colour: str) -> None:
+        lines = [text]
+        if self._terminal:
+            from unhang.core.wrap import wrapped
+
+            lines = wrapped(text, _width())
         if self._colour:
-            text = f"\x1b[{colour}m{text}\x1b[0m"
+            lines = [f"\x1b[{colour}m{line}\x1b[0m" for line in lines]
+        end = "\r\n" if self.raw else "\n"
+        begin = "" if self._fresh and not self._echo else end
+        self._fresh, self._echo = True, False
         try:
-            os.write(2, text.encode("utf-8", "replace") + self._end)
+            os.write(2, (begin + "".join(line + end for line in lines)).encode("utf-8", "replace"))
         except OSError:
             pass  # stderr is closed, or its reader has gone
 
     def event(self, event: dict[str, Any]) -> None:
-        """Write the message of an event, if events of its type are meant for a terminal."""
-        level = notices.audience(event).terminal
-        if level:
-            self.line(str(event.get("message", "")), _COLOURS[level])
+        """Write the message of an event, if events of its type are meant for a terminal; its reason once."""
+        if not notices.audience(event).terminal:
+            return
+        if self._in_ci and event.get("phase") == "warning":
+            self._annotate("warning", str(event.get("message", "")))
+        else:
+            self.line(self._once(event))
+
+    def _annotate(self, level: str, text: str) -> None:
+        """Write a line that the CI system shows where a person looks first."""
+        from unhang.core import ci
+
+        system = ci.system_of(os.environ)
+        if not system:
+            self.line(text)
+        elif not self._quiet:
+            title = f"unhang: {self._name}" if self._name else "unhang"
+            text = ci.annotation(system, level, title, mask.line(plain_text.one_line(text, _LONGEST)))
+            try:
+                os.write(2, (text + "\n").encode("utf-8", "replace"))
+            except OSError:
+                pass  # stderr is closed, or its reader has gone
+
+    def _once(self, event: dict[str, Any]) -> str:
+        """Return the message, without a reason that was given before: its numbers change, its cause does not."""
+        text, diagnosis = str(event.get("message", "")), event.get("diagnosis")
+        why = notices.because(diagnosis)
+        if not diagnosis or not why or why not in text:
+            return text
+        cause = f"{diagnosis.get('state')} {diagnosis.get('cause')}"
+        if cause in self._said:
+            return text.replace(why, "", 1)
+        self._said.add(cause)
+        return text
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
         """Write what a person must know of the ending: nothing for a plain exit."""
+        self.release()
         error = last.get("error") or {}
         if last.get("leaked"):
             self.line(str(last.get("message", "")))
         if last.get("status") == "timeout":
-            self.line(str(error.get("message")), "31")
-            if error.get("survivors"):
-                pids = ", ".join(f"{p.get('pid', '?')} ({p.get('command', '?')})" for p in error["survivors"])
-                self.line(f"still running, in spite of SIGKILL: {pids}", "31")
-            elif error.get("unseen"):
-                self.line("something of it may still run; what it printed is kept", "31")
+            text = f"Ended: {error.get('message')}; {_what_is_left(error)}"
+            if self._in_ci:
+                self._annotate("error", text + notices.because(last.get("diagnosis")))
             else:
-                self.line("nothing of it is left running; what it printed is kept", "32")
-            for hint in last.get("suggestions") or []:
-                self.line(f"try: {hint}", "36")
+                self.line(text, _BAD)
+            for hint in (last.get("suggestions") or [])[:_MOST_HINTS]:
+                self.line(f"try: {hint}")
+            self.line(f"more: unhang events {job_id}")
         elif error.get("code") in ("ESPAWN", "ELOST"):
-            self.line(str(error.get("message")), "31")
-        if last.get("status") == "timeout":
-            self.line(f"the whole story: unhang events {job_id}", "36")
+            self.line(str(error.get("message")), _BAD)
+
+
+def _what_is_left(error: dict[str, Any]) -> str:
+    if error.get("survivors"):
+        pids = ", ".join(f"{p.get('pid', '?')} ({p.get('command', '?')})" for p in error["survivors"])
+        return f"still running, in spite of SIGKILL: {pids}"
+    if error.get("unseen"):
+        return "something of it may still run; what it printed is kept"
+    return "nothing of it is left running; what it printed is kept"
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except OSError:
+        return 80

@@ -127,6 +127,9 @@ def table(jobs: list[Outlook], now: float, width: int | None) -> list[str]:
         widths = [min(each, 100) for each in widths]
     else:
         _fit(names, widths, width)
+        if "WHY" in names and not widths[names.index("WHY")]:  # no room for both: what is wrong goes before what it is
+            for row in rows[1:]:
+                row[-1] = row[names.index("WHY")] or row[-1]
     return [_line(row, widths) for row in rows]
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 
 from unhang.core import outcome
+from unhang.core.spec import short_name
 from unhang.errors import UnhangError
 from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
-from unhang.faces.cli.terminal import UserTerminal
+from unhang.faces.cli.terminal import UserTerminal, is_in_front, is_person_in_front
 from unhang.jobs import cleanup
 from unhang.jobs.home import state_home
 from unhang.jobs.launcher import CallerStreams
@@ -33,33 +36,66 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="inherit (default), null, pipe (for unhang send) or @FILE",
     )
+    parser.add_argument(
+        "--no-pty",
+        dest="pty",
+        action="store_false",
+        default=None,
+        help="run it on pipes also where all three streams are your terminal, and it would get one of its own",
+    )
     options.add_limits(parser)
     options.add_job(parser)
 
 
 def main(args: argparse.Namespace, launcher: Launcher) -> int:
     """Run the command to its end and relay its output; return its exit code."""
+    if args.pty is None:
+        args.pty = not args.json and args.stdin == "inherit" and is_person_in_front()
     terminal = UserTerminal() if args.pty else None
     stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
     size = terminal.size() if terminal is not None else None
-    prepared = options.prepare_job(args, stdin=stdin, foreground=True, size=size)
-    signals = CaughtSignals(resizes=terminal is not None)
+    attended = stdin == "inherit" and os.isatty(0) and os.isatty(2) and not args.json
+    prepared = options.prepare_job(
+        args, stdin=stdin, foreground=True, size=size, attended=attended, in_front=is_in_front()
+    )
+    signals = CaughtSignals(resizes=terminal is not None, passes_on=True)
     relays = (None, None) if args.json else (1, 2)
     streams = CallerStreams(descriptor, *relays)
     home = state_home()
     connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
-    reporter = stderr.StderrReporter(quiet=args.quiet, raw=terminal is not None and terminal.is_tty)
+    reporter = stderr.StderrReporter(quiet=args.quiet, name=short_name(prepared.spec))
     forwards = terminal is not None and stdin == "inherit"
-    monitor = JobMonitor(connection, reporter, signals, terminal if forwards else None)
+    monitor = JobMonitor(connection, reporter, signals, terminal if forwards else None, attended=attended)
     last = monitor.wait_for_end()
     connection.wait_for_guard()
-    return _finish(connection, last, reporter, as_json=args.json)
+    code = _finish(connection, last, reporter, as_json=args.json)
+    if attended and last is not None:
+        _die_of_key(last)
+    return code
+
+
+def _die_of_key(last: ev.Event) -> None:
+    """Die of Ctrl-C or Ctrl-\\ if the command did: after an exit code a shell would go on with its loop."""
+    if last.get("cancelledBy") == "SIGINT":
+        number = signal.SIGINT
+    elif last.get("signal") == "SIGQUIT":
+        import resource
+
+        number = signal.SIGQUIT
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's own core is enough
+    else:
+        return
+    signal.set_wakeup_fd(-1)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.StderrReporter, *, as_json: bool) -> int:
     if last is None:
         last = connection.outcome()
+    if last is not None and last.get("exitCode") is None and connection.shown.get("restore"):
+        _restore_screen(str(connection.shown["restore"]))
     if as_json:
         from unhang.core.values import dump
         from unhang.jobs.results import result_of
@@ -70,4 +106,33 @@ def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.Stde
     if last is None:
         raise UnhangError("the job was not started, or its record is gone")
     reporter.ending(connection.place.id, last)
+    if os.environ.get("GITHUB_STEP_SUMMARY") and _is_news(last):
+        _add_to_step_summary(connection.place.id, os.environ["GITHUB_STEP_SUMMARY"])
     return outcome.exit_code(last)
+
+
+def _is_news(last: ev.Event) -> bool:
+    """Whether a person who looks at the summary of a CI run must know of this end. An exit code is in the log."""
+    return last.get("status") == "timeout" or bool(last.get("leaked")) or "ELOST" in str(last.get("error"))
+
+
+def _add_to_step_summary(job_id: str, path: str) -> None:
+    """Add a short table to the summary of this step."""
+    from unhang.core import ci
+    from unhang.jobs.handle import attach
+    from unhang.jobs.report import report_of
+
+    text = ci.step_summary(report_of(attach(state_home(), job_id)))
+    try:
+        with open(path, "a", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except OSError as error:
+        sys.stderr.write(f"unhang: cannot write the step summary: {error.strerror}\n")
+
+
+def _restore_screen(sequences: str) -> None:
+    """The program was ended before it could give the terminal back: leave its screen, show the cursor."""
+    try:
+        os.write(1, sequences.encode())
+    except OSError:
+        pass

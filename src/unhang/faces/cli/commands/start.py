@@ -21,9 +21,16 @@ SUMMARY = "start a command in the background and print its job id"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang start`."""
-    parser.add_argument("--json", action="store_true", help="print the job's status as one JSON object instead")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the job's status (with --wait: its result) as one JSON object instead",
+    )
     parser.add_argument(
         "--stdin", default="null", metavar="SOURCE", help="null (default), pipe (for unhang send) or @FILE"
+    )
+    parser.add_argument(
+        "--wait", action="store_true", help="wait until it has ended, as unhang wait does, and exit with its code"
     )
     options.add_limits(parser)
     options.add_job(parser)
@@ -33,7 +40,7 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     """Start the command in the background, print the job's id or its status, and return 0."""
     if args.stdin == "inherit":
         args.stdin = "null"  # a background job must not take keys from the person who types next
-    stdin, descriptor = options.open_stdin(args.stdin, pty=args.pty)
+    stdin, descriptor = options.open_stdin(args.stdin, pty=bool(args.pty))
     prepared = options.prepare_job(args, stdin=stdin, foreground=False, size=(24, 80) if args.pty else None)
     home = state_home()
     connection = launcher.launch(home, prepared, CallerStreams(descriptor))
@@ -41,8 +48,21 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     cleanup.in_a_child(home)
     check_started(connection)
     job = Job(connection.place)
-    if args.json:
+    if args.json and not args.wait:
         print_json(job.status())
-    else:
-        print(job.id)
-    return 0
+    elif not args.json:
+        print(job.id, flush=True)
+    return _wait(job, as_json=args.json) if args.wait else 0
+
+
+def _wait(job: Job, *, as_json: bool) -> int:
+    """Wait for the end of the job; it goes on if this process is ended."""
+    from unhang.faces.cli.live import LiveLines
+    from unhang.jobs.follow import wait_for_all
+
+    with LiveLines([job]):
+        wait_for_all([job.place])
+    result = job.result()
+    if as_json:
+        print_json(result.to_json())
+    return result.shell_code

@@ -63,7 +63,9 @@ def _lines(job: Job, status: dict[str, Any], *, utc: bool) -> list[tuple[str, st
     ]
     if status["needs"]:
         shown.append(("needs you", status["needs"]["why"]))
-        shown.append(("answer it", status["needs"]["command"]))
+        answers = status["needs"]["answers"]
+        command = status["needs"]["command"]
+        shown.append(("answer it", command.replace("ANSWER", answers) if answers else command))
     if status["diagnosis"] and status["status"] != "success":
         shown.append(("why", str(status["diagnosis"].get("reason"))))
     if status["heartbeat"]:

@@ -7,6 +7,7 @@ import argparse
 from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
+from unhang.faces.cli.live import LiveLines
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
@@ -27,7 +28,8 @@ def main(args: argparse.Namespace) -> int:
     jobs = output.jobs_of(args)
     timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
-    done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
+    with LiveLines(jobs):
+        done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]
     for job in ended:
         if args.json:

@@ -1,0 +1,66 @@
+"""The live lines of `unhang wait` at a terminal: one a job, drawn again every second on stderr."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from unhang.core.live_line import live_line
+from unhang.errors import UnhangError
+from unhang.jobs.handle import Job
+from unhang.jobs.progress import Waited
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_EVERY = 1.0
+_CLEAR_BELOW = "\x1b[J"
+
+
+class LiveLines:
+    """Draws a line for each job while the `with` block waits for them; nothing where stderr is no terminal."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._jobs = [Waited(job) for job in {job.id: job for job in jobs}.values()] if os.isatty(2) else []
+        self._drawn = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._draw_again, daemon=True)
+
+    def __enter__(self) -> LiveLines:
+        if self._jobs:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._jobs:
+            self._thread.join()
+            self._draw()
+
+    def _draw_again(self) -> None:
+        while not self._over.wait(0.0 if self._drawn == 0 else _EVERY):
+            self._draw()
+
+    def _draw(self) -> None:
+        """Over the lines of the last time. More jobs than the terminal has rows are counted in the last line."""
+        try:
+            columns, rows = os.get_terminal_size(2)
+        except OSError:
+            columns, rows = 80, 24
+        shown = self._jobs if len(self._jobs) < rows else self._jobs[: max(1, rows - 2)]
+        lines = []
+        for job in shown:
+            try:
+                lines.append(live_line(job.standing(), max(20, columns - 1)))
+            except (UnhangError, OSError):
+                lines.append(job.id)
+        if len(shown) < len(self._jobs):
+            lines.append(f"… and {len(self._jobs) - len(shown)} more")
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        self._drawn = len(lines)
+        text = "".join(f"\r{line}\x1b[K\n" for line in lines)
+        try:
+            os.write(2, (up + text + _CLEAR_BELOW).encode("utf-8", "replace"))
+        except OSError:
+            self._over.set()

@@ -1,0 +1,35 @@
+"""What a CI report says of jobs, from their records."""
+
+from __future__ import annotations
+
+from unhang.core.ci import JobReport
+from unhang.core.spec import command_line, name_of
+from unhang.jobs.handle import Job
+from unhang.jobs.listing import list_jobs
+from unhang.store.layout import JobDir
+
+
+def report_of(job: Job) -> JobReport:
+    """Return what is to be said of one job."""
+    result, record, view = job.result(), job.spec, job.view()
+    last = result.outcome
+    return JobReport(
+        job_id=job.id,
+        name=name_of(record.get("labels")),
+        command=command_line(record),
+        directory=record.get("cwd") or "",
+        status=result.status,
+        exit_code=result.exit_code,
+        message=str((result.error or {}).get("message") or last.get("message") or ""),
+        started=view.started_at,
+        duration_ms=None if result.duration is None else result.duration * 1000,
+        reason=str((result.diagnosis or {}).get("reason") or "") if result.status != "success" else "",
+        suggestions=result.suggestions,
+        stdout=result.stdout,
+        stderr=result.stderr,
+    )
+
+
+def select(home: str, labels: dict[str, str]) -> list[Job]:
+    """The jobs that have all of these labels, in the order in which they were started."""
+    return [Job(JobDir(home, row.id)) for row in reversed(list_jobs(home, labels=labels))]

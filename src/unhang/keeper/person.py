@@ -1,0 +1,71 @@
+"""The person in front of a job in the foreground: what is on their terminal, and whether the job waits for them.
+
+While a job waits for the person who sees its prompt or its screen, its time is that person's and not the job's: the
+limits that nobody wrote down for it stand still.
+"""
+
+from __future__ import annotations
+
+from unhang.core.interrupts import Interrupts
+from unhang.core.watchdog import actions as act
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.spec import JobSpec
+    from unhang.core.terminal_modes import TerminalModes
+    from unhang.keeper.relay import Relay
+
+_ARGUMENT = "argument"
+
+
+class Person:
+    """Whether a person is in front of the job, and what they see."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self.attended = spec.attended
+        self.here = spec.attended and spec.in_front  # False: the job was put into the background of their shell
+        self.interrupts = Interrupts()
+        self._modes: TerminalModes | None = None
+        self._last: tuple[bool, bool] = (True, False)
+        # a limit that the person wrote down holds as it was written
+        given = {act.IDLE: "idleMs", act.HARD: "hardMs"}
+        self._patient = tuple(tier for tier, name in given.items() if not _is_written(spec, name))
+
+    def shown_by(self, relay: Relay | None) -> TerminalModes | None:
+        """What is known of the terminal that output is relayed to; None: it is relayed to none."""
+        if relay is None or not relay.at_terminal:
+            return None
+        if self._modes is None:
+            from unhang.core.terminal_modes import TerminalModes
+
+            self._modes = TerminalModes()
+        return self._modes
+
+    @property
+    def at_screen(self) -> bool:
+        """Whether a program fills the person's screen, or edits a line on it."""
+        return self._modes is not None and (self._modes.full or self._modes.editing)
+
+    def waited_for(self, asks: bool) -> tuple[str, ...]:
+        """The tiers whose limits stand still now. `asks`: the job is known to wait for input."""
+        return self._patient if self.attended and self.here and (asks or self.at_screen) else ()
+
+    def shown(self, *, at_the_end: bool = False) -> dict[str, Any]:
+        """What the caller must know to write to the same terminal."""
+        if self._modes is None:
+            return {}
+        self._last = (self._modes.fresh, self.at_screen)
+        state: dict[str, Any] = {"fresh": self._modes.fresh, "screen": self.at_screen}
+        if at_the_end and (restore := self._modes.restore()):
+            state["restore"] = restore.decode("ascii")
+        return state
+
+    def left_screen(self) -> bool:
+        """Whether the caller was last told of a screen that has been left since."""
+        return self._last[1] and not self.at_screen
+
+
+def _is_written(spec: JobSpec, name: str) -> bool:
+    return str((spec.sources.get(name) or {}).get("source", "")).startswith(_ARGUMENT)

@@ -1,0 +1,54 @@
+"""In CI: annotations on stderr, a table in the step's summary, and reports that the systems can read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.core.test_ci import read_as_the_runner_does
+from tests.support.engine import Engine
+
+
+def test_a_timeout_is_an_annotation_and_a_table_in_the_summary(engine: Engine, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("# what another step has written\n")
+    engine.env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = engine.run("--name", "web", "--hard", "1", "--warn", "0.5", "--", "sleep", "1000")
+    assert done.code == 124
+    lines = [line for line in done.err.decode().splitlines() if line.startswith("::")]
+    found = [read_as_the_runner_does(line) for line in lines]
+    assert [(command, told["title"]) for command, told, _ in found] == [
+        ("warning", "unhang: web"),
+        ("error", "unhang: web"),
+    ]
+    text = summary.read_text()
+    assert text.startswith("# what another step has written\n### unhang: web ")
+    assert "| command | `sleep 1000` |" in text
+    assert engine.run("--", "false").code == 1
+    assert summary.read_text() == text, "an exit code is in the log already"
+
+
+def test_gitlab_gets_lines_in_colour(engine: Engine) -> None:
+    engine.env |= {"GITLAB_CI": "true"}
+    done = engine.run("--hard", "1", "--warn", "0.5", "--", "sleep", "1000")
+    assert b"\x1b[33;1mWARNING: unhang: sleep: " in done.err
+    assert b"\x1b[31;1mERROR: unhang: sleep: " in done.err
+
+
+def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None:
+    label = ("--label", "run=7")
+    engine.run(*label, "--name", "good", "--", "true")
+    engine.run(*label, "--", "sh", "-c", "echo '<&]]>'; echo '::error::x' >&2; exit 3")
+    engine.run(*label, "--hard", "0.5", "--", "sleep", "1000")
+    engine.run("--", "true")
+    junit, markdown = tmp_path / "unhang.xml", tmp_path / "unhang.md"
+    done = engine.unhang("report", *label, "--junit", junit, "--markdown", markdown)
+    assert (done.code, done.out, done.err) == (0, b"", b"")
+    suite = ElementTree.parse(junit).getroot()[0]
+    assert [suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "1", "0"]
+    assert suite[0].attrib["name"] == "good"
+    assert suite[1].findtext("system-out") == "<&]]>"
+    assert suite[2].find("error") is not None
+    assert "3 jobs, 2 not well" in markdown.read_text()
+    assert engine.unhang("report", "good").out.decode().count("\n| ") == 2
+    assert engine.unhang("report", "good", *label).code == 2
