@@ -33,12 +33,9 @@ def split(data: bytes) -> list[tuple[int, bytes]]:
 
 def count(data: bytes) -> int:
     """How many rows `split` would return."""
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    if not lines or max(map(len, lines)) <= LONGEST:
-        return len(lines)
-    return sum(1 if len(line) <= LONGEST else len(_pieces(line)) for line in lines)
+    if not _has_long_line(data):
+        return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+    return len(split(data))
 
 
 def whole(data: bytes) -> int:
@@ -56,6 +53,17 @@ def shown(row: bytes) -> str:
     """
     text = plain_text.decode(row).rstrip("\r")
     return plain_text.harmless(text.rpartition("\r")[2] if "\r" in text else text, colours=True)
+
+
+def _has_long_line(data: bytes) -> bool:
+    """Whether a line has to be shown in pieces. In hops of a line's length: faster than looking at every line."""
+    at = 0
+    while len(data) - at > LONGEST:
+        newline = data.rfind(b"\n", at, at + LONGEST + 1)
+        if newline < 0:
+            return True
+        at = newline + 1
+    return False
 
 
 def _pieces(line: bytes) -> list[bytes]:

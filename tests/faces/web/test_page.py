@@ -135,6 +135,26 @@ def test_hostile_output_is_shown_as_text(jobs: Jobs, watched: Watched) -> None:
     assert max(len(line) for line in page.locator(".line").all_inner_texts()) < 1100
 
 
+def test_the_end_the_middle_and_a_search_of_a_long_output_are_shown(jobs: Jobs, watched: Watched) -> None:
+    lines = 700_000  # more than a browser can draw one below the other
+    script = f"import sys; [sys.stdout.write('line %06d\\n' % i) for i in range({lines})]"
+    job = jobs.begin("--", "python3", "-c", script)
+    job.wait()
+    page = watched.page
+    page.click(f"{row(page, job.id)} a.name")
+    page.wait_for_selector(f".line >> text=line {lines - 1:06d}")
+    page.evaluate("const box = document.querySelector('.output'); box.scrollTop = box.scrollHeight / 2")
+    page.wait_for_function(
+        "() => { const row = document.querySelectorAll('.line')[20];"
+        " const n = Number(row?.textContent.slice(5)); return n > 3e5 && n < 4e5 }"
+    )
+    page.fill("input[aria-label='Search the output']", "LINE 123456")
+    page.press("input[aria-label='Search the output']", "Enter")
+    page.wait_for_selector(".line.marked >> text=line 123456")
+    assert page.inner_text(".line.marked mark") == "line 123456"
+    assert page.locator(".line").count() < 100
+
+
 def test_a_lost_connection_is_said_and_comes_back_without_a_gap(jobs: Jobs, web: WebServer, watched: Watched) -> None:
     page = watched.page
     page.wait_for_selector(".empty:not([hidden])")

@@ -32,12 +32,14 @@ DECISIONS: dict[str, tuple[list[str], float]] = {
 # These go on as they ended, for ten hours.
 LEFT_ALONE = ("idle", "permission")
 WORKING = ("talking-bash", "long-answer", "refused-call")
+# An hour of mixed real work of one of four sessions, at the default limits (scripts/sessions_hour.py).
+HOUR = "hour"
 # From the last fact of a hang to its limit the recording takes a moment; two looks at a draft or a tree take two more.
 SLACK = 5.0
 
 
 def test_every_recording_is_replayed_and_every_scenario_is_recorded() -> None:
-    assert set(recorder.names()) == set(PLAYS) == {*DECISIONS, *LEFT_ALONE, *WORKING}
+    assert set(recorder.names()) == {*PLAYS, HOUR} == {*DECISIONS, *LEFT_ALONE, *WORKING, HOUR}
 
 
 @pytest.mark.parametrize("name", sorted(DECISIONS))
@@ -68,6 +70,14 @@ def test_what_works_is_left_alone_past_its_limit(name: str) -> None:
     assert replay.steps == replay.refused == []
     assert "extended" in replay.phases
     assert replay.now > 1300
+
+
+def test_in_an_hour_of_mixed_work_nothing_is_touched_and_no_alarm_is_given() -> None:
+    """Commands that talk, compute or are quiet, thoughts and answers of twelve minutes, a dialog, a draft, an agent."""
+    replay = Replay(HOUR, hours=1)
+    assert replay.steps == replay.refused == []
+    assert {"warning", "hung", "held", "gave_up"}.isdisjoint(replay.phases)
+    assert "extended" in replay.phases
 
 
 def test_a_prompt_that_never_reached_the_model_is_offered_again() -> None:

@@ -37,6 +37,7 @@ class Replay:
         self._shift = 0.0
         self._pane: dict[str, Any] = {"dead": True, "inMode": False, "lines": []}
         self._wire: Wire = {}
+        self._wired = 0.0
         self._trees: list[tuple[float, dict[str, Any]]] = [(0.0, {"names": [], "printed": 0})]
         self._looked: dict[str, float] = {}
         chosen = limits or SessionLimits()
@@ -93,6 +94,7 @@ class Replay:
             self._pane = line["pane"]
         elif "wire" in line:
             self._wire = {name: (size, pieces) for name, (size, pieces) in line["wire"].items()}
+            self._wired = self.now
         elif "tree" in line:
             self._trees.append((self.now, line["tree"]))
 
@@ -118,7 +120,21 @@ class Replay:
         text = "\n".join(self._pane["lines"])
         if self._streams:  # it goes on as it ended: the counter goes on, too
             text = _TOKENS.sub(lambda m: f"{m[1]}{int(m[2]) + int(10 * self.now)}{m[3]}", text)
-        return facts.Pane(in_mode=self._pane["inMode"], screen=screen.read(text), wire=self._wire)
+        return facts.Pane(in_mode=self._pane["inMode"], screen=screen.read(text), wire=self._came_in())
+
+    def _came_in(self) -> Wire:
+        """Bytes and segments by now: what came between two looks of the recorder came evenly."""
+        later = next((line for line in self._lines[self._place :] if "wire" in line), None)
+        if later is None or not self._wire:
+            return self._wire
+        at, then = float(later["t"]) + self._shift, later["wire"]
+        share = min(1.0, max(0.0, (self.now - self._wired) / max(0.001, at - self._wired)))
+
+        def between(name: str, count: tuple[int, int]) -> tuple[int, int]:
+            size, pieces = then.get(name, count)
+            return round(count[0] + share * (size - count[0])), round(count[1] + share * (pieces - count[1]))
+
+        return {name: between(name, count) for name, count in self._wire.items()}
 
     @property
     def _streams(self) -> bool:

@@ -36,7 +36,7 @@ export class JobPage {
       section("Result", this.result, this.jsonButton));
     this.timer = setInterval(() => this.tick(), 1000);
     this.loadTimeline();
-    this.loadStatus();
+    this.output.ready.then(() => this.loadStatus()); // the status holds the output, too: what is looked at comes first
   }
 
   close() {
@@ -56,7 +56,7 @@ export class JobPage {
     this.title = entry.name || entry.command.slice(0, 40);
     this.drawHead();
     if (!first && printed) this.output.grow();
-    if (ended || first) this.loadStatus();
+    if (ended) this.loadStatus();
   }
 
   takeEvent(event) {

@@ -60,7 +60,7 @@ export class Output {
     this.found = [];
     this.searched = null;
     replace(this.lines);
-    this.grow();
+    this.ready = this.grow();
   }
 
   // The job has printed more, or the page was just opened.
@@ -109,7 +109,7 @@ export class Output {
   }
 
   scrolled() {
-    const bottom = this.box.scrollHeight - this.box.clientHeight - this.box.scrollTop < HEIGHT * 2;
+    const bottom = this.spacer.clientHeight - this.box.clientHeight - this.box.scrollTop < HEIGHT * 2;
     if (this.programmed) this.programmed = false;
     else if (bottom !== this.follow) { this.follow = bottom; this.end.checked = bottom; }
     if (!this.asked) this.asked = requestAnimationFrame(() => { this.asked = null; this.draw(); });
@@ -117,7 +117,7 @@ export class Output {
 
   toEnd() {
     this.programmed = true;
-    this.box.scrollTop = this.box.scrollHeight;
+    this.box.scrollTop = this.spacer.clientHeight;
   }
 
   to(row) {
@@ -141,8 +141,8 @@ export class Output {
   async draw() {
     if (this.total === 0) { replace(this.lines); return; }
     const high = Math.ceil(this.box.clientHeight / HEIGHT);
-    const bottom = this.box.scrollTop + this.box.clientHeight >= this.box.scrollHeight - 1;
-    let first = Math.max(0, (bottom ? this.total - high : this.first()) - AHEAD);
+    const bottom = this.box.scrollTop + this.box.clientHeight >= this.spacer.clientHeight - 1;
+    const first = Math.max(0, (bottom ? this.total - high : this.first()) - AHEAD);
     const last = Math.min(this.total, first + high + 2 * AHEAD);
     const missing = [];
     for (let block = Math.floor(first / BLOCK); block * BLOCK < last; block += 1) if (!this.complete(block)) missing.push(block);
@@ -158,7 +158,7 @@ export class Output {
     }
     replace(this.lines, rows);
     const top = bottom ? this.spacer.clientHeight - (last - first) * HEIGHT : this.box.scrollTop - (this.first() - first) * HEIGHT;
-    this.lines.style.transform = `translateY(${Math.max(0, top)}px)`;
+    this.lines.style.top = `${Math.max(0, Math.round(top))}px`;
     for (const block of missing) this.fetch(block);
   }
 
