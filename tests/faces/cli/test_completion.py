@@ -69,6 +69,7 @@ def offered(shell: str, env: dict[str, str], folder: Path, *words: str) -> list[
     return sorted({line.partition("\t")[0] for line in lines if line})
 
 
+@pytest.mark.timeout(600)  # a dozen shells and unhangs one after the other, on a machine that may be busy
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
     shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path

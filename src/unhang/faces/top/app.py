@@ -137,7 +137,8 @@ class TopApp(App[None]):
 
     def _show_counts(self) -> None:
         found = self._snapshot.counts()
-        said = f"{found['attention']} need you · {found['running']} running · {found['stuck']} stuck"
+        verb = "needs" if found["attention"] == 1 else "need"
+        said = f"{found['attention']} {verb} you · {found['running']} running · {found['stuck']} stuck"
         parts = [f"unhang · {os.uname().nodename}", said, f"by {self._sort}"]
         if self._filter:
             parts.append(f"only {self._filter!r}")
