@@ -6,7 +6,8 @@
 
 The tutorial's terminal blocks (```console recorded) are both the script and its recording: `$ ` stands before what is
 typed, and below it is what the terminal showed. `install`: only in a fresh clone. `at=TEXT press=KEY`: this key
-is pressed when the text is on the screen.
+is pressed when the text is on the screen. `again`: typed again until it shows what was recorded, as a person would who
+waits for something to happen.
 """
 
 from __future__ import annotations
@@ -140,6 +141,14 @@ def recorded(document: Path) -> list[Block]:
 
 def play(block: Block, term: Terminal, patience: float = PATIENCE) -> str:
     """Play one block; return it with what the terminal showed."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        shown = _played(block, term, patience)
+        if "again" not in block.words or not difference(block, shown) or time.monotonic() > deadline:
+            return shown
+
+
+def _played(block: Block, term: Terminal, patience: float) -> str:
     lines = []
     for command, _ in transcript(block.text):
         keys = (block.value("at"), block.value("press"))

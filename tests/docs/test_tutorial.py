@@ -18,7 +18,7 @@ import first_hour
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_replay(tmp_path: Path) -> None:
     """The terminal shows what the tutorial shows; else run: python scripts/first_hour.py --here --write."""
     need_command("tmux")
