@@ -30,7 +30,10 @@ def helped(control: Session, watcher: Watcher) -> None:
         now = [event for event in watcher.said("recovered") if event["sessionId"] == control.session_id]
         return len(now) > len(before)
 
-    wait_until(again, f"the other session is helped; so far:\n{watcher.story()}", 60)
+    try:
+        wait_until(again, "the other session is helped", 60)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}; so far:\n{watcher.story()}\n{control.status()}\n{control.screen()}") from None
     control.wait_status("idle")
 
 
