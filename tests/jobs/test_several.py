@@ -102,6 +102,22 @@ def test_what_gc_would_remove_is_said_and_kept(jobs: Jobs) -> None:
     assert [row["jobId"] for row in jobs.said("ps", "--all")] == [other.id]
 
 
+def test_gc_removes_the_ended_jobs_that_are_named_and_no_other(jobs: Jobs) -> None:
+    running = jobs.begin("--name", "server", *SLEEPS)
+    named, second, other = (over(jobs.begin(*words, "--", "true")) for words in (("--name", "web"), (), ()))
+    assert running.id in jobs.refused("gc", named.id, "server")  # all of them, or none
+    assert jobs.refused("gc", named.id, "no-such-job")
+    assert "--age" in jobs.refused("gc", named.id, "--age", "0", code=2)
+    said = jobs.said("gc", "web", "--dry-run")
+    assert (said["removed"], said["jobs"]) == ([named.id], 4)
+    said = jobs.said("gc", "web", named.id, second.id)  # named twice, removed once
+    assert (said["removed"], said["jobs"]) == ([named.id, second.id], 2)
+    assert "historyRuns" not in said
+    assert {row["jobId"] for row in jobs.said("ps", "--all")} == {running.id, other.id}
+    assert running.ping()["ok"] is True
+    assert len(jobs.said("history")["commands"]) > 0
+
+
 def test_the_use_of_the_disk_is_said(jobs: Jobs) -> None:
     over(jobs.begin("--", "sh", "-c", "yes | head -c 3000000"))
     (disk,) = [

@@ -1,11 +1,11 @@
-"""Removes the records of old jobs and sessions, by age, number and size (core/retention.py chooses)."""
+"""Removes the records of old jobs and sessions, by age, number and size (core/retention.py chooses), or by name."""
 
 from __future__ import annotations
 
 import os
 
 from unhang.core import retention, values
-from unhang.errors import StateError
+from unhang.errors import ControlError, StateError
 from unhang.jobs import reconcile
 from unhang.jobs.listing import folder_size, index_path, list_jobs, row_of
 from unhang.procs import clock, identity, vantage
@@ -47,9 +47,34 @@ def remove_old_jobs(
         return {job: sizes[job] for job in chosen}
     removed = {job: sizes[job] for job in chosen if remove(JobDir(home, job))}
     if removed:
-        listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
+        _forget_removed(home)
     _finish_removals(home)
     return removed
+
+
+def remove_named_jobs(home: str, places: list[JobDir], *, dry_run: bool = False) -> dict[str, int]:
+    """Remove the records of these jobs, however young; the ids of them with their bytes. `dry_run`: remove nothing.
+
+    Nothing is removed unless all of them have ended: raise ControlError for one that has not.
+    """
+    for place in places:
+        if not reconcile.has_ended(place):
+            raise ControlError(
+                f"job {place.id} has not ended, and its record stays; to end it: unhang cancel {place.id}"
+            )
+    sizes = {place.id: folder_size(place.path) for place in places}
+    if dry_run:
+        return sizes
+    kept = [job for job in sizes if not remove(JobDir(home, job))]
+    _forget_removed(home)
+    if kept:
+        raise StateError(f"could not be removed, or a newer unhang has written it: {', '.join(kept)}")
+    return sizes
+
+
+def _forget_removed(home: str) -> None:
+    """Take the jobs whose directories are gone out of the index."""
+    listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
 
 
 def _offered(home: str, row: Row, keep: Keep, clocks: retention.ClockReadings, now: float) -> retention.EndedJob:

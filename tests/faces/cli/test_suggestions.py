@@ -24,6 +24,12 @@ def test_the_words_that_people_try_lead_to_a_command_that_exists(word: str, want
     assert all(word in options or not word.startswith("-") or word == "--" for word in rest)
 
 
+@pytest.mark.parametrize("word", ["stop", "kill", "rm", "delete", "attach", "tail", "info", "rerun", "why"])
+def test_what_is_said_instead_of_a_word_about_a_job_takes_that_job(word: str) -> None:
+    name, *rest = suggest.OTHER_WORDS[word].split()
+    assert "web" in parser_of(name, load(COMMANDS[name]), "").parse_args([*rest, "web"]).job
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -17,7 +17,6 @@ OTHER_WORDS = {
     "ls": "ps",
     "list": "ps",
     "jobs": "ps",
-    "top": "ps --watch",
     "rm": "gc",
     "remove": "gc",
     "delete": "gc",

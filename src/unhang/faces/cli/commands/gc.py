@@ -14,14 +14,17 @@ from unhang.faces.cli import output
 from unhang.jobs import history
 from unhang.jobs.disk_use import disk_use
 from unhang.jobs.home import state_home
-from unhang.jobs.remove_old import remove_old_jobs, remove_old_sessions
+from unhang.jobs.remove_old import remove_named_jobs, remove_old_jobs, remove_old_sessions
 from unhang.jobs.request import split_pairs
 
-SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
+SUMMARY = "delete the records of ended jobs by age, number and size, or by name; never a running one's"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang gc`."""
+    parser.add_argument(
+        "job", metavar="JOB…", nargs="*", help=f"{output.JOB_HELP}; only these, however young; each must have ended"
+    )
     parser.add_argument("--age", metavar="D", help=f"remove older ones (default {durations.human(DEFAULT_AGE)})")
     parser.add_argument("--count", type=int, metavar="N", help=f"keep at most N (default {DEFAULT_COUNT})")
     parser.add_argument(
@@ -38,22 +41,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Delete old records and print how many; return 0."""
-    keep = Keep()
-    for name in ("age", "history"):
-        if getattr(args, name) is not None:
-            keep = keep.replace(**{name: read_duration(f"--{name}", getattr(args, name), off=False)})
-    if args.count is not None:
-        if args.count < 0:
-            raise UsageError("--count must be 0 or greater")
-        keep = keep.replace(count=args.count)
-    if args.bytes is not None:
-        keep = keep.replace(bytes=read_size("--bytes", args.bytes))
+    """Delete old records, or those of the jobs that are named, and print how many; return 0."""
+    keep = _keep(args)
     home = state_home()
     labels = split_pairs("--label", args.label)
-    jobs = remove_old_jobs(home, keep, labels=labels, dry_run=args.dry_run)
-    streams = [] if labels else remove_old_sessions(home, keep, dry_run=args.dry_run)
-    runs = 0 if labels or args.dry_run else history.forget(home, keep)
+    only_jobs = bool(labels or args.job)
+    if args.job:
+        places = [job.place for job in output.jobs_of(args)]
+        jobs = remove_named_jobs(home, places, dry_run=args.dry_run)
+    else:
+        jobs = remove_old_jobs(home, keep, labels=labels, dry_run=args.dry_run)
+    streams = [] if only_jobs else remove_old_sessions(home, keep, dry_run=args.dry_run)
+    runs = 0 if only_jobs or args.dry_run else history.forget(home, keep)
     use = disk_use(home)
     if args.json:
         more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})
@@ -69,3 +68,21 @@ def main(args: argparse.Namespace) -> int:
     what = "would be removed" if args.dry_run else "removed"
     print(f"{len(jobs)} jobs {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}")
     return 0
+
+
+def _keep(args: argparse.Namespace) -> Keep:
+    """Return how much the options would keep; raise UsageError for jobs together with an option that chooses jobs."""
+    chosen = [name for name in ("age", "count", "bytes", "history", "label") if getattr(args, name) not in (None, [])]
+    if args.job and chosen:
+        raise UsageError(f"give jobs or --{chosen[0]}, not both (see: unhang gc --help)")
+    keep = Keep()
+    for name in ("age", "history"):
+        if getattr(args, name) is not None:
+            keep = keep.replace(**{name: read_duration(f"--{name}", getattr(args, name), off=False)})
+    if args.count is not None:
+        if args.count < 0:
+            raise UsageError("--count must be 0 or greater")
+        keep = keep.replace(count=args.count)
+    if args.bytes is not None:
+        keep = keep.replace(bytes=read_size("--bytes", args.bytes))
+    return keep
