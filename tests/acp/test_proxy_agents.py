@@ -36,12 +36,12 @@ def behind(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: st
 def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
     jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
 ) -> None:
-    editor = behind(jobs, tmp_path, fake, name, "--stall", "2", "--idle", "6", "--grace", "20")
+    editor = behind(jobs, tmp_path, fake, name, "--stall", "2", "--idle", "15", "--grace", "20")
     try:
         assert editor.turn("[[hang]]") == "cancelled"
         notices = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
         assert len(notices) == 1
-        assert any("[unhang]" in text and "limit 6s" in text for text in editor.texts())
+        assert any("[unhang]" in text and "limit 15s" in text for text in editor.texts())
         assert editor.turn("[[text:and on it goes]]") == "end_turn", "the next turn is not hit"
         assert "and on it goes" in "".join(editor.texts())
         editor.close()

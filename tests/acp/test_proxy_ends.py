@@ -128,7 +128,7 @@ def test_terminals_of_ours_end_with_the_editor(editors: Open, roll: RollCall, tm
 
 
 def test_terminals_of_a_session_end_when_it_is_closed(editors: Open, roll: RollCall) -> None:
-    editor = editors("--terminals", "--grace", "1")
+    editor = editors("--terminals", "--grace", "30")
     editor.prompt("run:" + json.dumps(actor("obedient", roll.path)))
     roll.wait_for("leader")
     editor.ask("session/close", sessionId="s1")

@@ -98,7 +98,7 @@ def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench)
 def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
     with RollCall(bench.folder / "roll") as roll:
         line = f"exec 9>{roll.path}; sleep 1000 & echo $! child >&9; echo $$ shell >&9; sleep 1001"
-        words = ("--idle", "90", "--hard", "100", "--tool-limit", "4", "--grace", "10")
+        words = ("--idle", "90", "--hard", "100", "--tool-limit", "6", "--grace", "30")
         turn = bench.turn(f"[[shell:{line}]]", *words, record="tool-hang")
         assert turn.code == 124
         assert line[:60] in turn.result["diagnosis"]["reason"] == turn.about["cause"]
@@ -117,10 +117,13 @@ def test_the_limit_of_a_command_is_that_of_the_users_policy(bench: Bench) -> Non
 
 
 def test_a_daemon_that_a_command_leaves_is_ended_and_named(bench: Bench) -> None:
-    turn = bench.turn("[[shell:setsid sleep 1002 >/dev/null 2>&1 & echo started]]", *PATIENT, record="daemon")
+    """The command ends when the daemon has left its group: Codex ends what is still in the group of a command."""
+    (bench.workspace / "daemon.sh").write_text("echo here >gone; exec sleep 1002\n")
+    line = "mkfifo gone; setsid sh daemon.sh >/dev/null 2>&1 & read -r where <gone; echo started"
+    turn = bench.turn(f"[[shell:{line}]]", *PATIENT, record="daemon")
     assert turn.code == 0
     assert turn.result["leaked"] is True
-    assert any("sleep 1002" in left["command"] for left in turn.events[-1]["leftovers"])
+    assert any(left["command"] in ("sleep 1002", "sh daemon.sh") for left in turn.events[-1]["leftovers"])
 
 
 def test_cancel_climbs_the_same_ladder(bench: Bench) -> None:
