@@ -247,3 +247,35 @@ def test_a_notice_waits_until_the_screen_is_free_and_the_screen_is_given_back(de
     assert "unhang: " not in desk.screen()
     desk.matches(r"^unhang: vim: Ended")
     desk.is_back()
+
+
+# What a full-screen program does to its terminal, and how it goes: killed, by a signal's default, by its own handler.
+FULL = r"printf '\033[?1049h\033[?25l\033[?1003h\033[?1006hfull of it'"
+ENDINGS = {
+    "killed": f"trap '' TERM; {FULL}; while :; do sleep 100; done",
+    "ended": f"{FULL}; exec sleep 1000",
+    "left": f"trap 'exit 3' TERM; {FULL}; sleep 1000 & wait",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_screen_the_cursor_and_the_mouse_are_given_back(desk_of: Callable[..., Desk], ending: str) -> None:
+    desk = desk_of()
+    modes = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag}"
+    (desk.folder / "full.sh").write_text(ENDINGS[ending])
+    desk.enter("unhang run --name full --grace 0.5 -- sh full.sh; echo code $?")
+    desk.sees("full of it")
+    assert desk.tmux("display-message", "-p", modes).split() == ["1", "0", "1", "1"]
+    assert desk.engine.unhang("cancel", "full").code == 0
+    desk.matches(r"^code \d+$")
+    assert "full of it" not in desk.screen()
+    assert desk.tmux("display-message", "-p", modes).split() == ["0", "1", "0", "0"]
+
+
+def test_a_program_that_ends_by_itself_may_leave_the_cursor_hidden(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    (desk.folder / "hide.sh").write_text(r"printf '\033[?25lhid''den\n'")
+    desk.enter("unhang run -- sh hide.sh; echo code $?")
+    desk.matches(r"^code 0$")
+    assert "hidden" in desk.screen()
+    assert desk.tmux("display-message", "-p", "#{cursor_flag}").strip() == "0"

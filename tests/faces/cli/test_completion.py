@@ -14,30 +14,38 @@ from tests.support import programs
 from tests.support.jobs import STILL, Jobs
 from unhang.faces.cli.main import COMMANDS
 
-# Each prints what its shell offers for a line, one candidate a line. zsh has no other way to ask than a terminal.
-BASH = """
-source <(unhang completion bash)
-COMP_WORDS=({words}); COMP_CWORD={last}; _unhang
-printf "%s\\n" "${{COMPREPLY[@]}}"
-"""
-FISH = """
-unhang completion fish | source
-complete -C {line}
-"""
-ZSH = """
+# One shell answers for all lines, since reading its completion takes each of them seconds. ASKED is printed before the
+# answer to each line, which has one candidate a line. zsh has no other way to ask than a terminal.
+ASKED = "asked:"
+BEGIN = {
+    "bash": "source <(unhang completion bash)\n",
+    "fish": "unhang completion fish | source\n",
+    "zsh": """
 zmodload zsh/zpty
 zpty -b shell zsh -f -i
-send() {{ zpty -w shell "$1" }}
+send() { zpty -w shell "$1" }
 send 'PROMPT=; stty -echo; autoload -U compinit; compinit -u -D; source <(unhang completion zsh)'
-send 'compadd() {{ local -a shown; builtin compadd -O shown "$@"; print -rl -- "offers:"${{^shown}}; }}'
+send 'compadd() { local -a shown; builtin compadd -O shown "$@"; print -rl -- "offers:"${^shown}; }'
 send 'zstyle ":completion:*" list-prompt ""; LISTMAX=0; bindkey "^I" complete-word; print ready-$((40+2))'
 zpty -r shell line '*ready-42*'
+""",
+}
+ASK = {
+    "bash": """
+echo {asked}; COMP_WORDS=({words}); COMP_CWORD={last}; _unhang
+printf "%s\\n" "${{COMPREPLY[@]}}"
+""",
+    "fish": """
+echo {asked}; complete -C {line}
+""",
+    "zsh": """
 zpty -w -n shell {line}$'\\t'
 zpty -w -n shell $'\\C-a\\C-kprint done-$((40+2))\\n'
 zpty -r shell line '*done-42*'
-print -r -- "$line"
-zpty -d shell
-"""
+print -r -- {asked}; print -r -- "$line"
+""",
+}
+END = {"bash": "", "fish": "", "zsh": "zpty -d shell\n"}
 
 
 @pytest.fixture
@@ -52,24 +60,29 @@ def shells(jobs: Jobs, tmp_path: Path) -> dict[str, str]:
     return jobs.env | {"PATH": f"{folder}:{jobs.env['PATH']}", "HOME": str(home), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 
-def offered(shell: str, env: dict[str, str], folder: Path, *words: str) -> list[str]:
-    """What a shell offers for the last of the words behind `unhang`."""
+def offered(shell: str, env: dict[str, str], folder: Path, *lines: tuple[str, ...]) -> list[list[str]]:
+    """What a shell offers for the last word of each line behind `unhang`."""
     programs.need_command(shell)
-    line = " ".join(["unhang", *words])
-    code = {"bash": BASH, "fish": FISH, "zsh": ZSH}[shell].format(
-        words=" ".join(shlex.quote(word) for word in ("unhang", *words)), last=len(words), line=shlex.quote(line)
-    )
+    code = BEGIN[shell]
+    for words in lines:
+        quoted = " ".join(shlex.quote(word) for word in ("unhang", *words))
+        line = shlex.quote(" ".join(("unhang", *words)))
+        code += ASK[shell].format(words=quoted, last=len(words), line=line, asked=ASKED)
     start = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish"]}[shell]
     done = subprocess.run(
-        [*start, "-c", code], env=env, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        [*start, "-c", code + END[shell]], env=env, cwd=folder, capture_output=True, text=True, timeout=100, check=False
     )
-    lines = done.stdout.replace("\r", "").splitlines()
-    if shell == "zsh":
-        return sorted({line.partition("offers:")[2] for line in lines if "offers:" in line})
-    return sorted({line.partition("\t")[0] for line in lines if line})
+    answers: list[set[str]] = []
+    for line in done.stdout.replace("\r", "").splitlines():
+        if line == ASKED:
+            answers.append(set())
+        elif shell == "zsh":
+            answers[-1] |= {line.partition("offers:")[2]} if "offers:" in line else set()
+        elif line:
+            answers[-1].add(line.partition("\t")[0])
+    return [sorted(answer) for answer in answers]
 
 
-@pytest.mark.timeout(600)  # a dozen shells and unhangs one after the other, on a machine that may be busy
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
     shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path
@@ -77,28 +90,31 @@ def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
     programs.need_command(shell)
     live = jobs.begin(*STILL, "--name", "weblive", "--label", "tier=front", "--", "sleep", "100")
     jobs.begin("--name", "webdone", "--", "true").wait()
-    for words, wanted in (
-        (("res",), ["restart", "result"]),
-        (("policy", "ex"), ["explain"]),
-        (("ps", "--sort", "n"), ["name", "need", "newest"]),
-        (("mcp", "install", "c"), ["claude-code", "codex", "cursor"]),
-        (("cancel", "web"), ["weblive"]),
-        (("logs", "web"), ["webdone", "weblive"]),
-        (("status", live.id[:8]), [live.id]),
-        (("run", "--liven"), ["--liveness"]),
-    ):
-        assert offered(shell, shells, tmp_path, *words) == wanted, words
+    wanted: dict[tuple[str, ...], list[str]] = {
+        ("res",): ["restart", "result"],
+        ("policy", "ex"): ["explain"],
+        ("ps", "--sort", "n"): ["name", "need", "newest"],
+        ("mcp", "install", "c"): ["claude-code", "codex", "cursor"],
+        ("cancel", "web"): ["weblive"],
+        ("logs", "web"): ["webdone", "weblive"],
+        ("status", live.id[:8]): [live.id],
+        ("run", "--liven"): ["--liveness"],
+    }
+    answers = offered(shell, shells, tmp_path, *wanted)
+    assert dict(zip(wanted, answers, strict=True)) == wanted
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_labels_files_and_programs(shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path) -> None:
     jobs.begin("--label", "tier=front", "--", "true").wait()
     (tmp_path / "policy-of-mine.toml").write_text("")
+    lines: list[tuple[str, ...]] = [("ps", "--label", "ti"), ("run", "--policy", "policy-o"), ("run", "--", "print")]
     if shell == "bash":  # it takes words apart at =
-        assert offered(shell, shells, tmp_path, "ps", "--label", "tier", "=", "f") == ["front"]
-    assert offered(shell, shells, tmp_path, "ps", "--label", "ti") == ["tier=front"]
-    assert offered(shell, shells, tmp_path, "run", "--policy", "policy-o") == ["policy-of-mine.toml"]
-    assert "printf" in offered(shell, shells, tmp_path, "run", "--", "print")
+        lines.append(("ps", "--label", "tier", "=", "f"))
+    labels, files, names, *values = offered(shell, shells, tmp_path, *lines)
+    assert (labels, files) == (["tier=front"], ["policy-of-mine.toml"])
+    assert "printf" in names
+    assert values == ([["front"]] if shell == "bash" else [])
 
 
 def test_the_words_are_offered_without_a_shell(jobs: Jobs) -> None:

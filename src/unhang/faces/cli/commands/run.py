@@ -94,7 +94,7 @@ def _die_of_key(last: ev.Event) -> None:
 def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.StderrReporter, *, as_json: bool) -> int:
     if last is None:
         last = connection.outcome()
-    if last is not None and last.get("exitCode") is None and connection.shown.get("restore"):
+    if last is not None and _was_ended(last) and connection.shown.get("restore"):
         _restore_screen(str(connection.shown["restore"]))
     if as_json:
         from unhang.core.values import dump
@@ -109,6 +109,11 @@ def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.Stde
     if os.environ.get("GITHUB_STEP_SUMMARY") and _is_news(last):
         _add_to_step_summary(connection.place.id, os.environ["GITHUB_STEP_SUMMARY"])
     return outcome.exit_code(last)
+
+
+def _was_ended(last: ev.Event) -> bool:
+    """Whether the program did not end by itself. One that did may leave the terminal as it likes (`tput civis`)."""
+    return last.get("exitCode") is None or last.get("status") in ("timeout", "cancelled")
 
 
 def _is_news(last: ev.Event) -> bool:
