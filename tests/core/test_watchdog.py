@@ -275,3 +275,27 @@ def test_jobs_that_are_quiet_for_long_are_looked_at_on_the_same_seconds() -> Non
 
 def test_a_tree_that_stirs_at_the_notice_is_looked_at_twice_all_the_same() -> None:
     assert looks_until_stuck(lambda now: now < 50) == ([12.0, 36.0, 60.0, 62.0], 62.0)
+
+
+def test_a_warning_that_comes_late_is_followed_by_the_look_that_is_due_by_then() -> None:
+    """A full look comes two seconds before a limit; one that was warned about late has it in the past."""
+    dog = Watchdog(ONLY_HARD.replace(hard=8.0, warn=1.0), 0.0)
+    assert dog.wake(20.0) == [act.Look(full=True)]
+    dog.tell(fact.Looked(False), 20.0)
+    assert [words(action) for action in dog.wake(20.0)] == ["warn hard 1"]
+    dog.tell(fact.Extend(0.0, 0.5), 20.0)
+    assert [words(action) for action in dog.wake(25.0)][1:] == ["warn hard 1", "look"]
+    dog.tell(fact.Looked(False), 25.0)
+    assert dog.wake(25.0) == []
+    assert dog.deadline() == 25.9
+
+
+def test_what_moves_right_after_output_is_not_stuck_in_the_same_moment() -> None:
+    dog = Watchdog(PLAIN.replace(stall=0.01), 0.0)
+    assert dog.wake(0.015) == [act.Look(full=True)]
+    dog.tell(fact.Looked(True), 0.015)
+    assert [words(action) for action in dog.wake(0.015)] == ["quiet"]
+    assert dog.wake(0.015) == []
+    due = dog.deadline()
+    assert due is not None
+    assert due > 0.015

@@ -96,8 +96,9 @@ def test_one_announcement_a_stall_whatever_happens(steps: list[tuple[float, Fact
         now += gap
         told.append((now, what))
     said = play(Watchdog(AGENT, 0.0), now + 250, *told, busy=busy)
-    marks: list[tuple[float, str]] = [(at, "life") for at, what in told if what == MOVED]
-    marks += [(at, "told") for at, what in told if what == STUCK]
+    # the order is the one in which it was told, and what was told at one moment comes before what is said at it
+    names = {MOVED: "life", STUCK: "told"}
+    marks = [(at, names[what]) for at, what in told if what in names]
     tools = [(at, what) for at, what in told if isinstance(what, fact.Window)]
     for at, action in said:
         if isinstance(action, act.Quiet):

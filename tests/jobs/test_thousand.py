@@ -38,6 +38,7 @@ def _start(number: int, gate: Path) -> unhang.Job:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a hang is what it is for; a thousand starts take as long as the machine lets them
 def test_a_thousand_jobs_at_once_end_with_the_right_outcome_each(jobs: Jobs, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)

@@ -105,8 +105,9 @@ def test_the_summary_counts_runs_timeouts_and_quantiles(history: History) -> Non
         1,
         0,
         1,
-        0.0,
+        None,
     )
+    assert newest.p95 is None
     assert (older.runs, older.succeeded, older.median, older.p95) == (21, 20, 10.0, 19.0)
     assert (older.longest, older.longest_silence, older.hard_timeouts) == (99.0, 50.0, 1)
     assert older.recent == tuple(float(value) for value in range(1, 21))

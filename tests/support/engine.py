@@ -152,12 +152,11 @@ class Engine:
     def marked(self) -> list[int]:
         """Every living process that this engine's tests started, by either mark."""
         tags = {int(job["keeper"]["tag"]): place.id for place in self.jobs() if (job := files.read_json(place.job))}
-        found: set[int] = set()
-        for process in identity.every():
-            if process.pid != os.getpid() and identity.environment(process.pid).get(MARK) == self.mark:
-                found.add(process.pid)
-        for tag, job_id in tags.items():
-            found |= {process.pid for process in markers.find(markers.Marks(job_id, tag))}
+        others = [process.pid for process in identity.every() if process.pid != os.getpid()]
+        found = {pid for pid in others if identity.environment(pid).get(MARK) == self.mark}
+        # each search reads all of /proc: a thousand jobs that are gone are not searched for one by one
+        for tag in tags.keys() & {identity.lock_limit(pid) for pid in others}:
+            found |= {process.pid for process in markers.find(markers.Marks(tags[tag], tag))}
         return sorted(found)
 
     def close(self) -> None:

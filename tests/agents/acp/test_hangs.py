@@ -86,7 +86,7 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     """Qwen's is a launcher, whose child goes on and holds the line open."""
     bench.equip(name)
     job = bench.begun(name, "[[hang]]", *PATIENT)
-    wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=60)
+    wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=100)
     driver = job.view().pid
     assert driver is not None
     (agent,) = tree.children(driver)
@@ -128,6 +128,7 @@ def test_an_agent_that_never_answers_initialize_uses_up_its_start(bench: Bench, 
     words = ("--idle", "90", "--hard", "100", "--startup", "6", "--grace", "4")
     turn = bench.turn(name, "[[text:x]]", *words, *wrapped(bench, name, deaf))
     ended_by(turn, "startup", 6)
+    assert turn.said("has not answered", "stuck")["diagnosis"]["state"] == "unsure"
     assert "has not answered" in turn.result["diagnosis"]["reason"]
     assert "(initialize)" in turn.said("has not answered", "stopping")["cause"]
     assert "cancel" not in turn.steps()  # there was no turn to be cancelled
@@ -135,19 +136,10 @@ def test_an_agent_that_never_answers_initialize_uses_up_its_start(bench: Bench, 
     assert turn.about["sessionId"] is None
 
 
-def test_the_whole_has_a_limit_too(bench: Bench) -> None:
-    bench.equip("gemini")
-    turn = bench.turn("gemini", "[[slow:60]]", "--idle", "30", "--hard", "15", "--warn", "1", "--grace", "30")
-    assert turn.code == 124
-    assert (turn.result["timeoutReason"], turn.result["error"]["code"]) == ("exec_timeout", "ETIMEDOUT")
-    assert (turn.about["budget"]["name"], turn.about["budget"]["limitMs"]) == ("hard", 15_000)
-    assert turn.steps()["cancel"] is True
-
-
 def test_cancel_climbs_the_same_ladder_and_names_no_budget(bench: Bench) -> None:
     bench.equip("gemini")
     job = bench.begun("gemini", "[[hang]]", *PATIENT, "--grace", "30")
-    wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=60)
+    wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=100)
     done = bench.call("cancel", job.id)
     assert job.result().status == "cancelled", done.err
     report = report_of(job)
@@ -158,7 +150,7 @@ def test_cancel_climbs_the_same_ladder_and_names_no_budget(bench: Bench) -> None
 def test_an_open_question_is_answered_when_the_turn_is_cancelled(bench: Bench) -> None:
     bench.equip("claude")
     job = bench.begun("claude", "[[shell:touch marker]]", *PATIENT, "--permissions", "ask", "--grace", "30")
-    wait_until(lambda: any(e["phase"] == "needs_approval" for e in job.events()), "it asks", timeout=60)
+    wait_until(lambda: any(e["phase"] == "needs_approval" for e in job.events()), "it asks", timeout=100)
     bench.call("cancel", job.id)
     report = report_of(job)
     assert [one["decision"] for one in report["permissions"]] == ["cancelled"]
@@ -175,7 +167,7 @@ def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
     bench.equip("gemini")
     job = bench.begun("gemini", "[[shell:sleep 1003 & sleep 1004]]", *PATIENT, "--permissions", "allow")
     driver = wait_until(lambda: job.view().pid, "the driver")
-    wait_until(lambda: any("sleep 1004" in command_line.of(pid, 4000) for pid in below(driver)), "it runs", timeout=60)
+    wait_until(lambda: any("sleep 1004" in command_line.of(pid, 4000) for pid in below(driver)), "it runs", timeout=100)
     assert Process(driver).send(9)
     result = job.wait(60)
     assert (result.status, result.signal) == ("error", "SIGKILL")

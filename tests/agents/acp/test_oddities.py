@@ -146,6 +146,15 @@ def test_idle_off_leaves_the_other_budgets(bench: Bench) -> None:
     assert (turn.code, turn.about["budget"]["name"], turn.about["budget"]["limitMs"]) == (124, "first", 1000)
 
 
+def test_the_whole_has_a_limit_too(bench: Bench) -> None:
+    """It counts from the start of the job: a stand-in is in its turn by then, a real agent may still be starting."""
+    turn = run(bench, "waits", "--idle", "60", "--first", "60", "--hard", "10", "--warn", "1", "--grace", "30")
+    assert turn.code == 124
+    assert (turn.result["timeoutReason"], turn.result["error"]["code"]) == ("exec_timeout", "ETIMEDOUT")
+    assert (turn.about["budget"]["name"], turn.about["budget"]["limitMs"]) == ("hard", 10_000)
+    assert turn.steps()["cancel"] is True
+
+
 def test_a_long_task_goes_by_stdin(bench: Bench) -> None:
     turn = run(bench, "", task="x" * 125_000)
     assert (turn.code, turn.about["text"]) == (0, "turn 3")

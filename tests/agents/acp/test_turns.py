@@ -69,7 +69,7 @@ def test_a_question_is_put_to_a_person_and_the_answer_holds(bench: Bench, name: 
     bench.equip(name)
     job = bench.begun(name, f"[[shell:{MARK}]]", *PATIENT, "--permissions", "ask")
     asked = wait_until(
-        lambda: next((e for e in job.events() if e["phase"] == "needs_approval"), None), "it asks", timeout=60
+        lambda: next((e for e in job.events() if e["phase"] == "needs_approval"), None), "it asks", timeout=100
     )
     assert f"unhang send {job.id} yes|no" in asked["message"]
     status = bench.said("status", job.id)

@@ -158,7 +158,8 @@ class _Handler(Handler):
         self.event("response.completed", response=_response(identity, "completed", [item], total))
 
     def _tool(self, identity: str, line: str, *, escalated: bool) -> None:
-        arguments: Body = {"cmd": line}
+        # as long as Codex lets a command stay in the foreground; by default it is in the background after 10 s
+        arguments: Body = {"cmd": line, "yield_time_ms": 30_000}
         if escalated:
             arguments |= {"sandbox_permissions": "require_escalated", "justification": "May I run this?"}
         item = {"id": f"fc_{identity}", "type": "function_call", "call_id": f"call_{identity}", "name": "exec_command"}

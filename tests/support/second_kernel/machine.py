@@ -200,9 +200,14 @@ class Machine:
         return Answer(int(code), text.decode(errors="replace"))
 
     def wait_for_reports(self, count: int, timeout: float = PATIENCE) -> list[str]:
-        """Until there are so many lines on the second console."""
-        deadline = time.monotonic() + timeout
+        """Until there are so many lines on the second console, none of them later than `timeout` after the one before.
+
+        A busy machine is slow at all of them, and only one that says nothing more hangs.
+        """
+        heard, deadline = len(self.reports), time.monotonic() + timeout
         while len(self.reports) < count:
+            if len(self.reports) > heard:
+                heard, deadline = len(self.reports), time.monotonic() + timeout
             self._read_some(deadline, f"{count} reports, after {len(self.reports)}")
             assert self._reporting is not None, f"the machine went down\n{self.console()}"
         return self.reports

@@ -293,6 +293,8 @@ class Clocks:
             return []
         if self.moved and not self.noticed and self._looks_count and now - self.spoke >= stall:
             self.noticed = "quiet"
+            # movement so soon after output is no sign of life, but what was seen to move is not stuck at once either
+            self._stall_not_before = max(self._stall_not_before, self.looked + stall)
             return [act.Quiet(now - self.spoke, self.look_reason)]
         if now >= self._stall_due():
             self.noticed = "stuck"

@@ -260,7 +260,8 @@ class Watchdog:
         actions += self.clocks.notices(now)
         tier = self.clocks.expired(now)
         if tier is None:
-            return False
+            # a warning that was given late has moved its limit, and the look before that limit may be due already
+            return now >= self.clocks.look_due()
         self.reason = tier
         elapsed = self.silence(now) if tier == act.IDLE else now - self.clocks.started
         actions.append(act.LimitReached(tier, elapsed))
