@@ -32,3 +32,7 @@ def test_what_is_said() -> None:
 
 def test_the_bar_is_full_when_a_run_has_taken_as_long_as_usual() -> None:
     assert (bar(0.0), bar(0.5), bar(1.0), bar(7.0)) == ("░" * 10, "█" * 5 + "░" * 5, "█" * 10, "█" * 10)
+
+
+def test_a_run_that_usually_takes_no_time_has_a_full_bar() -> None:
+    assert bar(float("inf")) == bar(1.0)
