@@ -45,10 +45,10 @@ def test_the_job_id_is_printed_and_the_events_tell_the_rest(bench: Bench) -> Non
 
 def test_a_tool_has_its_own_limit_while_it_runs(bench: Bench) -> None:
     """It is silent for longer than the idle limit: that limit is for the model."""
-    turn = bench.turn("fake: bash echo one; sleep 9; echo two", *BASH, "--idle", "7", "--hard", "100", record="tool")
+    turn = bench.turn("fake: bash echo one; sleep 17; echo two", *BASH, "--idle", "15", "--hard", "100", record="tool")
     assert turn.code == 0, turn.result
     began = turn.said("Running: echo one", "running")
-    assert (began["tool"], began["command"]) == ("Bash", "echo one; sleep 9; echo two")
+    assert (began["tool"], began["command"]) == ("Bash", "echo one; sleep 17; echo two")
     done = turn.said("^Done: echo one")
     assert done["toolUseId"] == began["toolUseId"]
     assert turn.result["stdout"] == "pong after tool: one\ntwo\n"

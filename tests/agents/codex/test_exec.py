@@ -19,12 +19,13 @@ def test_a_turn_with_a_command_reports_its_exit_code_and_its_thread_goes_on(benc
 
 
 def test_bytes_on_the_socket_are_life_where_nothing_is_printed(bench: Bench) -> None:
-    turn = bench.turn("[[slow:10]]", *EXEC, "--idle", "7", "--hard", "100")
+    # the idle limit holds for the start of Codex, too, and is shorter than the reply
+    turn = bench.turn("[[slow:18]]", *EXEC, "--idle", "12", "--hard", "100")
     assert turn.code == 0, turn.result
 
 
 def test_a_silent_socket_is_a_hang_and_sigint_ends_it(bench: Bench) -> None:
-    turn = bench.turn("[[hang]]", *EXEC, "--idle", "6", "--hard", "100", "--grace", "10", record="exec-hang")
+    turn = bench.turn("[[hang]]", *EXEC, "--idle", "12", "--hard", "100", "--grace", "30", record="exec-hang")
     assert turn.code == 124
     assert turn.steps() == {"SIGINT": True}
     assert "nothing from the model" in turn.about["cause"]

@@ -20,7 +20,8 @@ KEY = "sk-ant-dummy-0000000000000000000000000000"
 SLOW_MCP = SUPPORT / "claude_sessions" / "slow_mcp.py"
 # Generous: a loaded machine may need seconds to start a program of 366 MB.
 PATIENT = ("--idle", "90", "--hard", "100", "--grace", "10")
-SHORT = ("--idle", "8", "--hard", "100", "--stall", "2", "--grace", "10")
+# The idle limit holds for the start of Claude Code, too: the time that it needs on a loaded machine.
+SHORT = ("--idle", "15", "--hard", "100", "--stall", "2", "--grace", "30")
 BASH = ("--allowed-tools", "Bash")
 
 
