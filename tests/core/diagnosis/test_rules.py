@@ -262,7 +262,7 @@ def test_the_json_of_a_diagnosis_has_its_fields_in_order() -> None:
     json.dumps(told)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(looks(at=0.0), looks(at=3.0))
 def test_any_two_looks_give_a_verdict(before: FullSample, after: FullSample) -> None:
     found = diagnose(before, after)
