@@ -103,9 +103,10 @@ def _menu(stage: Stage) -> list[str]:
 # It takes the end of a socket that a stranger gives it for its stdin, as a child of Node or an inetd gets it.
 SERVES = """
 import os, socket, sys, time
+os.chdir(os.path.dirname(sys.argv[1]))
 while True:
     s = socket.socket(socket.AF_UNIX)
-    try: s.connect(sys.argv[1]); break
+    try: s.connect(os.path.basename(sys.argv[1])); break
     except OSError: time.sleep(0.02)
 fd = socket.recv_fds(s, 1, 1)[1][0]; s.close(); os.dup2(fd, 0); os.close(fd); print("READY"); os.execvp("cat", ["cat"])
 """

@@ -42,17 +42,17 @@ int main(void) { struct io_uring_params p; struct __kernel_timespec t = {60, 0};
 """
 # The job keeps the end that it has given away: the stranger writes to it after a while.
 GIVES_AWAY = """
-import socket, sys, time
-a, b = socket.socketpair()
+import os, socket, sys, time
+a, b = socket.socketpair(); os.chdir(os.path.dirname(sys.argv[1]))
 while True:
     s = socket.socket(socket.AF_UNIX)
-    try: s.connect(sys.argv[1]); break
+    try: s.connect(os.path.basename(sys.argv[1])); break
     except OSError: time.sleep(0.02)
 socket.send_fds(s, [b"x"], [b.fileno()]); s.recv(1); print("READY"); a.recv(1)
 """
 TAKES_AWAY = """
-import socket, sys, time
-s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); c, _ = s.accept()
+import os, socket, sys, time
+os.chdir(os.path.dirname(sys.argv[1])); s = socket.socket(socket.AF_UNIX); s.bind(os.path.basename(sys.argv[1])); s.listen(); c, _ = s.accept()
 fd = socket.recv_fds(c, 1, 1)[1][0]; c.send(b"x"); c.close(); time.sleep(80); socket.socket(fileno=fd).send(b"x")
 """
 LEASE = """
