@@ -6,7 +6,7 @@ import os
 import time
 
 from unhang.core import events as ev
-from unhang.core import outcome
+from unhang.core import outcome, values
 from unhang.core.spec import NOTIFY
 from unhang.errors import StateError
 from unhang.store import alert_news, claim, files, output, reader
@@ -139,7 +139,7 @@ def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool
     _forget(place)
     if written is not None:
         _write_status(place, written)
-    alert_news.tell(place.home, place.id, wanted=NOTIFY in ((job or {}).get("labels") or {}))
+    alert_news.tell(place.home, place.id, wanted=NOTIFY in (values.mapping((job or {}).get("labels")) or {}))
 
 
 def _pid(events: list[ev.Event]) -> int | None:

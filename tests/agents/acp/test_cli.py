@@ -19,7 +19,7 @@ COMMAND = ("--command", shlex.join([sys.executable, str(STANDIN)]))
 @pytest.mark.parametrize(
     ("words", "code", "named"),
     [
-        (("nobody", "x"), 2, "'nobody'"),
+        (("nobody", "x"), 127, "'nobody'"),
         (("goose", "x"), 127, "goose"),
         (("x", "x", "--command", "'"), 2, "--command"),
         (("x", "x", "--command", ""), 2, "--command"),
