@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -47,66 +48,92 @@ def look(at: float, *processes: ProcessSample, **more: Any) -> FullSample:
 
 _pids = st.integers(2, 9)
 _fds = st.integers(0, 5)
-_links = st.sampled_from(
-    ["/dev/pts/3", "/dev/null", "pipe:[1]", "pipe:[2]", "socket:[1]", "socket:[2]", "anon_inode:[eventfd]",
-     "anon_inode:inotify", "anon_inode:[timerfd]", "/tmp/x.lock", ""]
+_LINKS = (
+    "/dev/pts/3", "/dev/null", "pipe:[1]", "pipe:[2]", "socket:[1]", "socket:[2]", "anon_inode:[eventfd]",
+    "anon_inode:inotify", "anon_inode:[timerfd]", "/tmp/x.lock", "",
 )  # fmt: skip
-_waits = st.one_of(st.none(), st.just(FOREVER), st.floats(0, 1e6))
-_calls = st.sampled_from(
-    ["read", "write", "poll", "epoll_wait", "select", "futex", "wait4", "pause", "nanosleep", "flock", "connect",
-     "accept", "recvfrom", "openat", "restart_syscall", "semop", "msgrcv", "running", "", "syscall 999",
-     "rt_sigtimedwait"]
+_CALLS = (
+    "read", "write", "poll", "epoll_wait", "select", "futex", "wait4", "pause", "nanosleep", "flock", "connect",
+    "accept", "recvfrom", "openat", "restart_syscall", "semop", "msgrcv", "running", "", "syscall 999",
+    "rt_sigtimedwait",
 )  # fmt: skip
-threads = st.builds(
-    Thread,
-    tid=_pids,
-    comm=st.sampled_from(["main", "VM Thread", "GC Thread#0", ") R 1"]),
-    state=st.sampled_from("SRDTtZI"),
-    cpu=st.integers(0, 500),
-    switches=st.integers(0, 3),
-    wchan=st.sampled_from(["", "0", "fifo_open", "wait_for_partner", "flock_lock_inode_wait", "kernel_clone"]),
-    syscall=_calls,
-    reads=st.lists(_fds, max_size=3).map(tuple),
-    writes=st.lists(_fds, max_size=2).map(tuple),
-    timeout=_waits,
-    remaining=_waits,
-    asleep=st.one_of(st.none(), st.floats(0, 1e5)),
-    futex=st.one_of(st.none(), st.integers(0, 3)),
-    owner=st.one_of(st.none(), _pids),
-    shared=st.booleans(),
-    child=st.one_of(st.none(), _pids),
-    path=st.text(max_size=3),
-    unseen=st.booleans(),
-    common=st.sampled_from(["", "00:01:7", "sem:1"]),
-    static=st.booleans(),
-)
-_locks = st.builds(
-    Lock, st.sampled_from(["flock", "posix"]), st.text(max_size=3), st.one_of(st.none(), _pids), st.text(max_size=3),
-    st.booleans(),
-)  # fmt: skip
-processes = st.builds(
-    ProcessSample,
-    pid=_pids,
-    ppid=_pids,
-    pgid=_pids,
-    tty=st.integers(0, 1),
-    tpgid=st.integers(-1, 9),
-    start=st.integers(0, 2),
-    comm=st.sampled_from(["sh", "sleep", "cc1", "\x1b[31m", ") R 1"]),
-    cmd=st.text(max_size=5),
-    state=st.sampled_from("SRDTtZXI"),
-    cpu=st.integers(0, 500),
-    reaped=st.integers(0, 500),
-    io=st.integers(0, 10**6),
-    faults=st.integers(0, 1000),
-    threads=st.lists(threads, max_size=3).map(tuple),
-    thread_count=st.integers(0, 3),
-    fds=st.dictionaries(_fds, _links, max_size=4),
-    lock=st.one_of(st.none(), _locks),
-    catches_alarm=st.booleans(),
-    hidden=st.booleans(),
-    runtime=st.sampled_from(["", "go", "ocaml", "python", "erlang", "jvm"]),
-)
+_WORDS = ("", "x", "/x/y", "\x1b[31m", "界\n", "\udc80")
+
+
+# A thread and a process have twenty fields each. All of them come from one drawn number: to draw each by itself takes
+# a hundred times as long. How many threads and processes there are is drawn, so that a failing look still shrinks.
+def _seconds(rng: random.Random) -> float | None:
+    return rng.choice((None, FOREVER, 0.0, rng.uniform(0, 2), rng.uniform(0, 1e6)))
+
+
+def _pid_or_none(rng: random.Random) -> int | None:
+    return rng.choice((None, rng.randint(2, 9)))
+
+
+def _some_fds(rng: random.Random, most: int) -> tuple[int, ...]:
+    return tuple(rng.randint(0, 5) for _ in range(rng.randint(0, most)))
+
+
+def _any_thread(seed: int) -> Thread:
+    rng = random.Random(seed)
+    return Thread(
+        tid=rng.randint(2, 9),
+        comm=rng.choice(("main", "VM Thread", "GC Thread#0", ") R 1")),
+        state=rng.choice("SRDTtZI"),
+        cpu=rng.randint(0, 500),
+        switches=rng.randint(0, 3),
+        wchan=rng.choice(("", "0", "fifo_open", "wait_for_partner", "flock_lock_inode_wait", "kernel_clone")),
+        syscall=rng.choice(_CALLS),
+        reads=_some_fds(rng, 3),
+        writes=_some_fds(rng, 2),
+        timeout=_seconds(rng),
+        remaining=_seconds(rng),
+        asleep=rng.choice((None, rng.uniform(0, 1e5))),
+        futex=rng.choice((None, 0, 1, 2, 3)),
+        owner=_pid_or_none(rng),
+        shared=rng.random() < 0.5,
+        child=_pid_or_none(rng),
+        path=rng.choice(_WORDS),
+        unseen=rng.random() < 0.5,
+        common=rng.choice(("", "00:01:7", "sem:1")),
+        static=rng.random() < 0.5,
+    )
+
+
+def _any_lock(rng: random.Random) -> Lock:
+    kind, path, comm = rng.choice(("flock", "posix")), rng.choice(_WORDS), rng.choice(_WORDS)
+    return Lock(kind, path, _pid_or_none(rng), comm, rng.random() < 0.5)
+
+
+def _any_process(seed: int, threads: list[Thread]) -> ProcessSample:
+    rng = random.Random(seed)
+    return ProcessSample(
+        pid=rng.randint(2, 9),
+        ppid=rng.randint(2, 9),
+        pgid=rng.randint(2, 9),
+        tty=rng.randint(0, 1),
+        tpgid=rng.randint(-1, 9),
+        start=rng.randint(0, 2),
+        comm=rng.choice(("sh", "sleep", "cc1", "\x1b[31m", ") R 1")),
+        cmd=rng.choice(_WORDS),
+        state=rng.choice("SRDTtZXI"),
+        cpu=rng.randint(0, 500),
+        reaped=rng.randint(0, 500),
+        io=rng.choice((0, 1, rng.randint(0, 10**6))),
+        faults=rng.randint(0, 1000),
+        threads=tuple(threads),
+        thread_count=rng.randint(0, 3),
+        fds={fd: rng.choice(_LINKS) for fd in _some_fds(rng, 4)},
+        lock=rng.choice((None, _any_lock(rng))),
+        catches_alarm=rng.random() < 0.5,
+        hidden=rng.random() < 0.5,
+        runtime=rng.choice(("", "go", "ocaml", "python", "erlang", "jvm")),
+    )
+
+
+_seeds = st.integers(0, 2**32)
+threads = st.builds(_any_thread, _seeds)
+processes = st.builds(_any_process, _seeds, st.lists(threads, max_size=3))
 _sockets = st.builds(
     Socket,
     family=st.sampled_from(["tcp", "udp", "unix"]),
