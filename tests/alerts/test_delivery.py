@@ -132,3 +132,20 @@ def test_a_project_cannot_bring_rules(jobs: Jobs, receiver: Receiver, tmp_path: 
         path.write_text(rules(receiver.url, "failed"))
     jobs.begin("--cwd", tmp_path / "project", "--", "false").wait()
     assert not (jobs.home / "alerts").exists()
+
+
+def test_an_edited_file_is_taken_over_and_a_mistake_in_it_is_named_by_the_doctor(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    alerts.write_text(rules(receiver.url, "finished"))
+    running = jobs.begin(*STILL, "--", "sleep", "3600")
+    wait_until(lambda: deliverers(jobs.home), "a deliverer runs beside the job")
+    alerts.write_text("rules = []\n")
+    (found,) = [each for each in jobs.said("doctor", code=125)["checks"] if each["check"] == "alerts"]
+    assert not found["ok"]
+    assert "'rules'" in found["message"]
+    assert jobs.call("alerts", "list").code == 2
+    alerts.write_text(rules(receiver.url, "failed"))
+    jobs.begin("--", "false")
+    wait_until(lambda: receiver.kinds() == [["failed"]], "the new rule holds")
+    running.cancel()

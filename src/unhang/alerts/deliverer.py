@@ -61,6 +61,7 @@ class _Deliverer:
         state = files.read_json(self._path) or {}
         cursors = state.get("cursors")
         self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        self._read_at = self._file_stamp()
         self._settings = self._load()
         self._ledger = Ledger(self._settings, state, _minute_of_day)
         self._flying: dict[int, tuple[Delivery, int, float]] = {}  # child → message, its pipe, when it is too late
@@ -75,6 +76,7 @@ class _Deliverer:
             wakeup.add_file(f"{self._home}/{alert_news.FOLDER}/news/.")
             while not self._ended:
                 wakeup.clear()
+                self._reload()
                 self._take_news()
                 now = time.time()
                 for each in self._ledger.ready(now):
@@ -91,6 +93,23 @@ class _Deliverer:
 
     def _stop(self, *_: object) -> None:
         self._ended = True
+
+    def _reload(self) -> None:
+        """Take over a file that was edited. What is held for a target that is gone goes with it."""
+        stamp = self._file_stamp()
+        if stamp != self._read_at:
+            self._read_at, self._settings = stamp, self._load()
+            self._ledger = Ledger(self._settings, self._ledger.to_json(), _minute_of_day)
+
+    def _file_stamp(self) -> tuple[int, int]:
+        path = alert_news.settings_file(os.environ)
+        if path is None:
+            return 0, 0
+        try:
+            found = os.stat(path)
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_ino
 
     def _load(self) -> AlertSettings:
         try:

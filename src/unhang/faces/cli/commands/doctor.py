@@ -122,6 +122,21 @@ def _watcher() -> tuple[bool, str]:
     return who["state"] == lock.WATCHING, lock.described(who)
 
 
+def _alerts() -> tuple[bool, str]:
+    from unhang.alerts import deliveries, settings_file
+    from unhang.alerts.waiting import waiting
+
+    settings, path = settings_file.load(os.environ)  # a mistake in it is what is said
+    if path is None:
+        return True, "no alerts.toml: no person is told of anything (docs/alerts.md)"
+    lines, waits = deliveries.read(state_home()), waiting(state_home())
+    failed = [line for line in lines if line.get("state") == "failed"]
+    said = f"{len(settings.rules)} rules, {len(settings.targets)} targets; {waits.count} waiting"
+    if failed:
+        return False, f"{said}; {len(failed)} could not be delivered, the last one: {failed[-1].get('reason')}"
+    return True, said
+
+
 def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
     from functools import partial
 
@@ -137,4 +152,5 @@ def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
         ("records", _records),
         ("keepers", _keepers),
         ("watcher", _watcher),
+        ("alerts", _alerts),
     ]
