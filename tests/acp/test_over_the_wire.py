@@ -86,7 +86,9 @@ async def talk(**options: Any) -> AsyncIterator[Talk]:
 
 def test_the_three_lines_of_the_documentation_are_all_it_takes() -> None:
     """The very text of docs/acp.md, run."""
-    block = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "acp.md").read_text(encoding="utf-8"), re.DOTALL)
+    block = re.search(
+        r"```python needs=client\n(.*?)```", (ROOT / "docs" / "acp.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert block is not None
     lines = block[1]
     assert len([line for line in lines.splitlines() if line.strip()]) == 3

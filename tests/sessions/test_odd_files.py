@@ -215,7 +215,7 @@ def test_one_bad_session_stops_neither_the_others_nor_the_watcher(place: Place) 
 
 # --- tmux -----------------------------------------------------------------------------------------------------------
 
-ANSWER = "\x1f".join(["77", "%1", "78", "0", "0", "/dev/pts/1", "80", "24"]) + "\nclient:5 %1\n❯ a\n"
+ANSWER = "\x1f".join(["77", "%1", "78", "0", "0", "/dev/pts/1", "80", "24", "0", "2"]) + "\nclient:5 %1 0\n❯ a\n"
 
 
 @given(
