@@ -41,11 +41,15 @@ def _on_terminal(jobs: Jobs, *words: object, **options: Any) -> bytes:
     return said
 
 
-def _check(said: bytes) -> None:
-    text = said.decode()
-    left = text
-    for colour in ("\x1b[31m", "\x1b[0m", "\x1b[33m", "\x1b[36m", "\x1b[32m"):
-        left = left.replace(colour, "")
+_COLOURS = ("\x1b[31m", "\x1b[0m", "\x1b[33m", "\x1b[36m", "\x1b[32m", "\x1b[2m")
+# What draws a live line again: one line up, and the rest of the line and of the lines below it cleared.
+_REDRAWS = ("\x1b[1A", "\x1b[K", "\x1b[J")
+
+
+def _check(said: bytes, own: tuple[str, ...] = _COLOURS) -> None:
+    left = said.decode()
+    for sequence in own:
+        left = left.replace(sequence, "")
     assert all(c in "\r\n" or c.isprintable() for c in left), ascii(left)
 
 
@@ -77,7 +81,7 @@ def test_our_own_lines_are_harmless_everywhere(jobs: Jobs, words: tuple[str, ...
     line = "printf 'x\\033]0;TITLE\\a\\033[2Jlast'; : \x1b]0;TITLE\x07\x1b[2J\x9b"
     job = over(jobs.begin("--label", "k=\x1b[2J", "--shell", line))
     given = words if words[0] == "ps" else (*words, job.id)
-    _check(_on_terminal(jobs, *given))
+    _check(_on_terminal(jobs, *given), _COLOURS + _REDRAWS if words[0] == "wait" else _COLOURS)
     done = jobs.call(*given)
     _check(done.out + done.err)
 

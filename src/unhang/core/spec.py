@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core import mask, values
+from unhang.core import mask, plain_text, values
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 
@@ -160,10 +160,10 @@ def name_of(labels: dict[str, str] | None) -> str:
 
 
 def short_name(spec: JobSpec) -> str:
-    """What a job is called in a line about it: its name, or the program that it runs."""
+    """What a job is called in a line about it: its name, or the program that it runs, harmless on a terminal."""
     words = (spec.shell or "").split() if spec.shell is not None else spec.argv
     program = next((word for word in words if "=" not in word), "job")
-    return name_of(spec.labels) or program.rstrip("/").rpartition("/")[2][:_SHORT] or "job"
+    return name_of(spec.labels) or plain_text.one_line(program.rstrip("/").rpartition("/")[2], _SHORT) or "job"
 
 
 _SHORT = 30
