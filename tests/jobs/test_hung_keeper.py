@@ -141,7 +141,8 @@ def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) 
     job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
     keeper, _ = keeper_of(job.place)
-    assert jobs.said("doctor")["ok"] is True
+    # on a busy machine a healthy keeper may take longer to answer than a doctor waits
+    wait_until(lambda: jobs.call("doctor").code == 0, "the doctor finds nothing wrong")
     _stopped(keeper)
     report = jobs.said("doctor", code=125)
     [check] = [check for check in report["checks"] if check["check"] == "keepers"]
