@@ -28,14 +28,17 @@ SHORT = 10
 class Journal:
     """Records everything about one job: appends events, keeps the view up to date, writes status.json."""
 
-    def __init__(self, place: JobDir, allocate: Callable[[int, int, int], None] | None) -> None:
+    def __init__(
+        self, place: JobDir, allocate: Callable[[int, int, int], None] | None, *, alerts_wanted: bool = False
+    ) -> None:
+        """`alerts_wanted`: the job names targets of its own for its alerts."""
         self.job_id = place.id
         self.view = View()
         self._place = place
         self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
         self._durability = Durability(place)
         self._order = OrderWriter(place.order)
-        self.alerts_wanted = False  # the job names targets of its own
+        self._alerts_wanted = alerts_wanted
         self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
@@ -138,7 +141,7 @@ class Journal:
     def _tell(self, event: ev.Event) -> None:
         """Leave a mark for whoever delivers alerts, if the event is worth one, or is the last they wait for."""
         if event["type"] == ev.EXITED or kind_of(event) is not None:
-            alert_news.tell(self._place.home, self._place.id, wanted=self.alerts_wanted)
+            alert_news.tell(self._place.home, self._place.id, wanted=self._alerts_wanted)
 
     def write_status(self) -> None:
         """Replace status.json by the newest view; a full disk leaves the old one."""

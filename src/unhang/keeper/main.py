@@ -112,8 +112,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal = None
     try:
         # the log first: where there is one already, the job was given up before we came, and must not be run
-        journal = Journal(place, tree.allocate)
-        journal.alerts_wanted = NOTIFY in launch.spec.labels
+        journal = Journal(place, tree.allocate, alerts_wanted=NOTIFY in launch.spec.labels)
         _write_job(launch, ready.identity | {"tag": tag})
     except AlreadyRecorded as error:
         _tell_owner(launch, str(error))

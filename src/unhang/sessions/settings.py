@@ -42,7 +42,7 @@ class WatchSettings(Record):
 
 def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
     """Read the settings from `explicit`, or from where the environment says; raise UsageError if they are invalid."""
-    path = explicit or environ.get("UNHANG_WATCH_CONFIG") or _of_user(environ)
+    path = explicit or environ.get("UNHANG_WATCH_CONFIG") or homes.first_trusted(homes.settings(environ, _NAMES))
     if path is None:
         return WatchSettings(SessionLimits())
     text = user_file.read(os.path.expanduser(path))
@@ -100,14 +100,3 @@ def _seconds(given: object, where: str) -> float | None:
     if isinstance(given, bool) or not isinstance(given, (int, float, str)):
         raise UsageError(f'{where}: must be a duration such as "5m" or 300, or "off"; not {given!r}')
     return duration(str(given), where)
-
-
-def _of_user(environ: Mapping[str, str]) -> str | None:
-    for path in homes.settings(environ, _NAMES):
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
-            return path
-    return None

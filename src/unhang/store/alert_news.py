@@ -48,14 +48,7 @@ _PASSED_ON = (
 def settings_file(environ: Mapping[str, str]) -> str | None:
     """The user's own alerts.toml, if there is one that only they can write. Never a project's."""
     given = environ.get("UNHANG_ALERTS")
-    for path in [given] if given else homes.settings(environ, (FILE,)):
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
-            return path
-    return None
+    return homes.first_trusted([given] if given else homes.settings(environ, (FILE,)))
 
 
 def expect(home: str, *, wanted: bool = False) -> None:

@@ -43,6 +43,18 @@ def settings(environ: Mapping[str, str], names: Sequence[str]) -> list[str]:
     return [os.path.join(config, "unhang", name) for name in names]
 
 
+def first_trusted(paths: Sequence[str]) -> str | None:
+    """The first of these files that is this user's and that no other user may write to; None if there is none."""
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+            return path
+    return None
+
+
 def watch_folder(home: str) -> str:
     """What `unhang watch` keeps: its lock, and the note of how it was installed."""
     return os.path.join(home, WATCH)
