@@ -174,7 +174,11 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
 
 
 def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:
-    """A stopped one answers no request and no signal but the last."""
+    """A stopped one answers no request and no signal of its driver.
+
+    What ends it then is either the keeper's SIGKILL, or the kernel: it continues a stopped process whose group is
+    orphaned by the driver's exit, and the signals that waited are delivered.
+    """
     job = bench.begun("fake: hang", "--idle", "90", "--hard", "100", "--grace", "3")
     bench.fake.wait_for(lambda seen: seen.verb == "hang", "the model is asked")
     driver = job.view().pid
@@ -185,8 +189,8 @@ def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:
     bench.call("cancel", job.id)
     assert stopped.wait_gone()
     assert job.result().status == "cancelled"
-    assert steps(job.events()).get("interrupt") is False
-    assert job.result().to_json()["terminationMode"] == "hard"
+    taken = steps(job.events())
+    assert {taken.get(step) for step in ("interrupt", "close", "SIGINT", "SIGTERM")} == {False}
 
 
 def test_a_killed_driver_leaves_nothing(bench: Bench) -> None:
