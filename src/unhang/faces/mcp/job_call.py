@@ -90,6 +90,7 @@ async def answer(
         attended.hand_over()
     shown = await backend.in_thread(result_of, attended.job, backend.settings)
     if shown["status"] == "running":
+        backend.handed_over.follow(ctx.session, attended.job, shown["seq"])
         shown["background"] = background
         shown["diagnosis"] = attended.diagnosis or shown["diagnosis"]
         if background:
