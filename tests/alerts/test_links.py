@@ -126,7 +126,8 @@ def test_a_warning_is_answered_with_more_time_once_however_many_press_at_once(jo
         each.close()
     assert codes[0] == b"200"
     assert set(codes[1:]) <= {b"409", b"410"}
-    moved = [event for event in job.events() if event["phase"] == "extended"]
+    # the keeper answers first and records afterwards
+    moved = wait_until(lambda: [e for e in job.events() if e["phase"] == "extended"], "it is extended")
     assert [(event["tier"], event["asked"]) for event in moved] == [("idle", True)]
     job.cancel()
 

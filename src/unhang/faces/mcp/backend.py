@@ -37,7 +37,7 @@ class Backend:
         self.home = state_home()
         self.pool = JobPool(settings.max_jobs)
         self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
-        self.handed_over = HandedOver(self.in_thread)
+        self.handed_over = HandedOver(self.home, self.in_thread)
         self._threads: anyio.CapacityLimiter | None = None
         self._calls = 0
 

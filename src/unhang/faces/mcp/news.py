@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 import warnings
@@ -24,7 +25,8 @@ from unhang.core import values
 from unhang.core.job_news import News
 from unhang.errors import UnhangError
 from unhang.faces.mcp.notifications import LOGGER, wanted_by
-from unhang.jobs.handle import Job
+from unhang.jobs import told
+from unhang.jobs.handle import Job, attach
 from unhang.jobs.news import JobNews
 
 _EVERY = 1.0
@@ -47,7 +49,8 @@ class _Followed:
 class HandedOver:
     """The jobs of one server that go on without a call."""
 
-    def __init__(self, in_thread: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, home: str, in_thread: Callable[..., Awaitable[Any]]) -> None:
+        self._home = home
         self._in_thread = in_thread
         self._followed: OrderedDict[tuple[object, str], _Followed] = OrderedDict()
         self._attended: Counter[str] = Counter()
@@ -78,7 +81,7 @@ class HandedOver:
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Put what the client has missed on top of the answer of a tool. Called by the SDK."""
         answer = await call_next(ctx)
-        if ctx.method != "tools/call" or not self._followed:
+        if ctx.method != "tools/call":
             return answer
         shown = answer.model_dump(by_alias=True, mode="json") if isinstance(answer, CallToolResult) else answer
         if not isinstance(shown, dict) or not isinstance(shown.get("content"), list):
@@ -87,6 +90,8 @@ class HandedOver:
         for job_id, seq in _told_of(shown.get("structuredContent")):
             if (key, job_id) in self._followed:
                 self._followed[key, job_id].news.seen(seq)
+            if "CLAUDE_PID" in os.environ:  # the monitor of the session need not tell it again
+                await self._in_thread(self._note, job_id, seq)
         missed = await self._in_thread(self._missed, key)
         if not missed:
             return answer
@@ -100,6 +105,10 @@ class HandedOver:
             shown["structuredContent"] = {"news": news, **shown["structuredContent"]}
         return shown
 
+    def _note(self, job_id: str, seq: int) -> None:
+        with contextlib.suppress(UnhangError, OSError):
+            told.note(attach(self._home, job_id), seq, os.environ)
+
     def _missed(self, key: object) -> list[tuple[str, str]]:
         """What this client was not told yet, the job and the sentence; it counts as told."""
         found = []
@@ -109,6 +118,7 @@ class HandedOver:
                     each.news.look()
                     news = each.news.take()
                     if news is not None:
+                        told.note(each.news.job, news.seq, os.environ)
                         found.append((each.news.job.id, each.news.sentence(news)))
                 except (UnhangError, OSError):
                     self._followed.pop(name, None)  # deleted
