@@ -36,7 +36,7 @@ CODEX_EXEC = (
     """Give Codex a task over `codex exec`: for a Codex whose app server does not work. Otherwise as codex_run."""
 )
 
-CODEX_REVIEW = """Let Codex review changes: the working tree, the changes against a branch, of a commit, or by instructions.
+CODEX_REVIEW = """Let Codex review changes: of the working tree, against a branch, of a commit, or by instructions.
 
 Otherwise as codex_run."""
 
@@ -44,7 +44,7 @@ CODEX_RECOVER = (
     """Free a stuck Codex job and go on: cancel it, compact its thread, give the next task. Otherwise as codex_run."""
 )
 
-CODEX_CLOUD = """Call `codex cloud` with these words (`exec`, `status`, `list`, `diff`, `apply`, …): its tasks run elsewhere.
+CODEX_CLOUD = """Call `codex cloud` with these words (`exec`, `status`, `list`, `diff`, …): its tasks run elsewhere.
 
 It answers within wait_sec like `run`; the output is in `stdout`."""
 
