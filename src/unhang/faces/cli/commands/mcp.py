@@ -72,6 +72,10 @@ def _serve(args: argparse.Namespace) -> int:
         if (error.name or "unhang").partition(".")[0] == "unhang":
             raise
         raise UnhangError(f"the MCP server needs the official SDK: pip install 'unhang[mcp]' ({error})") from None
+    if args.policy is not None:  # each job reads it anew; one that cannot be used is said now, and not at every call
+        from unhang.jobs.policy import find_policy
+
+        find_policy(args.policy, os.getcwd())
     return serve(args)
 
 
