@@ -73,7 +73,7 @@ def test_two_that_start_at_once_in_a_new_home_both_work(bench: Bench) -> None:
 
 def test_a_codex_that_dies_while_it_starts_is_started_again_and_its_words_are_in_the_error(bench: Bench) -> None:
     program = bench.folder / "codex"
-    program.write_text("#!/bin/sh\necho 'database is locked' >&2; exit 3\n")
+    program.write_text("#!/bin/sh\necho 'database is locked' >&2; exit 1\n")
     program.chmod(0o755)
     turn = bench.turn("hello", *PATIENT, "--codex", str(program))
     assert (turn.code, turn.result["error"]["code"]) == (1, "EAGENT")

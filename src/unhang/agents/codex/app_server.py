@@ -23,8 +23,9 @@ from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.policy.model import Policy
 from unhang.core.values import id_of, text_of
 
-# A Codex that dies while it starts is started again, after a pause.
-_STARTS, _PAUSE = 3, 1.0
+# Of two that begin at once in a new home, one may find its database locked and exit with this code: it is started
+# again, after a pause.
+_STARTS, _PAUSE, _LOCKED = 3, 1.0, 1
 
 
 class AppServerDriver(Driver):
@@ -141,7 +142,7 @@ class AppServerDriver(Driver):
         return self._ended(await self._turn(server))
 
     async def _open(self) -> AppServer:
-        """Start Codex and open a thread. Of two that begin at once in a new home, one may die on its own database."""
+        """Start Codex and open a thread; again where its own database may have been in its way."""
         plan = self._plan
         argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
         for left in reversed(range(_STARTS)):
@@ -155,9 +156,10 @@ class AppServerDriver(Driver):
                 await self._open_thread(server)
                 return server
             except Gone as error:
-                if not left:
+                how = await self._how_it_went(str(error))
+                if not left or server.process.returncode != _LOCKED:
                     raise
-                self._channel.tell("warning", f"{await self._how_it_went(str(error))}. It is started again.")
+                self._channel.tell("warning", f"{how}. It is started again.")
                 await asyncio.sleep(_PAUSE)
         raise Gone("Codex could not be started")
 
