@@ -151,7 +151,7 @@ class Machine(Jobs):
 
 
 async def _subjects(url: str) -> dict[str, list[tuple[int, int, bytes]]]:
-    client = await nats.connect(url, max_reconnect_attempts=2, connect_timeout=5)
+    client = await nats.connect(url.split(","), max_reconnect_attempts=2, connect_timeout=5)
     try:
         js = client.jetstream(timeout=10)
         found: dict[str, list[tuple[int, int, bytes]]] = {}
@@ -210,3 +210,18 @@ def caught_up(url: str, machines: list[Machine], timeout: float = PATIENCE) -> N
             return
         assert time.monotonic() < deadline, wrong[:10]
         time.sleep(0.2)
+
+
+async def _leader(url: str) -> str:
+    client = await nats.connect(url.split(","), max_reconnect_attempts=2, connect_timeout=5)
+    try:
+        info = await client.jetstream(timeout=10).stream_info("UNHANG_EVENTS")
+        return str(info.cluster.leader if info.cluster is not None else "")
+    finally:
+        await client.close()
+
+
+def leader(servers: list[Server]) -> Server:
+    """The node that leads the stream of events."""
+    name = asyncio.run(_leader(",".join(server.url for server in servers)))
+    return next(server for server in servers if server.name == name)

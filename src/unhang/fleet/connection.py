@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
 
     from unhang.core.fleet.messages import EventMessage, Stored
     from unhang.core.fleet.presence import Machine
@@ -36,9 +37,9 @@ PATIENCE = 5.0
 KEPT_DAYS = 30
 _BATCH, _BATCH_BYTES = 256, 4 << 20
 _REPLICAS = 3
-# What the server answers: no message there; not in a cluster, so no replicas; another message came first (the second:
-# a leader that has just been elected); the key is there already.
-_NO_REPLICAS, _NO_MESSAGE = 10074, 10037
+# What the server answers: not in a cluster, so no replicas; no message there; another message came first (the second
+# of a leader that has just been elected and does not know yet).
+_NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
 _DELETED = ("DEL", "PURGE")
 
 
@@ -221,8 +222,8 @@ class Connection:
                 )
             )
         except APIError as error:
-            if error.code == 400:
-                return None  # 10071, 10164: the place is taken; whatever else, the last message tells where we are
+            if error.err_code in _TAKEN:
+                return None
             raise ServerAway(f"the server did not store events: {error.description}") from None
         return int(made.seq)
 
@@ -254,18 +255,18 @@ class Connection:
         async def woken(_: Msg) -> None:
             wake.set()
 
-        subscription = await self._client.subscribe(subjects.live_of(machine, job), cb=woken)
+        subscription = await self._hear(subjects.live_of(machine, job), woken)
         return Heard(wake, subscription.unsubscribe)
 
     async def _read(self, stream: str, subject: str, place: int) -> AsyncIterator[Raw]:
         """Yield the messages on these subjects from this place on, in batches, from any copy and without a consumer."""
         while True:
             inbox = self._client.new_inbox()
-            replies = await self._client.subscribe(inbox, pending_bytes_limit=4 * _BATCH_BYTES)
+            replies = await self._hear(inbox)
             wanted = {"seq": place, "next_by_subj": subject, "batch": _BATCH, "max_bytes": _BATCH_BYTES}
             found: list[Raw] = []
             try:
-                await self._client.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode(), reply=inbox)
+                await self._say(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode(), inbox)
                 pending = 0
                 while True:
                     message = await self._answer(functools.partial(replies.next_msg, PATIENCE))
@@ -387,15 +388,25 @@ class Connection:
 
     async def serve(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
         """Have `take` called with every message on a subject."""
-        await self._client.subscribe(subject, cb=take)
-        await self._client.flush(timeout=int(PATIENCE))
+        await self._hear(subject, take)
+        await self._answer(lambda: self._client.flush(timeout=int(PATIENCE)))
 
     async def ask(self, subject: str, data: bytes) -> Replies:
         """Send a request that is answered by many messages."""
         inbox = self._client.new_inbox()
-        replies = await self._client.subscribe(inbox, pending_bytes_limit=-1)
-        await self._client.publish(subject, data, reply=inbox)
+        replies = await self._hear(inbox)
+        await self._say(subject, data, inbox)
         return Replies(replies)
+
+    async def _hear(self, subject: str, take: Callable[[Msg], Awaitable[None]] | None = None) -> Subscription:
+        # what comes is bounded by what was asked for, not by the client
+        found: Subscription = await self._answer(
+            lambda: self._client.subscribe(subject, cb=take, pending_bytes_limit=-1, pending_msgs_limit=-1)
+        )
+        return found
+
+    async def _say(self, subject: str, data: bytes, reply: str) -> None:
+        await self._answer(lambda: self._client.publish(subject, data, reply=reply))
 
     async def _answer(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Wait for an answer; none, for whatever reason, is ServerAway. What the server refuses is raised as it is."""

@@ -23,7 +23,7 @@ from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 FOLDER = "fleet"
@@ -101,9 +101,21 @@ def take_place(home: str) -> int | None:
 
 def sign(fd: int) -> None:
     """Say which process holds the place."""
-    data = values.dump({"pid": os.getpid(), "start": identity.start_time(os.getpid())}).encode()
+    data = values.dump(this_process()).encode()
     os.ftruncate(fd, 0)
     os.pwrite(fd, data, 0)
+
+
+def this_process() -> dict[str, Any]:
+    """Return what tells this process from every other."""
+    return {"pid": os.getpid(), "start": identity.start_time(os.getpid())}
+
+
+def living(said: dict[str, Any] | None) -> int | None:
+    """Return the pid that `this_process` wrote down, if that very process still lives."""
+    given = said or {}
+    pid, start = values.pid(given.get("pid")), values.text(given.get("start"))
+    return pid if pid is not None and start is not None and identity.is_alive(pid, start) else None
 
 
 def holder(home: str) -> int | None:
@@ -112,14 +124,12 @@ def holder(home: str) -> int | None:
     if fd is not None:
         os.close(fd)
         return None
-    said: Any = files.read_json(f"{home}/{FOLDER}/publisher") or {}
-    pid, start = values.pid(said.get("pid")), values.text(said.get("start"))
-    return pid if pid is not None and start is not None and identity.is_alive(pid, start) else None
+    return living(files.read_json(f"{home}/{FOLDER}/publisher"))
 
 
-def end_publisher(home: str) -> bool:
-    """End the publisher of this home and wait for its end; False: none runs. Raises StateError if it stays."""
-    pid = holder(home)
+def end(find: Callable[[], int | None], what: str) -> bool:
+    """End the process that `find` names and wait for its end; False: there is none. Raises StateError if it stays."""
+    pid = find()
     if pid is None:
         return False
     try:
@@ -128,6 +138,6 @@ def end_publisher(home: str) -> bool:
         return True
     with handle:
         # held first, then asked again: the number cannot have become another process's in between
-        if holder(home) == pid and handle.signal(signal.SIGTERM, signal.SIGCONT) and not handle.wait(_PATIENCE):
-            raise StateError(f"the publisher (pid {pid}) does not end")
+        if find() == pid and handle.signal(signal.SIGTERM, signal.SIGCONT) and not handle.wait(_PATIENCE):
+            raise StateError(f"{what} (pid {pid}) does not end")
     return True

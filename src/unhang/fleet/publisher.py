@@ -17,9 +17,9 @@ from unhang.core.fleet import subjects
 from unhang.core.fleet.presence import EVERY
 from unhang.core.fleet.rows import published
 from unhang.errors import UnhangError, UsageError
+from unhang.fleet import note
 from unhang.fleet.answering import Answerer
 from unhang.fleet.connection import Refused, ServerAway, connect
-from unhang.fleet.note import without_password
 from unhang.fleet.spool import LOOK, NAP, Spool
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
@@ -136,8 +136,10 @@ class Publisher:
 
     async def _serve(self, connection: Connection) -> None:
         await self._begin(connection)
-        where = without_password(self._address)
+        where = note.without_password(self._address)
         if not self._joined:
+            # not before: a home must not take another machine's jobs for its own
+            note.write(self._home, server=self._address, machine=self._machine)
             self._tell(f"joined {where} as {self._machine}")
         self._joined = True
         self._say_back()

@@ -7,6 +7,7 @@ is away for an hour costs nothing but its absence. Only of jobs whose whole log 
 from __future__ import annotations
 
 import os
+import time
 
 from unhang.core import events as ev
 from unhang.core import values
@@ -52,13 +53,12 @@ class JobSpool:
         """Return the events behind those that the server has, as many as fit into a message."""
         position = self._position if self._seq == self.chain.last else None
         try:
-            reader = EventReader(self.place.events, after_seq=self.chain.last, position=position)
+            with EventReader(self.place.events, after_seq=self.chain.last, position=position) as reader:
+                found = reader.read_lines(_AT_ONCE)
+                if not found:
+                    self._seq, self._position = self.chain.last, reader.position
         except (OSError, StateError):
             return []
-        with reader:
-            found = reader.read_lines(_AT_ONCE)
-            if not found:
-                self._seq, self._position = self.chain.last, reader.position
         return [(int(event["seq"]), line) for event, line in found]
 
     def resume(self, stored: Stored | None) -> None:
@@ -102,6 +102,7 @@ class Spool:
         self._files = FileWatch()
         self._watches: dict[str, int] = {}
         self._saved: set[str] = set()
+        self._stamp = (0.0, 0.0)  # of the folder of jobs when it was listed, and when that was
 
     @property
     def fd(self) -> int:
@@ -118,27 +119,37 @@ class Spool:
         found = files.read_json(self._path) or {}
         known = values.texts(found.get("jobs")) or [] if found.get("store") == store and not fresh else []
         self._store, self.done = store, set(known)
-        self._saved = set(known)
+        self._saved, self._stamp = set(known), (0.0, 0.0)
         for job in list(self.jobs):
             self._forget(job)
 
     def look(self) -> set[str]:
         """Look for new jobs; return those that were removed from the disk."""
-        self._files.add(os.path.join(self._home, homes.JOBS), ADDED | REMOVED | GONE)
-        try:
-            there = set(find.all_ids(self._home))
-        except (StateError, OSError):
-            return set()
-        gone = (self.done | set(self.jobs)) - there
-        for job in gone & set(self.jobs):
-            self._forget(job)
-        for job in there - self.done - set(self.jobs):
-            self.jobs[job] = JobSpool(JobDir(self._home, job), self._machine)
+        gone = self._list()
         for job, spool in self.jobs.items():
             if job not in self._watches and os.path.exists(spool.place.events):
                 watch = self._files.add(spool.place.events, CHANGED | GONE)
                 if watch is not None:
                     self._watches[job] = watch
+        return gone
+
+    def _list(self) -> set[str]:
+        """List the jobs, unless the folder is as it was; its time has grains, so a young one is not believed."""
+        folder, now = os.path.join(self._home, homes.JOBS), time.time()
+        try:
+            stamp = os.stat(folder).st_mtime
+            if stamp == self._stamp[0] and now < self._stamp[1] + LOOK:
+                return set()
+            self._files.add(folder, ADDED | REMOVED | GONE)
+            there = set(find.all_ids(self._home))
+        except (StateError, OSError):
+            return set()
+        self._stamp = (stamp if abs(now - stamp) > 1.0 else 0.0, now)
+        gone = (self.done | set(self.jobs)) - there
+        for job in gone & set(self.jobs):
+            self._forget(job)
+        for job in there - self.done - set(self.jobs):
+            self.jobs[job] = JobSpool(JobDir(self._home, job), self._machine)
         return gone
 
     def clear(self) -> None:

@@ -46,12 +46,14 @@ def program() -> str:
 def become_server(home: str, tell: Callable[[str], None]) -> None:
     """Note the address for `join` and for viewers, say it, and become the server. Returns only by an exception."""
     found = program()
-    folder = os.path.join(note.folder(home), "try")
+    folder = _folder(home)
     homes.make(folder)
     old = files.read_json(f"{folder}/server.json") or {}
+    if note.living(old) is not None:
+        raise UnhangError(f"it runs already: {note.read(home).server} (unhang fleet try --stop ends it)")
     password = values.text(old.get("password")) or os.urandom(16).hex()
     port = _free(values.whole(old.get("port"), 1, 65535) or _PORT)
-    files.write_json(f"{folder}/server.json", {"password": password, "port": port})
+    files.write_json(f"{folder}/server.json", {"password": password, "port": port} | note.this_process())
     configuration = {
         "server_name": "unhang-try",
         "listen": f"127.0.0.1:{port}",
@@ -65,6 +67,15 @@ def become_server(home: str, tell: Callable[[str], None]) -> None:
     note.write(home, server=address)
     tell(address)
     os.execv(found, [found, "-c", path, "-l", f"{folder}/server.log"])
+
+
+def stop(home: str) -> bool:
+    """End the server that runs; False: none does. What it has stored stays."""
+    return note.end(lambda: note.living(files.read_json(f"{_folder(home)}/server.json")), "the server")
+
+
+def _folder(home: str) -> str:
+    return os.path.join(note.folder(home), "try")
 
 
 def _free(wanted: int) -> int:

@@ -18,6 +18,7 @@ from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.core.view import View
 from unhang.fleet.connection import ServerAway
+from unhang.fleet.note import read
 from unhang.jobs.listing import Row, list_jobs
 from unhang.jobs.outlook import Outlook, outlooks
 
@@ -43,10 +44,13 @@ class FleetRow(Record):
     outlook: Outlook
 
 
-async def fleet_rows(connection: Connection, home: str, own: str) -> list[FleetRow]:
-    """Return the jobs of this home and of all machines, the newest first. `own`: the name of this machine, or ""."""
+async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
+    """Return the jobs of this home and of all machines, the newest first."""
     rows = await connection.rows()
     machines = await connection.machines()
+    note = read(home)
+    # a machine of this name in another fleet is another
+    own = note.machine if note.machine in machines and machines[note.machine].home == note.home_id else ""
     local = [found.to_json(home) for found in outlooks(home, list_jobs(home))]
     return [FleetRow(row["machine"], row, outlook_from(row)) for row in merged(local, own, rows, machines, time.time())]
 

@@ -61,7 +61,7 @@ def is_meant(args: argparse.Namespace) -> bool:
 
 def listed(home: str) -> list[FleetRow]:
     """Return the jobs of this home and of all machines, the newest first."""
-    return _with_server(lambda connection: fleet_rows(connection, home, note.read(home).machine))
+    return _with_server(lambda connection: fleet_rows(connection, home))
 
 
 def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
@@ -69,7 +69,8 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
     named = _named(args)
     if not named:
         raise UsageError(f"name the jobs, as JOB@MACHINE (see: unhang {name} --help)")
-    own = note.read(state_home()).machine
+    known = note.read(state_home())
+    own = known.machine if os.environ.get(note.VARIABLE, known.server) == known.server else ""
     places = [split_name(each) for each in named]
     if own and all(place is not None and place[1] == own for place in places):
         # of this very machine: no server is needed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unhang.core.result import Result
 
 EXIT_BROKEN_PIPE = 141  # as a program that died of SIGPIPE
-JOB_HELP = "a job: its name, its id, a unique prefix of that, or @last; JOB@MACHINE: one of another machine"
+JOB_HELP = "a job: its name, its id, a unique prefix of that, or @last"
 
 
 def add_job(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
@@ -35,7 +35,9 @@ def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object
     parser.add_argument("--json", action="store_true", help=what)
 
 
-def add_fleet(parser: argparse.ArgumentParser, what: str = "the job may be on any machine of the fleet") -> None:
+def add_fleet(
+    parser: argparse.ArgumentParser, what: str = "the job may be on any machine of the fleet; JOB@MACHINE says which"
+) -> None:
     """Add the option `--fleet`; a job of another machine is also meant by JOB@MACHINE."""
     parser.add_argument("--fleet", action="store_true", help=f"{what} (see docs/fleet.md)")
 

@@ -22,7 +22,7 @@ COLOURS = {"hung": "31", "unsure": "33", "alive": "32"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang diagnose`."""
-    parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, @last, or JOB@MACHINE")
+    parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, or @last")
     output.add_fleet(parser)
     parser.add_argument("--pid", type=int, help="diagnose the tree of this process instead of a job")
     parser.add_argument("--json", action="store_true", help="print one JSON object (one a line with --watch)")

@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         verbs, "try", "Run a NATS server for trying it out. One node, this machine alone; prints its address."
     )
     tried.add_argument("--background", action="store_true", help="return at once, and go on in the background")
+    tried.add_argument("--stop", action="store_true", help="end the one that runs; what it has stored stays")
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +92,7 @@ def _join(args: argparse.Namespace) -> int:
             )
         try:
             note.sign(place)
-            written = note.write(home, server=address, machine=machine)
+            written = note.write(home)
             import gc
 
             from unhang.fleet.publisher import Publisher
@@ -119,7 +120,8 @@ def _say(line: str) -> None:
 def _leave() -> int:
     from unhang.fleet import note
 
-    if not note.end_publisher(state_home()):
+    home = state_home()
+    if not note.end(lambda: note.holder(home), "the publisher"):
         _say("no publisher runs in this home")
     return 0
 
@@ -174,9 +176,13 @@ def _forget(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace) -> int:
     from unhang.fleet import note
-    from unhang.fleet.try_server import become_server
+    from unhang.fleet.try_server import become_server, stop
 
     home = ensure_state_home()
+    if args.stop:
+        if not stop(home):
+            _say("no server of this home runs")
+        return 0
 
     def work(tell: Callable[[str], None]) -> int:
         def told(address: str) -> None:
