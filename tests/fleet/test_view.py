@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -123,6 +124,9 @@ def test_of_an_offline_machine_what_runs_is_unknown_and_what_ended_has_ended(ser
 
 def test_a_server_that_is_away_costs_nothing_but_its_absence(server: Server, machine: Make) -> None:
     beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
+    last = beta.begin("--", "sh", "-c", "sleep 2; exit 5")
+    wait_until(lambda: rows(viewer), "the job is published")
+    waiting = viewer.popen("wait", f"{last.id}@beta", stderr=subprocess.DEVNULL)
     server.kill()
     assert "no NATS server answers" in viewer.refused("ps", "--fleet")
     # a machine may join while it is away, and jobs begin, work and end
@@ -133,7 +137,8 @@ def test_a_server_that_is_away_costs_nothing_but_its_absence(server: Server, mac
     assert [job.result().exit_code for job in jobs] == [0, 0, 1, 1, 2, 2]
     server.start().wait()
     caught_up(server.url, [beta, gamma])
-    wanted = {job.id: job.result().status for job in jobs}
+    assert viewer.finish(waiting).code == 5  # who waits for a job waits for the server
+    wanted = {job.id: job.result().status for job in [*jobs, last]}
     wait_until(lambda: states(viewer) == wanted, "the rows are published", 30)
 
 

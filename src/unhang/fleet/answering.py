@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from unhang.core.fleet.requests import ALIVE, ALIVE_EVERY, CODE, END, KIND, NONCE, REFUSED, Request, read_request
 from unhang.errors import EXIT_FAILED, UnhangError, UsageError
+from unhang.fleet.tasks import end
 from unhang.procs import executable
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ class Answerer:
 
     async def close(self) -> None:
         """End what is being answered."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
 
     async def _answer(self, message: Msg) -> None:
         try:
@@ -107,9 +106,7 @@ class Answerer:
             try:
                 await self._both(passing, alive)
             finally:
-                for task in (*passing, alive):
-                    task.cancel()
-                await asyncio.gather(*passing, alive, return_exceptions=True)
+                await end((*passing, alive))
             await self._send(reply, END, b"", await process.wait())
         finally:
             if process.returncode is None:

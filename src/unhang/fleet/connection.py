@@ -40,6 +40,7 @@ _REPLICAS = 3
 # What the server answers: not in a cluster, so no replicas; no message there; another message came first (the second
 # of a leader that has just been elected and does not know yet).
 _NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
+_PAUSE = 0.2
 _DELETED = ("DEL", "PURGE")
 
 
@@ -145,7 +146,8 @@ class Connection:
     async def close(self) -> None:
         """Close the connection; what was not answered stays unknown."""
         try:
-            await asyncio.wait_for(self._client.close(), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await self._client.close()
         except TimeoutError:
             pass
 
@@ -256,10 +258,11 @@ class Connection:
             wake.set()
 
         subscription = await self._hear(subjects.live_of(machine, job), woken)
-        return Heard(wake, subscription.unsubscribe)
+        return Heard(wake, functools.partial(_unheard, subscription))
 
     async def _read(self, stream: str, subject: str, place: int) -> AsyncIterator[Raw]:
         """Yield the messages on these subjects from this place on, in batches, from any copy and without a consumer."""
+        patience = 2 * PATIENCE
         while True:
             inbox = self._client.new_inbox()
             replies = await self._hear(inbox)
@@ -267,7 +270,7 @@ class Connection:
             found: list[Raw] = []
             try:
                 await self._say(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode(), inbox)
-                pending = 0
+                pending, status = 0, None
                 while True:
                     message = await self._answer(functools.partial(replies.next_msg, PATIENCE))
                     headers = dict(message.headers or {})
@@ -278,18 +281,23 @@ class Connection:
                     if status == "503":
                         if await self._is_missing(stream):
                             return  # no machine has joined yet
-                        raise ServerAway("the leader of the cluster is being elected; try again in a moment")
+                        if patience <= 0:
+                            raise ServerAway("the leader of the cluster is being elected; try again in a moment")
+                        break
                     if status not in ("204", "404"):
                         raise ServerAway(f"the server did not answer: {status} {headers.get('Description', '')}")
                     pending = int(headers.get("Nats-Num-Pending", 0)) if status == "204" else 0
                     break
             finally:
-                await replies.unsubscribe()
+                await _unheard(replies)
             for raw in found:
                 yield raw
-            if not found or not pending:
+            if status == "503":  # the stream is just being made, or its leader elected
+                patience -= _PAUSE
+                await asyncio.sleep(_PAUSE)
+            elif not found or not pending:
                 return
-            place = found[-1].place + 1
+            place = found[-1].place + 1 if found else place
 
     async def _is_missing(self, stream: str) -> bool:
         from nats.js.errors import NotFoundError
@@ -414,7 +422,8 @@ class Connection:
         from nats.js.errors import APIError, NoStreamResponseError, ServiceUnavailableError
 
         try:
-            return await asyncio.wait_for(call(), 2 * PATIENCE)
+            async with asyncio.timeout(2 * PATIENCE):
+                return await call()
         except ServiceUnavailableError as error:
             raise ServerAway(f"the server is not ready: {error.description}") from None
         except APIError:
@@ -450,7 +459,16 @@ class Replies:
 
     async def close(self) -> None:
         """Take no more of them."""
-        await self._subscription.unsubscribe()
+        await _unheard(self._subscription)
+
+
+async def _unheard(subscription: Subscription) -> None:
+    from nats.errors import Error
+
+    try:
+        await subscription.unsubscribe()
+    except Error:
+        pass  # the connection is gone, and it with it
 
 
 def _raw(data: bytes, headers: dict[str, str]) -> Raw:

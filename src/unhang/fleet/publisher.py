@@ -21,6 +21,7 @@ from unhang.fleet import note
 from unhang.fleet.answering import Answerer
 from unhang.fleet.connection import Refused, ServerAway, connect
 from unhang.fleet.spool import LOOK, NAP, Spool
+from unhang.fleet.tasks import end
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
 from unhang.store.layout import JobDir
@@ -103,11 +104,10 @@ class Publisher:
         """Wait for something, or for the signal to end; None then."""
         task, stop = asyncio.ensure_future(what), asyncio.ensure_future(self._stop.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
+        await end([stop])
         if task.done():
             return task.result()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end([task])
         return None
 
     def _woken(self) -> None:
@@ -153,9 +153,7 @@ class Publisher:
         try:
             done, _ = await asyncio.wait({*tasks, stop}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (*tasks, stop):
-                task.cancel()
-            await asyncio.gather(*tasks, stop, return_exceptions=True)
+            await end((*tasks, stop))
             await answerer.close()
             self._spool.save()
         for task in done - {stop}:
@@ -241,7 +239,8 @@ class Publisher:
             if any(spool.behind and spool.chain.sure and spool.lines() for spool in ready):
                 continue
             try:
-                await asyncio.wait_for(self._wake.wait(), NAP if self._spool.restless else LOOK)
+                async with asyncio.timeout(NAP if self._spool.restless else LOOK):
+                    await self._wake.wait()
             except TimeoutError:
                 continue
             await asyncio.sleep(_PAUSE)

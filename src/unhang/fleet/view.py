@@ -126,7 +126,8 @@ async def follow(connection: Connection, machine: str, job: str, after: int = 0)
                 await asyncio.sleep(_AWAY)
                 continue
             try:
-                await asyncio.wait_for(heard.wake.wait(), _LOOK)
+                async with asyncio.timeout(_LOOK):
+                    await heard.wake.wait()
             except TimeoutError:
                 pass
     finally:

@@ -26,6 +26,7 @@ from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note
 from unhang.fleet.asking import Offline, ask
 from unhang.fleet.connection import connect
+from unhang.fleet.tasks import end
 from unhang.fleet.view import FleetRow, fleet_rows, follow, result_from, status_from, view_of
 from unhang.jobs.handle import log_time
 from unhang.jobs.home import state_home
@@ -79,9 +80,9 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
         args.fleet = False
         return load(name).main(args)
     if name == "events":
-        return _with_server(lambda connection: _events(connection, args))
+        return _with_server(lambda connection: _events(connection, args), lasting=args.follow)
     if name == "wait":
-        return _with_server(lambda connection: _wait(connection, args))
+        return _with_server(lambda connection: _wait(connection, args), lasting=True)
     return _with_server(lambda connection: _elsewhere(connection, name, parser, args))
 
 
@@ -90,11 +91,12 @@ def _named(args: argparse.Namespace) -> list[str]:
     return job if isinstance(job, list) else [] if job is None else [job]
 
 
-def _with_server(work: Callable[[Connection], Awaitable[_T]]) -> _T:
+def _with_server(work: Callable[[Connection], Awaitable[_T]], *, lasting: bool = False) -> _T:
+    """Do something with the server; `lasting`: whenever it is away, wait until it is there again."""
     address = note.server_of(state_home(), os.environ)
 
     async def run() -> _T:
-        connection = await connect(address)
+        connection = await connect(address, lasting=lasting)
         try:
             return await work(connection)
         finally:
@@ -257,9 +259,7 @@ async def _wait(connection: Connection, args: argparse.Namespace) -> int:
         done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=until)
         ended = {waiting[task]: task.result() for task in done}
     finally:
-        for task in (*waiting, watch):
-            task.cancel()
-        await asyncio.gather(*waiting, watch, return_exceptions=True)
+        await end((*waiting, watch))
     for called in ended:
         if args.json:
             await _print_result(connection, jobs[called])
