@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import wait_until
-from tests.support.fleet import Machine, Server, caught_up, cluster, leader, published
+from tests.support.fleet import Following, Machine, Server, caught_up, cluster, leader, published, wait_for_rows
+from tests.support.jobs import STILL
 from tests.support.places import ROOT
 
 Make = Callable[[str, str], Machine]
@@ -28,9 +29,9 @@ def test_the_leader_is_killed_under_load(servers: list[Server], machine: Make) -
     url = ",".join(server.url for server in servers)
     machines = [machine(name, url).join().joined() for name in ("alpha", "beta")]
     viewer = machine("viewer", url)
-    job = machines[0].begin("--", "sh", "-c", "sleep 4; exit 3")
-    wait_until(lambda: viewer.said("ps", "--fleet"), "the job is published", 60)
-    waiting = viewer.popen("wait", f"{job.id}@alpha")
+    job = machines[0].begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "read a; exit 3")
+    wait_for_rows(url, {job.id: "running"})
+    following = Following(viewer, f"{job.id}@alpha")
     words = [sys.executable, "-m", "tests.support.fleet_load"]
     writers = [
         each.popen_program(*words, str(each.home), str(_JOBS), str(_EVENTS), str(_SECONDS), cwd=ROOT)
@@ -39,9 +40,10 @@ def test_the_leader_is_killed_under_load(servers: list[Server], machine: Make) -
     wait_until(lambda: len(published(url)) > _JOBS, "events arrive", 60)
     killed = leader(servers)
     killed.kill()
+    job.send("\n")
     for writer, each in zip(writers, machines, strict=True):
         assert each.finish(writer).code == 0  # nothing that records waits for a server
-    assert viewer.finish(waiting, 90).code == 3
+    assert following.finish() == job.events()
     others = ",".join(server.url for server in servers if server is not killed)
     caught_up(others, machines, 90)
     killed.start().wait()

@@ -23,6 +23,7 @@ from nats.js.errors import NotFoundError
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
 from tests.support.programs import unavailable
+from unhang.fleet.connection import connect
 from unhang.store import find
 from unhang.store.layout import JobDir
 
@@ -150,6 +151,23 @@ class Machine(Jobs):
         return found
 
 
+class Following:
+    """`unhang events --follow` of a job of another machine, which has begun when this is made."""
+
+    def __init__(self, viewer: Machine, name: str) -> None:
+        self._viewer = viewer
+        self._path = viewer.folder / f"following-{name}"
+        with open(self._path, "wb") as file:
+            self._process = viewer.popen("events", "--follow", "--json", name, stdout=file)
+        wait_until(lambda: self._path.stat().st_size, "a first event", PATIENCE)
+
+    def finish(self) -> list[dict[str, Any]]:
+        """What it has printed when the job has ended."""
+        done = self._viewer.finish(self._process, PATIENCE)
+        assert (done.code, done.err) == (0, b"")
+        return [json.loads(line) for line in self._path.read_bytes().splitlines()]
+
+
 async def _subjects(url: str) -> dict[str, list[tuple[int, int, bytes]]]:
     client = await nats.connect(url.split(","), max_reconnect_attempts=2, connect_timeout=5)
     try:
@@ -210,6 +228,19 @@ def caught_up(url: str, machines: list[Machine], timeout: float = PATIENCE) -> N
             return
         assert time.monotonic() < deadline, wrong[:10]
         time.sleep(0.2)
+
+
+async def _rows(url: str) -> dict[str, str]:
+    connection = await connect(url)
+    try:
+        return {job: row["status"] for (_, job), row in (await connection.rows()).items()}
+    finally:
+        await connection.close()
+
+
+def wait_for_rows(url: str, wanted: dict[str, str]) -> None:
+    """Wait until the rows on the server are those of these jobs, with these states."""
+    wait_until(lambda: asyncio.run(_rows(url)) == wanted, f"the rows are {wanted}", PATIENCE)
 
 
 async def _leader(url: str) -> str:

@@ -97,7 +97,7 @@ async def connect(
     options: dict[str, Any] = {
         "name": "unhang",
         "error_cb": complain,
-        "connect_timeout": 3,
+        "connect_timeout": 5,
         "ping_interval": 5,
         "max_outstanding_pings": 2,
         "reconnect_time_wait": 0.2,
