@@ -80,6 +80,7 @@ class Facts(Record):
     leftovers: list[dict[str, Any]]
     survivors: list[dict[str, Any]]
     unseen: str = ""  # why there may be more of these two than could be listed
+    reached: float | None = None  # the run time when a limit was reached; what came after is the ending
 
 
 class Ended(Record):
@@ -137,7 +138,8 @@ def _message(phase: str, facts: Facts) -> str:
     if phase == "timed_out" and facts.ending == act.IDLE:
         return f"no sign of life for {human(facts.silence)} (idle limit {human(facts.idle_limit or 0)}); {_how(facts)}"
     if phase == "timed_out":
-        return f"still running after {took} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
+        reached = took if facts.reached is None else human(facts.reached)
+        return f"still running after {reached} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
     if phase == "cancelled":
         return f"cancelled by {_who(facts.cancelled_by)} after {took}; {_how(facts)}"
     text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}"

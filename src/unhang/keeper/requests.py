@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
         def stop(self, by: str, *, force: bool) -> None: ...
         def extend(self, idle: float, hard: float) -> None: ...
+        def answered(self) -> None: ...
         def silence(self) -> float: ...
         @property
         def phase(self) -> str: ...
@@ -237,6 +238,8 @@ def _send(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
         raise ValueError("the job's input cannot be written to: start it with --stdin pipe or --pty")
     data = binascii.a2b_base64(str(request.get("data", "")), strict_mode=True)
     problem = served.into.send(data, eof=bool(request.get("eof", False)))
+    if problem is None:
+        served.answered()
     if request.get("offered"):  # by an owner, who can wait until there is room; whose input is closed waits for nothing
         return {"offered": True, "full": problem is not None and served.into.open}
     if problem:

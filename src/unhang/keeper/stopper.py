@@ -7,6 +7,7 @@ import signal
 
 from unhang.core.outcome import HARD, SOFT
 from unhang.core.record import Record
+from unhang.procs import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class Stopper:
         done = self._tree.signal(POLITE, only)
         self.mode = self.mode or SOFT
         return _step("terminate", "SIGTERM", done)
+
+    def is_ignored(self) -> bool:
+        """Return whether all that is left of the tree was seen to ignore SIGTERM."""
+        seen = self._tree.survey()
+        return not seen.unseen and bool(seen.found) and all(identity.ignores(p.pid, signal.SIGTERM) for p in seen.found)
 
     def kill(self) -> Step:
         """Kill once; to be repeated until the tree is empty. The mode becomes hard only if a process was found."""

@@ -5,7 +5,7 @@ suggestions all come from its rows (`core.policy.retry`, `core.diagnosis.suggest
 other. A rule names a row itself (`causes.LOCK`), so it cannot name a cause that has none.
 
 The texts of `advice` are templates. `{idle}`, `{hard}`, `{start}` and the like stand for what a face calls these
-things; `{peer}` and `{holder}` for what the diagnosis found; see `suggest.py`.
+things, `{limit}` for the limit that was reached, `{peer}` and `{holder}` for what the diagnosis found (`suggest.py`).
 
 A caller's result needs this table, so nothing here imports `typing` or `re`.
 """
@@ -39,7 +39,7 @@ class Cause(Record):
 
     `retryable` says whether the same command, run again unchanged, may end well; `why_not` why it may not. A finding
     can be certain that a retryable cause would be met again (`evidence.repeats`): such a cause has a `why_not` too,
-    and `advice_if_repeated`.
+    and `advice_if_repeated`. `advice_if_printing` holds for a job that printed while it was looked at.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Cause(Record):
     advice: tuple[str, ...]
     why_not: str = ""
     advice_if_repeated: tuple[str, ...] = ()
+    advice_if_printing: tuple[str, ...] = ()
 
 
 INPUT = Cause(
@@ -122,7 +123,7 @@ IDLE = Cause(
 TIMER = Cause(
     "timer",
     retryable=True,
-    advice=("it sleeps on purpose: shorten the pause, or raise {idle} above it",),
+    advice=("it sleeps on purpose: shorten the pause, or raise {limit} above it",),
 )
 POLL = Cause(
     "poll",
@@ -134,7 +135,7 @@ BUSY = Cause(
     retryable=True,
     advice=(
         "look where it spins with {deep} (py-spy, eu-stack, jstack)",
-        "if it is a long computation, let it print progress and raise {hard}",
+        "if it is a long computation, let it print progress and raise {limit}",
     ),
 )
 LISTENING = Cause(
@@ -150,6 +151,9 @@ PROGRESS = Cause(
     "progress",
     retryable=True,
     advice=("it works without printing: a verbose option would show how far it is",),
+    advice_if_printing=(
+        "it prints all the time: bound what it does (a count, `| head`), or send its output to a file",
+    ),
 )
 UNKNOWN = Cause(
     "unknown",

@@ -42,6 +42,7 @@ def suggestions(
 ) -> list[str]:
     """The most useful first. `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's."""
     cause, state = causes.cause_of(diagnosis), diagnosis.get("state")
+    words = {**words, "limit": words["hard" if timeout_reason == "exec_timeout" else "idle"]}
     found = _input(diagnosis, words) if cause is causes.INPUT else _advice(cause, diagnosis, words)
     if timeout_reason == "exec_timeout" and state == ALIVE and cause in (causes.PROGRESS, causes.TIMER):
         found.append(f"it was still working when its time was up: raise {words['hard']}, or give it less to do")
@@ -53,6 +54,8 @@ def suggestions(
 
 def _advice(cause: causes.Cause, diagnosis: dict[str, Any], words: Mapping[str, str]) -> list[str]:
     lines = cause.advice_if_repeated if causes.repeats(diagnosis) else ()
+    if number_of(diagnosis, "evidence", "printedBytesPerSecond"):
+        lines = lines or cause.advice_if_printing
     named = {**words, "peer": _peer(diagnosis), "holder": _holder(diagnosis)}
     return [line.format_map(named) for line in lines or cause.advice]
 

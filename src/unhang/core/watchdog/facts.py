@@ -19,6 +19,10 @@ class Heartbeat(Record):
     extend: float = 0.0
 
 
+class Answered(Record):
+    """A caller has sent input: whatever the job waited for, its silence begins anew."""
+
+
 class AgentMoved(Record):
     """The agent in the job made progress, as its driver understands it: a delta, a finished item."""
 
@@ -53,9 +57,16 @@ class PipesClosed(Record):
 
 
 class StopRequested(Record):
-    """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once."""
+    """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once.
+
+    `hasty`: no caller is left who could use what a grace would save."""
 
     force: bool = False
+    hasty: bool = False
+
+
+class TermIgnored(Record):
+    """Everything that is left of the tree ignores SIGTERM: it will not die of it, however long the grace."""
 
 
 class Extend(Record):
@@ -84,6 +95,7 @@ class HungVerdict(Record):
 Fact = (
     Output
     | Heartbeat
+    | Answered
     | AgentMoved
     | Window
     | Looked
@@ -91,6 +103,7 @@ Fact = (
     | TreeGone
     | PipesClosed
     | StopRequested
+    | TermIgnored
     | Extend
     | Paused
     | Held

@@ -17,7 +17,8 @@ running   Three clocks (clocks.py): *stall* (a notice) and *idle* (an end) count
 closing   The leader has exited. What it printed last is still read; what it left behind gets `leak_wait` seconds
           without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
           job, watched as before, until the last of it ends.
-stopping  SIGTERM was sent; `grace` runs. Output is kept but counts for nothing.
+stopping  SIGTERM was sent; `grace` runs, unless all that is left ignores the signal. Output is kept but counts for
+          nothing.
 killing   SIGKILL was sent; `kill_wait` runs, then the end is announced with its survivors.
 
 Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is not the job's silence: the
@@ -26,7 +27,7 @@ stall and idle clocks stand still. The hard clock is a promise about wall-clock 
 
 from __future__ import annotations
 
-from unhang.core.limits import Limits
+from unhang.core.limits import DEFAULT_GRACE, HASTY_GRACE, Limits
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog.clocks import NEVER, Clocks
@@ -84,6 +85,9 @@ class Watchdog:
             case fact.AgentMoved():
                 if running:
                     self._unsaid += self.clocks.spoken(now)
+            case fact.Answered():
+                if running:
+                    self.clocks.answered(now)
             case fact.Window(idle):
                 if running:
                     self.clocks.set_window(idle)
@@ -107,6 +111,9 @@ class Watchdog:
             case fact.StopRequested(force):
                 if self._stop is None or force:
                     self._stop = what
+            case fact.TermIgnored():
+                if self.phase == STOPPING:
+                    self._due = min(self._due, now)
             case fact.Extend(idle, hard):
                 self._unsaid += self.clocks.extend(idle, hard, now)
             case fact.Paused(seconds):
@@ -260,9 +267,15 @@ class Watchdog:
     def _terminate(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None
         self.phase = STOPPING
-        self._due = now + self.limits.grace
+        self._due = now + self._grace()
         actions.append(act.Terminate(self.reason))
         return True
+
+    def _grace(self) -> float:
+        """How long after SIGTERM the tree may take. One that the policy has made long holds for every end."""
+        grace = self.limits.grace
+        hasty = self._stop is not None and self._stop.hasty and grace <= DEFAULT_GRACE
+        return min(grace, HASTY_GRACE) if hasty else grace
 
     def _kill(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None

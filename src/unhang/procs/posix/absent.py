@@ -140,6 +140,11 @@ def full(
     )
 
 
+def listeners(root: int) -> tuple[str, ...]:  # noqa: ARG001 - the interface's
+    """Return nothing: sockets cannot be looked at."""
+    return ()
+
+
 def connections(pid: int) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}

@@ -1,4 +1,4 @@
-"""The network connections of a program that runs tools: its own, and not those of its tools."""
+"""The network connections of a program that runs tools (its own, not those of its tools), and where a tree listens."""
 
 from __future__ import annotations
 
@@ -22,3 +22,14 @@ def connections(pid: int) -> dict[str, Socket]:
             held, _ = targets(member) or ({}, 0)
             links |= {link: member for link in held.values() if link.startswith("socket:")}
     return {link: seen for link, seen in sockets_of(links, unix=False).items() if seen.remote}
+
+
+def listeners(root: int) -> tuple[str, ...]:
+    """Return the TCP addresses that the descendants of a process listen on, sorted."""
+    processes, _ = walk(root)
+    links: dict[str, int] = {}
+    for member in processes:
+        held, _ = targets(member) or ({}, 0)
+        links |= {link: member for link in held.values() if link.startswith("socket:")}
+    found = sockets_of(links, unix=False).values()
+    return tuple(sorted({seen.local for seen in found if seen.family == "tcp" and seen.state == "LISTEN"}))
