@@ -23,7 +23,7 @@ def policy_of(**more: Any) -> Policy:
 def test_an_unknown_command_gets_the_defaults() -> None:
     found = resolve(["frobnicate"], builtin.policy())
     assert (found.limits.idle, found.limits.hard, found.limits.stall) == (300, 1200, 60)
-    assert (found.limits.warn, found.limits.grace, found.limits.liveness) == (30, 5, "progress")
+    assert (found.limits.warn, found.limits.grace, found.limits.liveness) == (30, 2, "progress")
     assert {name: sourced.source for name, sourced in found.sourced.items()} == dict.fromkeys(
         ("idleMs", "hardMs", "stallMs", "warnMs", "graceMs"), "default"
     )

@@ -4,15 +4,13 @@ and a model that follows the text literally reaches the right end in each of the
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import pytest
 
-from tests.support.mcp import typescript
+from tests.support.mcp.clients import CLIENTS, client
 from tests.support.mcp.follower import Call, Step, follow, own_lines, read_call
 from tests.support.mcp.harness import Reply, Servers
 
@@ -40,16 +38,6 @@ def situations() -> list[Situation]:
 
 def fits(pattern: str, line: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("…"))), line) is not None
-
-
-@asynccontextmanager
-async def client(servers: Servers, kind: str, *options: str) -> AsyncIterator[Call]:
-    if kind == "typescript":
-        async with typescript.connected(servers, *options) as session:
-            yield session.call
-    else:
-        async with servers.connected("auto", *options) as caller:
-            yield caller.call
 
 
 def ended_as(reply: Reply) -> str:
@@ -85,7 +73,7 @@ async def check(call: Call, situation: Situation, folder: Path) -> None:
         assert ended_as(made[-1][1]) == situation.end, (situation, texts)
 
 
-@pytest.mark.parametrize("kind", ["python", "typescript"])
+@pytest.mark.parametrize("kind", CLIENTS)
 def test_every_situation_of_the_table_and_where_its_advice_leads(servers: Servers, kind: str, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text(POLICY)

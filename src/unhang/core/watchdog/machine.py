@@ -112,7 +112,7 @@ class Watchdog:
                 if self._stop is None or force:
                     self._stop = what
             case fact.TermIgnored():
-                if self.phase == STOPPING:
+                if self.phase == STOPPING and not self._long_grace:
                     self._due = min(self._due, now)
             case fact.Extend(idle, hard):
                 self._unsaid += self.clocks.extend(idle, hard, now)
@@ -272,10 +272,15 @@ class Watchdog:
         return True
 
     def _grace(self) -> float:
-        """How long after SIGTERM the tree may take. One that the policy has made long holds for every end."""
+        """How long after SIGTERM the tree may take."""
         grace = self.limits.grace
-        hasty = self._stop is not None and self._stop.hasty and grace <= DEFAULT_GRACE
+        hasty = self._stop is not None and self._stop.hasty and not self._long_grace
         return min(grace, HASTY_GRACE) if hasty else grace
+
+    @property
+    def _long_grace(self) -> bool:
+        """Whether a caller or the policy has asked for more than the usual grace: that is never shortened."""
+        return self.limits.grace > DEFAULT_GRACE
 
     def _kill(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None

@@ -15,33 +15,33 @@ from unhang.core.plain_text import quoted
 
 # What other servers call the things that these tools have under another name.
 _ALSO_CALLED = {
-    "timeout": "timeout_sec",
-    "timeoutseconds": "timeout_sec",
-    "timeoutms": "hardTimeoutMs",
-    "maxruntimems": "hardTimeoutMs",
-    "cmd": "command",
-    "script": "command",
-    "line": "command",
-    "args": "argv",
-    "workdir": "cwd",
-    "workingdirectory": "cwd",
-    "directory": "cwd",
-    "dir": "cwd",
-    "path": "cwd",
-    "environment": "env",
-    "input": "stdin",
-    "tty": "pty",
-    "id": "job_id",
-    "job": "job_id",
-    "pid": "job_id",
-    "taskid": "job_id",
-    "sessionid": "job_id",
-    "jobids": "job_id",
-    "data": "text",
-    "chars": "text",
-    "yieldtimems": "wait_sec",
-    "wait": "wait_sec",
-    "seconds": "wait_sec",
+    "timeout": ("timeout_sec",),
+    "timeoutseconds": ("timeout_sec",),
+    "timeoutms": ("hardTimeoutMs",),
+    "maxruntimems": ("hardTimeoutMs",),
+    "cmd": ("command",),
+    "script": ("command",),
+    "line": ("command",),
+    "args": ("argv",),
+    "workdir": ("cwd",),
+    "workingdirectory": ("cwd",),
+    "directory": ("cwd",),
+    "dir": ("cwd",),
+    "path": ("cwd",),
+    "environment": ("env",),
+    "input": ("stdin", "text"),
+    "tty": ("pty",),
+    "id": ("job_id",),
+    "job": ("job_id",),
+    "pid": ("job_id",),
+    "taskid": ("job_id",),
+    "sessionid": ("job_id",),
+    "jobids": ("job_id",),
+    "data": ("text", "stdin"),
+    "chars": ("text",),
+    "yieldtimems": ("wait_sec",),
+    "wait": ("wait_sec",),
+    "seconds": ("wait_sec",),
 }
 _STAYS = frozenset({"background", "runinbackground", "detach", "detached", "isbackground"})
 _SHOWN_NAME = 40
@@ -74,8 +74,8 @@ def _instead(argument: str, known: list[str]) -> str:
     plain = _plain(argument)
     if plain in _STAYS and "command" in known:
         return ": use the tool `start` for what is to stay in the background"
-    also = _ALSO_CALLED.get(plain, "")
-    nearest = also if also in known else _nearest(plain, known)
+    also = [name for name in _ALSO_CALLED.get(plain, ()) if name in known]
+    nearest = also[0] if also else _nearest(plain, known)
     hint = f"; did you mean {nearest}? It takes" if nearest else "; it takes"
     return f"{hint}: {', '.join(known) or 'nothing'}"
 
