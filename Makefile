@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PIP := PIP_CACHE_DIR=$(CURDIR)/.cache/pip $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast zoo check bench clean
+.PHONY: help demo test test-fast zoo check bench man clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,10 @@ bench: $(STAMP) ## the budgets, each as a ratio to its reference in the same run
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/bench.py --json bench.json
 
+man: $(STAMP) ## the man pages, one for each command (build/man; an install brings them along)
+	@$(BIN)/python scripts/cli_docs.py man build/man
+	@echo "read one with: man -l build/man/unhang-run.1"
+
 clean: ## remove what the targets above made
-	rm -rf $(VENV) .cache bench.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .cache build bench.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

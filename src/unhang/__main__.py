@@ -56,7 +56,7 @@ def main() -> None:
 
 def _start_isolated() -> None:
     """The same again in this process, without what the variables ask for. They stay set, for the jobs."""
-    from unhang.jobs.executable import command_line
+    from unhang.procs.executable import command_line
 
     os.execve(sys.executable, command_line(*sys.argv[1:]), dict(os.environ))
 

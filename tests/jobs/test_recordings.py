@@ -31,7 +31,7 @@ _EXPECTED: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _placed(jobs: Jobs, recording: Path) -> Job:
+def placed(jobs: Jobs, recording: Path) -> Job:
     record = json.loads((recording / "job.json").read_text())
     place = JobDir(str(jobs.home), record["id"])
     for folder in (jobs.home, jobs.home / "jobs"):
@@ -41,12 +41,12 @@ def _placed(jobs: Jobs, recording: Path) -> Job:
     return Job(place)
 
 
-def _recordings() -> list[Path]:
+def recordings() -> list[Path]:
     return sorted(path for path in _RECORDINGS.glob("v*/*") if path.is_dir())
 
 
 def test_there_is_a_recording_of_every_way_to_end() -> None:
-    assert {path.name for path in _recordings()} == set(_EXPECTED)
+    assert {path.name for path in recordings()} == set(_EXPECTED)
 
 
 def test_no_recording_holds_a_path_of_the_machine_it_was_made_on() -> None:
@@ -57,9 +57,9 @@ def test_no_recording_holds_a_path_of_the_machine_it_was_made_on() -> None:
             assert path.stat().st_size < 16 << 10
 
 
-@pytest.mark.parametrize("recording", _recordings(), ids=lambda path: f"{path.parent.name} {path.name}")
+@pytest.mark.parametrize("recording", recordings(), ids=lambda path: f"{path.parent.name} {path.name}")
 def test_a_recording_is_read_as_what_it_was(jobs: Jobs, recording: Path) -> None:
-    job = _placed(jobs, recording)
+    job = placed(jobs, recording)
     before = {path.name: path.read_bytes() for path in Path(job.place.path).iterdir()}
     status, phase, code, shell, signal, reason, mode, error, stdout = _EXPECTED[recording.name]
     events = check_log(job.place)
@@ -85,7 +85,7 @@ def test_a_recording_is_read_as_what_it_was(jobs: Jobs, recording: Path) -> None
 
 
 def test_the_recorded_gap_is_found_again_by_position(jobs: Jobs) -> None:
-    job = _placed(jobs, _RECORDINGS / "v1" / "truncated_output")
+    job = placed(jobs, _RECORDINGS / "v1" / "truncated_output")
     whole = "".join(f"{n}\n" for n in range(100000, 103001)).encode()
     first = job.output("stdout", 0, 1 << 20)
     assert first.data == whole[:2048]
@@ -96,7 +96,7 @@ def test_the_recorded_gap_is_found_again_by_position(jobs: Jobs) -> None:
 
 
 def test_the_recorded_timeout_keeps_its_diagnosis_and_its_partial_output(jobs: Jobs) -> None:
-    job = _placed(jobs, _RECORDINGS / "v1" / "idle_timeout_hard_kill")
+    job = placed(jobs, _RECORDINGS / "v1" / "idle_timeout_hard_kill")
     result = job.result()
     assert result.diagnosis is not None
     assert result.diagnosis["state"] in ("hung", "alive", "unsure")
@@ -107,7 +107,7 @@ def test_the_recorded_timeout_keeps_its_diagnosis_and_its_partial_output(jobs: J
 
 def test_a_recording_cut_short_by_a_restart_is_read_and_completed(jobs: Jobs) -> None:
     """What a crash of the whole machine leaves: the same files without the end."""
-    job = _placed(jobs, _RECORDINGS / "v1" / "cancelled")
+    job = placed(jobs, _RECORDINGS / "v1" / "cancelled")
     lines = Path(job.place.events).read_bytes().splitlines(keepends=True)
     Path(job.place.events).write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
     assert job.status()["phase"] == "lost"

@@ -20,7 +20,7 @@ from tests.support.places import SOURCE
 from tests.support.plugin.places import HOOK, MCP
 from unhang.__main__ import _STEERING
 from unhang.installers import watch_service
-from unhang.jobs import executable
+from unhang.procs import executable
 from unhang.sessions import lock
 from unhang.testing.liveness import Process
 
@@ -226,7 +226,7 @@ def test_an_unhang_that_was_installed_for_one_user_is_found_by_its_own_processes
     words = [python, "-P", "-m", "unhang", "run", "--", "echo", "hi"]
     done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("hi\n", "")
-    code = "import subprocess; from unhang.jobs.executable import isolated; subprocess.run(isolated('import an_sdk'))"
+    code = "import subprocess; from unhang.procs.executable import isolated; subprocess.run(isolated('import an_sdk'))"
     words = [python, "-P", "-c", f"import unhang; assert unhang.run(['true']).exit_code == 0; {code}"]
     done = subprocess.run(words, cwd=trap.project, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("found\n", "")

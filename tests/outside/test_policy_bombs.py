@@ -14,7 +14,7 @@ from unhang.core.policy.file.load import LARGEST_OF_A_PROJECT, load
 from unhang.core.policy.regex.match import CompiledPattern
 from unhang.core.policy.regex.parse import RegexError
 from unhang.errors import UsageError
-from unhang.jobs import executable
+from unhang.procs import executable
 
 SOUND = 'default_category = "a"\n[categories.a]\n'
 ROOM = LARGEST_OF_A_PROJECT - 1000

@@ -55,6 +55,10 @@ class Checked(World):
         assert looked is not None, "a step without a look since the one before"
         recent = [at for at, _ in self.taken if at > self.now - HOUR]
         assert len(recent) < min(limits.per_session, limits.per_machine), "more than the budget"
+        if step not in (actions.END_TREE, actions.KILL_TREE):
+            assert not self.synchronized, "a key while panes are synchronized"
+        if step == actions.ESCAPE and self.last("hung").fields["limit"] not in ("turn", "total"):
+            assert not self.lives(), "Escape with an open command that works"
         if step in (actions.ESCAPE, actions.LEAVE_MODE, actions.RESTART):
             assert self.state == facts.BUSY
             assert self.main_busy, "only agents in the background are busy"
@@ -174,9 +178,11 @@ class Histories(RuleBasedStateMachine):
         in_mode=rarely,
         insert=rarely,
         draft=st.sampled_from(["", "", "half a sentence", "another"]),
+        synchronized=rarely,
     )
-    def pane(self, refused: str, human: bool, in_mode: bool, insert: bool, draft: str) -> None:
+    def pane(self, refused: str, human: bool, in_mode: bool, insert: bool, draft: str, synchronized: bool) -> None:
         world = self.world
+        world.synchronized = synchronized
         world.refused, world.human, world.in_mode, world.insert, world.draft = refused, human, in_mode, insert, draft
 
     @rule(
@@ -196,6 +202,16 @@ class Histories(RuleBasedStateMachine):
         if not self.world.main_busy:
             self.world.prompt()
         self.world.tool(name)
+        self.world.advance(time)
+
+    @rule(time=st.floats(0, 2000))
+    @precondition(lambda self: not self.world.dialog and self.world.with_status)
+    def a_command_works_that_no_hook_tells_of(self, time: float) -> None:
+        """Without hooks the watcher finds the call in the transcript, a while after it has begun."""
+        if not self.world.main_busy:
+            self.world.prompt()
+        self.world.tree = (2, True)
+        self.world.unhooked("Bash")
         self.world.advance(time)
 
     @rule(time=st.floats(0, 5000), late=st.sampled_from([0.0, 0.0, 0.01, 3.0, 1000.0]))
@@ -241,7 +257,7 @@ any_status = st.builds(
 any_screen = st.builds(
     screen.AgentScreen, st.sampled_from(["prompt", "dialog", "unknown"]), *[st.booleans()] * 4, draft=words
 )
-any_pane = st.builds(facts.Pane, words, st.booleans(), st.booleans(), st.booleans(), any_screen)
+any_pane = st.builds(facts.Pane, words, *[st.booleans()] * 4, any_screen)
 any_fact = (
     any_hook
     | any_status

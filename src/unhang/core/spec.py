@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+# The label that holds the name of a job: `--name web` is `--label name=web`.
+NAME = "name"
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
 COMMAND, AGENT = "command", "agent"
 
@@ -142,6 +144,17 @@ def command_line(job: dict[str, Any]) -> str:
     return masked(shell, argv) if shell is not None or argv else "?"
 
 
+def name_of(labels: dict[str, str] | None) -> str:
+    """The name that a job with these labels was given; empty if it was given none, or one that is no name."""
+    name = (labels or {}).get(NAME, "")
+    return name if is_name(name) else ""
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a job: a word of letters, digits and `.-_` that begins with a letter."""
+    return 0 < len(text) <= 40 and text[0].isascii() and text[0].isalpha() and not set(text) - _NAME
+
+
 def history_name(job: dict[str, Any]) -> str | list[str] | None:
     """What the history knows the runs of this job (its record) by: a shell line, or words."""
     return job.get("shown") or _title(job) or job.get("shell") or job.get("argv")
@@ -215,6 +228,7 @@ def _is_plain(word: str) -> bool:
 
 
 _MOST_WORDS = 1000
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")
 
 

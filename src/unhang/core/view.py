@@ -44,6 +44,7 @@ class View:
         self.attempt = 1
         self.diagnosis: dict[str, Any] | None = None
         self.needs_input: dict[str, Any] | None = None
+        self.warning: ev.Event | None = None  # of a limit that is still near
         self.agent: dict[str, Any] | None = None
         self.heartbeat: str | None = None
         self._stopping = False
@@ -91,7 +92,8 @@ class View:
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
             self.attempt = event.get("attempt") or self.attempt
-            self.diagnosis = self.needs_input = None  # those of an earlier attempt say nothing of this one
+            # those of an earlier attempt say nothing of this one
+            self.diagnosis = self.needs_input = self.warning = None
         elif kind == ev.OUTPUT:
             self._live(at)
             stream = str(event.get("stream"))
@@ -113,23 +115,37 @@ class View:
         elif kind == ev.EXITED:
             self.phase, self.ended_at = phase, at
             self.status = event.get("status") or "error"
-            self.outcome = event
+            self.outcome, self.warning = event, None
             self.bytes |= event.get("bytes") or {}
 
     def _live(self, at: str) -> None:
         if not self._stopping:  # output of a job that is being ended is not its own activity
             self.last_activity_at = at
         self.needs_input = None
+        self._moved_away("idle")
         if self.silent:
             self.phase = "running"
+
+    def _moved_away(self, limit: str) -> None:
+        """A warning about this limit does not hold any more."""
+        if self.warning is not None and ("wallClockMs" in self.warning) == (limit == "hard"):
+            self.warning = None
 
     def _watched(self, phase: str, event: ev.Event) -> None:
         if event.get("diagnosis"):
             self.diagnosis = event["diagnosis"]
         if phase == "needs_input":
             self.needs_input = {"prompt": event.get("prompt") or "", "since": event.get("since")}
+            self.needs_input |= {"password": True} if event.get("password") else {}
         if phase == "resumed":
             self.needs_input = None
+            self._moved_away("idle")
+        if phase == "warning":
+            self.warning = event
+        elif phase == "extended":
+            self._moved_away(str(event.get("tier")))
+        elif phase == "timeout":
+            self.warning = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source
             self.limits = self.limits | {name: self.limits.get(name, {}) | {"value": value}}
         if phase == "extended" and _asked(event):

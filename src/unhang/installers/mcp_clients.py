@@ -15,7 +15,7 @@ from unhang.core import jsonc, settings_text
 from unhang.errors import UsageError
 from unhang.installers import flow
 from unhang.installers.settings_text import parse_object, proved
-from unhang.jobs import executable
+from unhang.procs import executable
 from unhang.store import user_file
 
 NAME = "unhang"

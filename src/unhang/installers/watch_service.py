@@ -13,7 +13,7 @@ import subprocess
 from unhang.core.record import Record
 from unhang.errors import NoSuchJob, UnhangError, UsageError
 from unhang.installers.flow import FileChange
-from unhang.jobs import executable
+from unhang.procs import executable
 from unhang.store import files, user_file
 from unhang.store import home as homes
 

@@ -10,7 +10,7 @@ from unhang.core import jsonc
 from unhang.errors import SpawnError, UsageError
 from unhang.installers import flow
 from unhang.installers.settings_text import parse_object, proved
-from unhang.jobs import executable
+from unhang.procs import executable
 from unhang.procs.spawn import find_program
 
 TYPE_CHECKING = False

@@ -10,6 +10,7 @@ from unhang.jobs import run as foreground
 from unhang.jobs import start as background
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
+from unhang.jobs.names import with_name
 from unhang.jobs.request import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Options(TypedDict, total=False):
     pty: bool
     keep: bool  # what it leaves running is still the job
     labels: Mapping[str, str] | None
+    name: str | None  # for `unhang.job(name)`, while no other job runs under it
     idle: Duration
     hard: Duration
     stall: Duration
@@ -59,7 +61,7 @@ def _prepared(command: str | Sequence[str], options: Options, *, foreground: boo
         stdin=options.get("stdin", "inherit" if foreground else "null"),
         pty=options.get("pty", False),
         keep=options.get("keep", False),
-        labels=options.get("labels"),
+        labels=with_name(state_home(), options.get("labels"), options.get("name")),
         policy=options.get("policy"),
         retry=options.get("retry"),
         asked=request,
@@ -103,7 +105,7 @@ async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Jo
 
 
 def job(name: str) -> Job:
-    """A job that is there already: by id, unique prefix, or "@last"."""
+    """A job that is there already: by id, name, unique prefix of an id, or "@last"."""
     return attach(state_home(), name)
 
 

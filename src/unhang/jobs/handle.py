@@ -213,7 +213,7 @@ def log_time(text: str) -> str:
 
 
 def attach(home: str, name: str) -> Job:
-    """The job with this id or unique prefix, or the newest (`@last`). Raises NoSuchJob or AmbiguousJob."""
-    from unhang.store.find import job
+    """The job with this id, name or unique prefix, or the newest (`@last`). Raises NoSuchJob or AmbiguousJob."""
+    from unhang.jobs.names import find_job
 
-    return Job(job(home, name))
+    return Job(find_job(home, name))

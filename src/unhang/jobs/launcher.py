@@ -11,9 +11,9 @@ import os
 from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.jobs import connection as connections
-from unhang.jobs import executable
 from unhang.jobs.connection import Connection
 from unhang.keeper.prefork import spare
+from unhang.procs import executable
 from unhang.store import layout
 
 TYPE_CHECKING = False

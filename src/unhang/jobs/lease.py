@@ -16,8 +16,7 @@ import signal
 
 from unhang.core.outcome import CALLER_DIED
 from unhang.errors import UnhangError
-from unhang.jobs import executable
-from unhang.procs import clock
+from unhang.procs import clock, executable
 from unhang.store.layout import JobDir
 
 TYPE_CHECKING = False

@@ -94,6 +94,7 @@ def row_json(home: str, row: Row) -> dict[str, Any]:
     """A row as JSON; `where` only of a job that runs elsewhere."""
     shown: dict[str, Any] = {
         "jobId": row.id,
+        "name": row.name or None,
         "status": row.status,
         "phase": row.phase,
         "command": row.command,

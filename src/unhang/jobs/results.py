@@ -14,6 +14,9 @@ from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from unhang.core.events import Event
     from unhang.jobs.handle import Job
     from unhang.store.layout import JobDir
     from unhang.store.output import OutputPiece
@@ -25,21 +28,32 @@ _WHOLE = 1 << 20
 def view_of(place: JobDir) -> View:
     """What the events of a job say so far. Of a very long log only the beginning and the end are read."""
     view = View()
+    fold(place, view.apply)
+    return view
+
+
+def fold(place: JobDir, apply: Callable[[Event], None]) -> tuple[int, int]:
+    """Apply the events of a job so far, of a very long log only those of the beginning and the end.
+
+    Return the number of the last one, and the position behind it (see `EventReader`).
+    """
     try:
         reader = EventReader(place.events)
     except FileNotFoundError:
-        return view
+        return 0, 0
     with reader:
         size = os.stat(place.events).st_size
         for event in reader.read_new(None if size <= _WHOLE else 1000):
-            view.apply(event)
+            apply(event)
+        seq, position = reader.seq, reader.position
     if size > _WHOLE:
         with EventReader(
-            place.events, after_seq=max(view.seq, (last_event(place.events) or {}).get("seq", 0) - 1000)
+            place.events, after_seq=max(seq, (last_event(place.events) or {}).get("seq", 0) - 1000)
         ) as end:
             for event in end.read_new():
-                view.apply(event)
-    return view
+                apply(event)
+            seq, position = end.seq, end.position
+    return seq, position
 
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from unhang.core.values import id_of
+from unhang.core.values import id_of, mapping_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
+from unhang.procs.sampler.connections import connections
 from unhang.sessions import notify, process_identity, process_trees, steps
-from unhang.sessions.claude import fact_reader, status_file, transcript
+from unhang.sessions.claude import fact_reader, hooks, status_file, transcript
 from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
+from unhang.sessions.state.wire import Wire
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
 from unhang.store.session_log import HOOK, WATCH, SessionLog
@@ -29,6 +31,8 @@ _LATE = 10.0
 # The end of a long stream: enough to know the open calls and the steps of the last hour.
 _PAST = 4 << 20
 _MOST_SAMPLES = 200
+# How often the transcript of a busy session is read that has no hooks.
+_WITHOUT_HOOKS = 20.0
 
 
 class Subject:
@@ -66,6 +70,7 @@ class Subject:
         self._offset = clock.wall() - clock.monotonic()
         self._looked_at = clock.monotonic()
         self._samples: dict[str, process_trees.Sample] = {}
+        self._calls_are_hooked = False  # the hooks tell which calls are open
         self.address = self._where()
         self.acts = True  # False: listed, but not judged (headless: its own runner watches it)
 
@@ -132,6 +137,7 @@ class Subject:
             if event["type"] != HOOK or not self._is_mine(event):
                 continue
             found.append(event)
+            self._calls_are_hooked = self._calls_are_hooked or event.get("method") == "PreToolUse"
             if not event.get("agentId"):
                 self._transcript.follow(status_file.path_of(event, "transcriptPath"))
         return found
@@ -151,7 +157,24 @@ class Subject:
             self.session.tell(facts.Grew(at))
         for call in self._transcript.answered([each.id for each in self.session.known.calls.main()]):
             self.session.tell(facts.Hook("PostToolUse", now, tool_use_id=call))
+        if not self._calls_are_hooked:
+            self._read_calls(now, wall, jumped=jumped)
         self._offset, self._looked_at = wall - now, now
+
+    @property
+    def _since(self) -> float:
+        return max(self._born, self.session.known.since)
+
+    def _read_calls(self, now: float, wall: float, *, jumped: bool) -> None:
+        """Without hooks only the transcript tells which calls are open."""
+        if self.session.known.status not in (facts.BUSY, facts.WAITING):
+            return
+        for call in self._transcript.open_calls():
+            if self.session.known.calls.get(call.id) is None:
+                # what was written before a person answered a dialog counts from that answer
+                at = now if jumped or not call.wall else min(now, max(self._since, now - (wall - call.wall)))
+                given = mapping_of(hooks.shortened(call.tool_input))
+                self.session.tell(facts.Hook("PreToolUse", at, call.tool_name, call.id, given))
 
     # --- judgement --------------------------------------------------------------------------------------------
 
@@ -160,7 +183,7 @@ class Subject:
         for _ in range(_MOST_ROUNDS):
             now = clock.monotonic()
             due = self.session.deadline()
-            if due is not None and now >= due:
+            if (due is not None and now >= due) or self._is_unhooked(now):
                 self.read_transcript()
             wanted = self.session.wake(now)
             if not wanted:
@@ -170,7 +193,11 @@ class Subject:
 
     def deadline(self) -> float | None:
         """When `turn` must be called at the latest; None: only a change of its files matters."""
-        return self.session.deadline()
+        due = self.session.deadline()
+        return due if due is None or self._calls_are_hooked else min(due, self._looked_at + _WITHOUT_HOOKS)
+
+    def _is_unhooked(self, now: float) -> bool:
+        return not self._calls_are_hooked and now >= self._looked_at + _WITHOUT_HOOKS
 
     def _do(self, action: actions.Action) -> None:
         if isinstance(action, actions.Say):
@@ -179,7 +206,7 @@ class Subject:
             self._decline(action)
         elif isinstance(action, actions.LookAtPane):
             self.read_status()
-            self.session.tell(self._look().fact)
+            self.session.tell(self._look().fact.replace(wire=self._wire()))
         elif isinstance(action, actions.LookAtTree):
             self.session.tell(self._look_at_tree(action.call))
         else:
@@ -198,6 +225,14 @@ class Subject:
 
     def _look(self) -> panes.PaneLook:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
+
+    def _wire(self) -> Wire:
+        """What has come in on the connections of its own process."""
+        return {
+            link: (seen.received, seen.segments)
+            for link, seen in connections(self.pid, alone=True).items()
+            if seen.received is not None and seen.segments is not None
+        }
 
     def _root(self, call_id: str) -> Any:
         call = self.session.known.calls.get(call_id)

@@ -29,7 +29,7 @@ def job(home: str, name: str) -> JobDir:
     if name == LAST:
         return _newest(home)
     if not layout.is_id(name):
-        raise NoSuchJob(f"not a job id: {name!r} (an id, a unique prefix of one, or @last)")
+        raise NoSuchJob(f"not a job id: {name!r} (an id, a unique prefix of one, a name, or @last)")
     homes_there = all_ids(home) if len(name) < layout.ID_LENGTH else [name]
     matches = sorted(found for found in homes_there if found.startswith(name))
     if len(matches) > 1:

@@ -13,6 +13,7 @@ import sqlite3
 from unhang.core import values
 from unhang.core.events import STATUSES
 from unhang.core.record import Record
+from unhang.core.spec import name_of
 from unhang.store import sqlite_file
 from unhang.store.sqlite_file import MEMORY
 
@@ -62,6 +63,16 @@ class Row(Record):
     exit_code: int | None
     bytes: int
     final: bool
+
+    @property
+    def name(self) -> str:
+        """The name that the job was given; empty if it was given none."""
+        return name_of(self.labels)
+
+    @property
+    def called(self) -> str:
+        """What a command may name it by: its name, else its id."""
+        return self.name or self.id
 
 
 class Index:

@@ -30,11 +30,19 @@ _FAR = 4 << 20
 class EventReader:
     """A cursor on one log. Not for sharing between threads."""
 
-    def __init__(self, path: str, *, after_seq: int = 0) -> None:
+    def __init__(self, path: str, *, after_seq: int = 0, position: int | None = None) -> None:
+        """`position`: that of an earlier reader which had read up to `after_seq`; else the place is looked for."""
         self._fd = files.open_plain(path, os.O_RDONLY)
         self.seq = after_seq
-        self._position = self._find(after_seq) if after_seq > 0 else 0
+        if position is None:
+            position = self._find(after_seq) if after_seq > 0 else 0
+        self._position = position
         self._in_long_line = False
+
+    @property
+    def position(self) -> int:
+        """The byte behind the last line that was read: a later reader can go on there."""
+        return self._position
 
     def read_new(self, limit: int | None = None) -> list[ev.Event]:
         """Every complete event after the cursor; moves the cursor. What it tells of would survive a power cut."""

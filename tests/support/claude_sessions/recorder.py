@@ -5,6 +5,7 @@
     {"t": 1.25, "grew": ["user"]}    the transcript grew by lines of these types ("tool": the result of one)
     {"t": 1.25, "pane": {…}}         the pane changed: command, inMode, dead, lines (with their colours)
     {"t": 1.25, "tree": {…}}         the processes below Claude (no hooks, no helpers): names, and bytes printed
+    {"t": 1.25, "wire": {…}}         what has come in on Claude's own connections: bytes and segments of each
     {"t": 1.25, "did": "escape"}     what the hand did then
 
 `t` is seconds since the recording began. Nothing of the machine that it was made on stays in it (`keep`).
@@ -23,6 +24,7 @@ from typing import Any
 from tests.support.claude_sessions.harness import Session
 from tests.support.places import TESTS
 from unhang.procs import clock, command_line, tree
+from unhang.procs.sampler.connections import connections
 
 FOLDER = TESTS / "sessions" / "claude" / "recordings"
 _EVERY = 0.05
@@ -42,8 +44,10 @@ _SHOWN = 16  # lines of the pane, from below
 class Recorder:
     """Use it as a context around a scenario; `did` marks what the hand does."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, every: float = _EVERY) -> None:
         self._session = session
+        self._every = every
+        self._links: dict[str, str] = {}  # connection → its name in the recording
         self._lock = threading.Lock()
         self._lines: list[dict[str, Any]] = []
         self._wall, self._start = clock.wall(), clock.monotonic()
@@ -84,12 +88,14 @@ class Recorder:
     # --- looking --------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        while not self._stop.wait(_EVERY):
+        while not self._stop.wait(self._every):
             self._look()
 
     def _look(self) -> None:
         for event in self._log.read(self._last.get("seq", 0)):
             self._last["seq"] = event["seq"]
+            if event["type"] != "hook":
+                continue
             said = {name: value for name, value in event.items() if name not in ("seq", "ts", "v")}
             self._note("hook", said, clock.parse(event["ts"]) - self._wall)
             self._path = Path(event["transcriptPath"]) if "transcriptPath" in event else self._path
@@ -100,6 +106,12 @@ class Recorder:
         names = {pid: Path(command_line.of(pid).split(" ")[0]).name for pid in pids}
         ours = {pid: name for pid, name in names.items() if name not in _HELPERS and not name.startswith("[")}
         self._changed("tree", {"names": sorted(ours.values()), "printed": sum(map(_printed, ours))})
+        self._changed("wire", self._wire())
+
+    def _wire(self) -> dict[str, list[int]]:
+        found = {link: seen for link, seen in connections(self._pid, alone=True).items() if seen.received is not None}
+        names = {link: self._links.setdefault(link, str(len(self._links) + 1)) for link in found}
+        return {names[link]: [seen.received or 0, seen.segments or 0] for link, seen in found.items()}
 
     def _status(self) -> dict[str, Any] | None:
         found = self._session.status()

@@ -17,6 +17,7 @@ from unhang.sessions.state.actions import LookAtPane, LookAtTree, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
+from unhang.sessions.state.wire import Wire
 
 _SIGNS = {"assistant", "tool"}
 _TOKENS = re.compile(r"(↓.{0,20}?)(\d+)( tokens)")
@@ -34,6 +35,7 @@ class Replay:
         self._place = 0
         self._shift = 0.0
         self._pane: dict[str, Any] = {"dead": True, "inMode": False, "lines": []}
+        self._wire: Wire = {}
         self._trees: list[tuple[float, dict[str, Any]]] = [(0.0, {"names": [], "printed": 0})]
         self._looked: dict[str, float] = {}
         chosen = limits or SessionLimits()
@@ -88,6 +90,8 @@ class Replay:
                 self.machine.tell(facts.Grew(self.now))
         elif "pane" in line:
             self._pane = line["pane"]
+        elif "wire" in line:
+            self._wire = {name: (size, pieces) for name, (size, pieces) in line["wire"].items()}
         elif "tree" in line:
             self._trees.append((self.now, line["tree"]))
 
@@ -111,7 +115,7 @@ class Replay:
         text = "\n".join(self._pane["lines"])
         if self._streams:  # it goes on as it ended: the counter goes on, too
             text = _TOKENS.sub(lambda m: f"{m[1]}{int(m[2]) + int(10 * self.now)}{m[3]}", text)
-        return facts.Pane(in_mode=self._pane["inMode"], screen=screen.read(text))
+        return facts.Pane(in_mode=self._pane["inMode"], screen=screen.read(text), wire=self._wire)
 
     @property
     def _streams(self) -> bool:

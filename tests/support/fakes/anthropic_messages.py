@@ -3,7 +3,8 @@
 What a request gets is said by the newest text of the user in it: a line `fake: VERB ARGS`; without one, "pong".
 
     say TEXT · bash LINE · tool NAME JSON · tools [[NAME, INPUT], …] (parallel calls)
-    hang (no headers) · hang-headers · hang-mid · hang-tool (half of a call) · ping-forever · drip N SECONDS
+    hang (no headers) · hang-headers · hang-mid · hang-tool (half of a call) · ping-forever
+    drip N SECONDS · think N SECONDS (N words, so far apart)
     status CODE · close-mid
     seq [{"text": …}, {"tools": [[NAME, INPUT], …]}, {"hang": 1}]   one entry a request of the turn
 
@@ -198,8 +199,10 @@ class _Handler(Handler):
             self._hang(verb)
             return
         if verb == "drip":
-            self._drip(args)
-        for place, text in enumerate([entry["text"]] if entry.get("text") else []):
+            self._drip(args, {"type": "text", "text": ""}, "text_delta", "text")
+        elif verb == "think":
+            self._drip(args, {"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking")
+        for place, text in enumerate([entry["text"]] if entry.get("text") else [], verb == "think"):
             self._begin(place, {"type": "text", "text": ""}, "text_delta", text=text)
             self.event("content_block_stop", index=place)
         for place, (name, given) in enumerate(entry.get("tools", []), bool(entry.get("text"))):
@@ -219,11 +222,11 @@ class _Handler(Handler):
         self.event("content_block_start", index=place, content_block=block)
         self.event("content_block_delta", index=place, delta={"type": kind} | delta)
 
-    def _drip(self, args: str) -> None:
+    def _drip(self, args: str, block: Body, kind: str, field: str) -> None:
         count, seconds = args.split()
-        self.event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        self.event("content_block_start", index=0, content_block=block)
         for number in range(int(count)):
-            self.event("content_block_delta", index=0, delta={"type": "text_delta", "text": f"word{number} "})
+            self.event("content_block_delta", index=0, delta={"type": kind, field: f"word{number} "})
             if self.fake.stopping.wait(float(seconds)):
                 return
         self.event("content_block_stop", index=0)
@@ -261,6 +264,8 @@ def _entry(verb: str, args: str) -> Body:
             return {"text": args}
         case "drip":
             return {}
+        case "think":
+            return {"text": "thought about it"}
     return {"text": "pong"}
 
 

@@ -52,27 +52,28 @@ class Place:
         command = ["tmux", "-S", str(self.socket(server)), "-f", "/dev/null", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True, env=self.env).stdout.strip()
 
-    def pane(self, command: str, server: str = "a") -> str:
-        """Its id."""
+    def pane(self, command: str, server: str = "a", beside: str = "") -> str:
+        """Its id. `beside`: in the window of this pane."""
         words = ["-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "24"]
         if not self.socket(server).exists():
             pane = self.tmux("new-session", *words, command, server=server)
             self._left.append(Process(self.server_pid(server), "tmux"))
             return pane
-        return self.tmux("new-window", *words[:4], command, server=server)
+        new = ("split-window", "-t", beside) if beside else ("new-window",)
+        return self.tmux(*new, *words[:4], command, server=server)
 
     def server_pid(self, server: str = "a") -> int:
         return int(self.tmux("display-message", "-p", "#{pid}", server=server))
 
     # --- sessions ---------------------------------------------------------------------------------------------
 
-    def standin(self, *words: str, server: str = "a", before: str = "exec ") -> Standin:
+    def standin(self, *words: str, server: str = "a", before: str = "exec ", beside: str = "") -> Standin:
         self._count += 1
         session = f"session-{self._count}"
         keys = self.folder / f"keys-{self._count}"
         keys.touch()
         command = [sys.executable, str(STANDIN), str(self.config), session, str(keys), *words]
-        pane = self.pane(before + shlex.join(command), server)
+        pane = self.pane(before + shlex.join(command), server, beside)
         return Standin(self, session, keys, pane, server)
 
     def log(self, session: str) -> SessionLog:

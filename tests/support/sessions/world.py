@@ -32,6 +32,8 @@ class World:
         self.dialog = False
         self.draft = ""
         self.shell = False
+        self.synchronized = False
+        self.wire: dict[str, tuple[int, int]] = {}
         self.shows_background = True  # Claude says so where only agents in the background run
         # what steps do
         self.escape_works = True
@@ -43,6 +45,8 @@ class World:
         self.taken: list[tuple[float, str]] = []
         self.looked: facts.Pane | facts.CallTree | None = None  # since the last step
         self.tree_asked = False
+        self.bash: set[str] = set()  # calls of the main loop
+        self._unhooked: dict[str, str] = {}  # calls that no hook has told of → tool
         self._count = 0
         self._status(facts.IDLE)
         self.wake()
@@ -76,9 +80,30 @@ class World:
         self._count += 1
         call = f"toolu_{self._count}"
         self.calls[call] = agent
+        self.bash |= {call} if name == "Bash" and not agent else set()
         self.hook("PreToolUse", tool_name=name, tool_use_id=call, agent_id=agent, tool_input=given)
         self.wake()
         return call
+
+    def unhooked(self, name: str) -> str:
+        """A call that only the transcript shows."""
+        self._count += 1
+        call = f"toolu_{self._count}"
+        self.calls[call] = ""
+        self.bash |= {call} if name == "Bash" else set()
+        self._unhooked[call] = name
+        return call
+
+    def _read_transcript(self) -> None:
+        """As the watcher does before it judges."""
+        for call, name in self._unhooked.items():
+            if call in self.calls and self.session.known.calls.get(call) is None:
+                self.hook("PreToolUse", tool_name=name, tool_use_id=call)
+        self._unhooked = {call: name for call, name in self._unhooked.items() if call in self.calls}
+
+    def lives(self) -> bool:
+        """Whether a command of the main loop is open and works."""
+        return bool(self.bash & set(self.calls)) and self.tree[0] > 0 and self.tree[1]
 
     def tool_ends(self, call: str) -> None:
         self.hook("PostToolUse", tool_use_id=call, agent_id=self.calls.pop(call))
@@ -143,6 +168,7 @@ class World:
             if due is None or max(due, self.now) + late > target:
                 break
             self.now = max(due, self.now) + late
+            self._read_transcript()
             self.wake()
         else:
             raise AssertionError("the machine asks to be woken for ever")
@@ -182,6 +208,8 @@ class World:
     def pane(self) -> facts.Pane:
         if self.refused:
             return facts.Pane(refused=self.refused, final=self.final)
+        if self.synchronized:
+            return facts.Pane(refused="synchronize-panes is on", synchronized=True)
         free = not self.main_busy and bool(self.agents)
         shown = screen.AgentScreen(
             kind=screen.DIALOG if self.dialog else screen.PROMPT,
@@ -191,7 +219,7 @@ class World:
             draft=self.draft,
             shell=self.shell,
         )
-        return facts.Pane(in_mode=self.in_mode, human=self.human, screen=shown)
+        return facts.Pane(in_mode=self.in_mode, human=self.human, screen=shown, wire=dict(self.wire))
 
     def _effect(self, action: actions.Take) -> None:
         if action.step == actions.LEAVE_MODE:

@@ -15,8 +15,8 @@ from unhang.core.policy.model import Policy
 from unhang.core.policy.resolve import resolve
 from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
-from unhang.jobs import executable
 from unhang.jobs.request import AgentTask, Prepared, prepare
+from unhang.procs import executable
 from unhang.store import policy_file
 
 READ_ONLY, WRITE, CLOUD = "agent-read-only", "agent-write", "agent-cloud"

@@ -101,6 +101,7 @@ class Socket(NamedTuple):
     since_receive: float | None = None
     unread: int = 0  # bytes that have come, and that its process has not read
     peer: str = ""  # link of the other end, where that is on this machine and known
+    segments: int | None = None  # with data, received
 
 
 class Pipe(NamedTuple):

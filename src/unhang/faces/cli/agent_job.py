@@ -8,13 +8,13 @@ from unhang.agents.base.job import JobOptions
 from unhang.core import outcome
 from unhang.errors import EXIT_FAILED
 from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
+from unhang.faces.cli.options import labels_of
 from unhang.faces.cli.output import print_json
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs import cleanup
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
 from unhang.jobs.launcher import CallerStreams, ForkingLauncher
-from unhang.jobs.request import split_pairs
 from unhang.jobs.start import check_started
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
         policy=args.policy,
         foreground=args.wait,
         retry=args.retry,
-        labels=split_pairs("--label", args.label),
+        labels=labels_of(args),
     )
 
 

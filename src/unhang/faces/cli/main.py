@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "run",
     "start": "start",
     "ps": "ps",
+    "needs": "needs",
     "status": "status",
     "result": "result",
     "events": "events",

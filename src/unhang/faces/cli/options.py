@@ -48,7 +48,7 @@ def add_agent_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="stay in the foreground: print the reply, exit as the job")
     output.add_json(parser, "print the job's status (with --wait: its result) as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="with --wait: print no notices on stderr")
-    _add_label(parser)
+    _add_labels(parser)
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,8 @@ def recording(args: argparse.Namespace) -> str | None:
         raise UsageError(f"--record: cannot write {path!r}: {error.strerror}") from None
 
 
-def _add_label(parser: argparse.ArgumentParser) -> None:
+def _add_labels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", metavar="NAME", help="a name, usable wherever an id is; one running job may have it")
     parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
 
 
@@ -81,8 +82,19 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="processes that it leaves running still belong to the job: do not end them"
     )
-    _add_label(parser)
+    _add_labels(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
+
+
+def labels_of(args: argparse.Namespace) -> dict[str, str]:
+    """Return the labels of the job to be started, with its name among them; raise UsageError if that is taken."""
+    labels = split_pairs("--label", args.label)
+    if args.name is None:
+        return labels
+    from unhang.jobs.home import state_home
+    from unhang.jobs.names import with_name
+
+    return with_name(state_home(), labels, args.name)
 
 
 def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = _LIMITS) -> LimitRequest:
@@ -108,7 +120,7 @@ def prepare_job(args: argparse.Namespace, *, stdin: str, foreground: bool, size:
         pty=args.pty,
         size=size,
         keep=args.keep,
-        labels=split_pairs("--label", args.label),
+        labels=labels_of(args),
         policy=args.policy,
         retry=args.retry,
         asked=requested_limits(args),

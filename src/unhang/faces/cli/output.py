@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from unhang.core.result import Result
 
 EXIT_BROKEN_PIPE = 141  # as a program that died of SIGPIPE
-JOB_HELP = "a job: its id, a unique prefix of it, or @last"
+JOB_HELP = "a job: its name, its id, a unique prefix of that, or @last"
 
 
 def add_job(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
     """Add the argument that names a job, or with `many` one or more of them."""
     parser.add_argument("job", metavar="JOB…" if many else "JOB", nargs="+" if many else None, help=JOB_HELP)
+
+
+def add_label_filter(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--label`, which chooses jobs."""
+    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="only jobs with this label")
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object") -> None:

@@ -14,7 +14,10 @@ from unhang.core.diagnosis.counters import CheapSample
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from unhang.core.diagnosis.samples import FullSample, Socket
+    from unhang.core.overview import Usage
     from unhang.procs.base import Stack
 
 
@@ -145,7 +148,7 @@ def listeners(root: int) -> tuple[str, ...]:  # noqa: ARG001 - the interface's
     return ()
 
 
-def connections(pid: int) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
+def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}
 
@@ -153,3 +156,8 @@ def connections(pid: int) -> dict[str, Socket]:  # noqa: ARG001 - the interface'
 def stacks(pids: list[int]) -> list[Stack]:  # noqa: ARG001 - the interface's
     """Return nothing: no tool is known here."""
     return []
+
+
+def usage_below(roots: Iterable[int]) -> dict[int, Usage]:  # noqa: ARG001 - the interface's
+    """Return nothing: unknown."""
+    return {}

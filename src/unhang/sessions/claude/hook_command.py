@@ -152,8 +152,7 @@ def _start_watcher(stream: SessionLog | None) -> None:
     """
     if os.environ.get("UNHANG_WATCH", "").lower() in ("off", "0", "no", "false"):
         return
-    from unhang.jobs import executable
-    from unhang.procs import descriptors
+    from unhang.procs import descriptors, executable
     from unhang.store import home as homes
 
     home = homes.locate(os.environ)

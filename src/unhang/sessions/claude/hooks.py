@@ -74,14 +74,14 @@ def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str 
     event["configDir"] = _path(environ.get("CLAUDE_CONFIG_DIR"))
     event["attended"] = _attended(environ)
     if isinstance(payload.get("tool_input"), dict):
-        event["toolInput"] = _short(payload["tool_input"])
+        event["toolInput"] = shortened(payload["tool_input"])
     if isinstance(payload.get("is_interrupt"), bool):
         event["isInterrupt"] = payload["is_interrupt"]
     duration = number_of(payload, "duration_ms")
     if duration is not None:
         event["durationMs"] = round(duration)
     if isinstance(payload.get("background_tasks"), list):
-        event["backgroundTasks"] = [_short(task, 200) for task in items_of(payload, "background_tasks", most=_TASKS)]
+        event["backgroundTasks"] = [shortened(task, 200) for task in items_of(payload, "background_tasks", most=_TASKS)]
     event["message"] = _message(method, event, payload)
     return _fitting(event)
 
@@ -153,7 +153,7 @@ def _line(text: str, size: int = _TEXT) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
-def _short(value: Any, most: int = _INPUT) -> Any:
+def shortened(value: Any, most: int = _INPUT) -> Any:
     """Cut until it fits; the shape is kept as far as that goes."""
     for size in (400, 120, 30):
         cut = _cut(value, size)

@@ -15,8 +15,7 @@ import sys
 import time
 
 from unhang.core.record import Record
-from unhang.jobs import executable
-from unhang.procs import clock, identity
+from unhang.procs import clock, executable, identity
 from unhang.procs.base import ProcessInfo
 from unhang.procs.process_handle import ProcessHandle
 from unhang.sessions import process_identity

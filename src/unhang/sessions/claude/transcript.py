@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import os
 
+from unhang.core.record import Record
+from unhang.core.values import id_of, items_of, mapping_of, parse_message, text_of
+from unhang.procs import clock
 from unhang.sessions.claude.status_file import opened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SIGNS = (b'"type":"assistant"', b'"toolUseResult"')
 # What came since the last look is searched to this depth from its end; more than that is life in any case.
@@ -17,12 +24,26 @@ _DEPTH = 1 << 20
 _LONG_AGO = 8 << 20
 
 
+# The calls of the last reply are looked for to this depth from the end.
+_LAST_REPLY = 2 << 20
+
+
+class OpenCall(Record):
+    """A tool call that has no result in the transcript."""
+
+    id: str
+    tool_name: str
+    tool_input: dict[str, Any]
+    wall: float  # when it was written, in seconds of the wall clock; 0: not known
+
+
 class Transcript:
     """The transcript of one session."""
 
     def __init__(self) -> None:
         self.path = ""
         self._size = -1  # not looked at yet
+        self._open: tuple[int, list[OpenCall]] = (-1, [])  # at which size, and what was found then
 
     def follow(self, path: str) -> None:
         """Read this file from now on; an empty path changes nothing."""
@@ -60,6 +81,56 @@ class Transcript:
         finally:
             os.close(fd)
         return [call for call in calls if f'"tool_use_id":"{call}"'.encode("utf-8", "replace") in data]
+
+    def open_calls(self) -> list[OpenCall]:
+        """The calls of the main loop without a result. A session without hooks shows them only here."""
+        fd = opened(self.path) if self.path else None
+        if fd is None:
+            return []
+        try:
+            size = os.fstat(fd).st_size
+            if size != self._open[0]:
+                start = max(0, size - _LAST_REPLY)
+                self._open = size, open_calls(os.pread(fd, size - start, start))
+        except OSError:
+            return []
+        finally:
+            os.close(fd)
+        return self._open[1]
+
+
+def open_calls(data: bytes) -> list[OpenCall]:
+    """The calls without a result in the last lines of a transcript.
+
+    A line of the user that is no result begins a turn, or says that the last one was interrupted: no earlier call runs.
+    """
+    found: dict[str, OpenCall] = {}
+    for line in data.splitlines():
+        if b'"tool_use"' not in line and b'"type":"user"' not in line:
+            continue
+        entry = parse_message(line)
+        if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
+            continue
+        blocks = items_of(mapping_of(entry, "message"), "content")
+        if entry.get("type") == "assistant":
+            for block in blocks:
+                if text_of(block, "type") == "tool_use" and id_of(block, "id"):
+                    name, given = text_of(block, "name", most=300), mapping_of(block, "input")
+                    found[id_of(block, "id")] = OpenCall(id_of(block, "id"), name, given, _written(entry))
+        elif entry.get("type") == "user":
+            results = [id_of(block, "tool_use_id") for block in blocks if text_of(block, "type") == "tool_result"]
+            if not results:
+                found.clear()
+            for each in results:
+                found.pop(each, None)
+    return list(found.values())
+
+
+def _written(entry: dict[str, Any]) -> float:
+    try:
+        return clock.parse(text_of(entry, "timestamp", most=40))
+    except (ValueError, OverflowError, OSError):
+        return 0.0
 
 
 def locate(config: str, session_id: str) -> str:

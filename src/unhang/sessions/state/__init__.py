@@ -7,6 +7,7 @@
     known.py      what is known of the session: idle, busy, waiting, background, unknown, gone
     clocks.py     which limits run now, when they warn and when they are reached
     screen.py     what the text of a pane shows
+    wire.py       do the bytes on its connections show that a model writes
     budget.py     how many steps may be taken in an hour
     rescue.py     one hang: the gentlest step first, and each verified before the next
     aftercare.py  what is in the input box after a step; the context cleared where that is allowed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.core.record import Record
 from unhang.sessions.state.screen import AgentScreen
+from unhang.sessions.state.wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +54,11 @@ class Pane(Record):
 
     refused: str = ""
     final: bool = False  # refused for good: there is no pane at all
+    synchronized: bool = False  # refused, because a key would reach the panes beside it
     in_mode: bool = False  # copy mode
     human: bool = False  # a person typed a moment ago
     screen: AgentScreen = AgentScreen()
+    wire: Wire = {}  # noqa: RUF012 - a default of a frozen record; what came in on its connections
 
 
 class CallTree(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.claude.protocol.tool_limits import BASH
 from unhang.core.durations import human
 from unhang.sessions.state import clocks, facts
 from unhang.sessions.state import known as modes
@@ -12,6 +13,7 @@ from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.known import Known
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.rescue import Rescue, Scene
+from unhang.sessions.state.wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Session:
         self._stops = 0
         self._turn_said = born
         self._tokens = ""  # what the counter showed at the warning
+        self._wire: Wire | None = None  # what had come in on its connections then
 
     # --- facts ------------------------------------------------------------------------------------------------
 
@@ -61,7 +64,7 @@ class Session:
         self._running = None
         self.known.tell(fact)
         if isinstance(fact, facts.Pane) and self._rescue is None:
-            self._tokens = fact.screen.tokens
+            self._tokens, self._wire = fact.screen.tokens, fact.wire
         if self._rescue is not None:
             self._rescue.tell(fact)
         elif self._after is not None:
@@ -125,7 +128,7 @@ class Session:
             clock = min(due, key=lambda each: each.rank)
             fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
             said.append(Say("hung", clock.said(now), fields))
-            self._rescue = Rescue(clock, self._limits, self._budgets, now, tokens=self._tokens)
+            self._rescue = Rescue(clock, self._limits, self._budgets, now, tokens=self._tokens, received=self._wire)
             said += self._climb(self._rescue, now, self._clocks())
         return said
 
@@ -133,7 +136,7 @@ class Session:
         """A look to compare with when the limit is reached: does the command work, is an answer being written?"""
         if clock.call is not None and clock.is_bash:
             return [LookAtTree(clock.call.id)]
-        self._tokens = ""
+        self._tokens, self._wire = "", None
         return [LookAtPane()] if clock.kind in (clocks.API, clocks.TURN) else []
 
     def _long_turn(self, now: float) -> list[Action]:
@@ -182,6 +185,7 @@ class Session:
         scene = Scene(
             status_known=self.known.status is not None,
             agents=bool(self.known.agents or self.known.background),
+            commands=tuple(call.id for call in self.known.calls.main() if call.tool_name == BASH),
         )
         said = rescue.wake(now, scene)
         if rescue.writes:

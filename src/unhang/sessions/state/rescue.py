@@ -10,7 +10,7 @@ person at the keyboard, holds the next step back. The session ends the rescue as
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.sessions.state import actions, clocks, facts, screen
+from unhang.sessions.state import actions, clocks, facts, screen, wire
 from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.clocks import Clock
@@ -24,6 +24,7 @@ PATIENCE = 30.0
 # Between two looks at a tree that show whether it moves; and for a pane to be redrawn.
 SAMPLE = 2.0
 REDRAW = 0.5
+MOST_SAMPLES = 3
 MOST_SMALL_STEPS = 3
 MOST_COOLDOWNS = 8
 
@@ -33,13 +34,21 @@ class Scene(Record):
 
     status_known: bool
     agents: bool  # background agents run: the status cannot tell them from the turn
+    commands: tuple[str, ...] = ()  # the open Bash calls of the turn, which Escape would end
 
 
 class Rescue:
     """The steps against one hang, from the gentlest one on."""
 
     def __init__(
-        self, clock: Clock, limits: SessionLimits, budgets: tuple[Budget, Budget], now: float, *, tokens: str = ""
+        self,
+        clock: Clock,
+        limits: SessionLimits,
+        budgets: tuple[Budget, Budget],
+        now: float,
+        *,
+        tokens: str = "",
+        received: wire.Wire | None = None,
     ) -> None:
         self.clock = clock
         self._limits = limits
@@ -63,6 +72,9 @@ class Rescue:
         self._wait = limits.cooldown
         self._stable = ""  # the draft of the last look
         self._tokens = tokens  # the counter of an earlier look
+        self._wire = received  # what had come in on its connections at an earlier look
+        self._samples = 0
+        self._trees: dict[str, facts.CallTree] = {}  # the other commands of the turn
 
     @property
     def phase(self) -> str:
@@ -76,7 +88,9 @@ class Rescue:
 
     def tell(self, fact: facts.Fact) -> None:
         """Take in the answer to a look or a step; other facts do not matter."""
-        if isinstance(fact, facts.CallTree | facts.Pane) and self._phase == _ASKED:
+        if isinstance(fact, facts.CallTree) and self._phase == _ASKED and self._rung == PANE:
+            self._trees[fact.call] = fact
+        elif isinstance(fact, facts.CallTree | facts.Pane) and self._phase == _ASKED:
             self._seen = fact
         elif isinstance(fact, facts.Done) and self._phase == _STEP:
             self._done = fact
@@ -98,7 +112,10 @@ class Rescue:
         if self._phase == _LOOK:
             self._phase, self.until = _ASKED, now + PATIENCE
             call = self.clock.call
-            return [LookAtTree(call.id) if self._rung == TREE and call is not None else LookAtPane()]
+            if self._rung == TREE and call is not None:
+                return [LookAtTree(call.id)]
+            self._trees.clear()
+            return [*(LookAtTree(each) for each in scene.commands), LookAtPane()]
         if self._phase == _VERIFY:
             return self._on_no_effect(now)
         self._phase, self.until = _LOOK, now  # held for long enough, or no answer came
@@ -129,7 +146,9 @@ class Rescue:
     def _on_pane(self, seen: facts.Pane, now: float, scene: Scene) -> list[Action]:
         shown = seen.screen
         if seen.refused:
-            return self._give_up(seen.refused, now) if seen.final else self._hold(seen.refused, now)
+            if seen.final:
+                return self._give_up(seen.refused, now)
+            return self._hold(seen.refused, now, aloud=seen.synchronized)
         if seen.human:
             return self._hold("a person is typing", now, self._limits.hands_off)
         if shown.background:
@@ -144,13 +163,10 @@ class Rescue:
             return self._hold("a command that a person started with ! is running", now)
         if not shown.busy and (scene.agents or not scene.status_known):
             return self._hold("it is not certain that the turn is busy", now)
-        if shown.tokens and shown.tokens != self._tokens and self.clock.kind in (clocks.API, clocks.TURN):
-            if self._tokens:
-                self.writes = True
-                return []
-            self._tokens = shown.tokens
-            self._phase, self.until = _LOOK, now + SAMPLE
+        if self.clock.kind in (clocks.API, clocks.TURN) and self._may_write(seen, now):
             return []
+        if self.clock.kind not in (clocks.TURN, clocks.TOTAL) and (wait := self._other_commands(now)) is not None:
+            return wait
         if shown.draft and shown.draft != self._stable:  # A person may be writing it. Keys that a program sends
             self._stable = shown.draft  # are no activity of a client: two looks must agree.
             self._phase, self.until = _LOOK, now + SAMPLE
@@ -166,6 +182,32 @@ class Rescue:
             return self._take(actions.RESTART, "end the agent and resume the session in the same pane", now)
         more = "" if self._limits.allow_restart else "; --allow-restart would restart it"
         return self._give_up(f"Escape had no effect {self._escapes} times{more}", now)
+
+    def _may_write(self, seen: facts.Pane, now: float) -> bool:
+        """Whether an answer is being written, or another look is needed to tell: on the screen or on the wire."""
+        tokens, before = seen.screen.tokens, self._wire
+        counts = bool(tokens and self._tokens) and tokens != self._tokens
+        if counts or (before is not None and wire.writes(before, seen.wire)):
+            self.writes = True
+            return True
+        first = before is None or (bool(tokens) and not self._tokens)
+        again = first or (wire.may_write(before or {}, seen.wire) and self._samples < MOST_SAMPLES)
+        self._tokens = tokens or self._tokens
+        self._wire = seen.wire if before is None else before
+        if again:
+            self._samples += 1
+            self._phase, self.until = _LOOK, now + SAMPLE
+        return again
+
+    def _other_commands(self, now: float) -> list[Action] | None:
+        """What to do instead of Escape, which would end the other commands of the turn; None: no other one works."""
+        for tree in self._trees.values():
+            if tree.count and tree.moved:
+                return self._hold("a command of the same turn works, and Escape would end it", now)
+        if any(tree.count and tree.moved is None for tree in self._trees.values()):
+            self._phase, self.until = _LOOK, now + SAMPLE
+            return []
+        return None
 
     # --- steps ------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ _FIELDS = (
     "pane_tty",
     "pane_width",
     "pane_height",
+    "pane_synchronized",
+    "window_panes",
 )
 _CLIENT = "client:"
 
@@ -67,6 +69,8 @@ class PaneState(Record):
     in_mode: bool
     tty: str
     clients: list[tuple[int, str]]  # last activity (wall clock, seconds), the pane in front of it
+    control: bool  # a client in control mode is attached: its keys are no activity of it
+    synchronized: bool  # a key sent to it reaches other panes, too
     text: str
 
 
@@ -76,6 +80,7 @@ class Tmux:
     def __init__(self, program: str = "tmux") -> None:
         self._program = program
         self._paused: dict[str, float] = {}
+        self._sent: dict[tuple[str, str], float] = {}  # socket and pane → when a key was sent (wall clock)
 
     def call(self, socket: str, *words: str, timeout: float = TIMEOUT) -> str:
         """Run one tmux command and return its output; raise TmuxError if it fails or takes too long."""
@@ -105,7 +110,7 @@ class Tmux:
     def look(self, address: Address) -> PaneState:
         """The pane, who sits before it, and what it shows: one call."""
         form = _SEP.join(f"#{{{name}}}" for name in _FIELDS)
-        clients = f"{_CLIENT}#{{client_activity}} #{{pane_id}}"
+        clients = f"{_CLIENT}#{{client_activity}} #{{pane_id}} #{{client_control_mode}}"
         # fmt: off
         out = self.call(
             address.socket,
@@ -119,12 +124,22 @@ class Tmux:
     def send(self, address: Address, pane_pid: int, *keys: str, in_mode: bool = False) -> bool:
         """Keys, if the server finds at that moment that the pane is still the one that was looked at."""
         quoted = " ".join(_quoted(key) for key in keys)
-        return self._if_same(address, pane_pid, f"send-keys -t {address.pane} {quoted}", in_mode=in_mode)
+        sent = self._if_same(address, pane_pid, f"send-keys -t {address.pane} {quoted}", in_mode=in_mode)
+        if sent:
+            while len(self._sent) >= _MOST_CLIENTS:
+                del self._sent[next(iter(self._sent))]
+            self._sent[address.socket, address.pane] = clock.wall()
+        return sent
+
+    def sent_at(self, address: Address) -> float:
+        """When this process last sent a key to the pane, by the wall clock; 0: never."""
+        return self._sent.get((address.socket, address.pane), 0.0)
 
     def _if_same(self, address: Address, pane_pid: int, command: str, *, in_mode: bool) -> bool:
         mode = "#{?pane_in_mode,1,0}" if in_mode else "#{?pane_in_mode,0,1}"
         same = f"#{{&&:#{{==:#{{pid}},{address.server}}},#{{==:#{{pane_pid}},{pane_pid}}}}}"
-        condition = f"#{{&&:{same},#{{&&:#{{?pane_dead,0,1}},{mode}}}}}"
+        alone = "#{||:#{?pane_synchronized,0,1},#{==:#{window_panes},1}}"  # else the key would reach a neighbour
+        condition = f"#{{&&:{same},#{{&&:{alone},#{{&&:#{{?pane_dead,0,1}},{mode}}}}}}}"
         command = f"{command} ; display-message -p sent"
         out = self.call(
             address.socket, "if-shell", "-F", "-t", address.pane, condition, command, "display-message -p not-sent"
@@ -161,9 +176,11 @@ def parse_pane(answer: str) -> PaneState:
     first, _, rest = answer.partition("\n")
     values = dict(zip(_FIELDS, first.split(_SEP), strict=False))
     sat: list[tuple[int, str]] = []
+    control = False
     while rest.startswith(_CLIENT) and len(sat) < _MOST_CLIENTS:
         line, _, rest = rest.partition("\n")
-        activity, _, pane = line.removeprefix(_CLIENT).partition(" ")
+        activity, pane, mode = [*line.removeprefix(_CLIENT).split(" "), "", ""][:3]
+        control = control or mode == "1"
         sat.append((int(activity) if _is_number(activity) else 0, pane))
     if len(values) < len(_FIELDS) or not _is_number(values["pid"]) or not _is_number(values["pane_pid"] or "0"):
         raise TmuxError("tmux's answer cannot be read")
@@ -175,6 +192,8 @@ def parse_pane(answer: str) -> PaneState:
         values["pane_in_mode"] not in ("", "0"),
         values["pane_tty"],
         sat,
+        control,
+        values["pane_synchronized"] not in ("", "0") and values["window_panes"] != "1",
         "\n".join(line[:_WIDEST] for line in rest.split("\n")[-_MOST_LINES:]),
     )
 

@@ -48,11 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("--timeout-sec", metavar="SECONDS", type=float, help="one number for both, as agents send it")
     explain.add_argument("--json", action="store_true", help="one JSON object")
     check = verbs.add_parser("check", help="read a policy file and point at what cannot be meant")
-    check.add_argument("file")
+    check.add_argument("file", help="the file to check")
     check.add_argument("--strict", action="store_true", help="warnings are errors too")
     check.add_argument("--json", action="store_true", help="one JSON object")
     init = verbs.add_parser("init", help="write a file to begin with")
-    init.add_argument("file", nargs="?", default=".unhang.toml")
+    init.add_argument("file", nargs="?", default=".unhang.toml", help="the file to write (.unhang.toml)")
     verbs.add_parser("schema", help="print the JSON Schema of the file, for editors")
 
 

@@ -18,7 +18,7 @@ SUMMARY = "list the jobs that run (--all: those that have ended, too)"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang ps`."""
     parser.add_argument("--all", "-a", action="store_true", help="list ended jobs, too")
-    parser.add_argument("--label", metavar="K=V", action="append", default=[], help="list only jobs with this label")
+    output.add_label_filter(parser)
     parser.add_argument("--quiet", "-q", action="store_true", help="print ids only")
     output.add_json(parser, "print a JSON array")
 

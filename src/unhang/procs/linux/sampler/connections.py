@@ -10,17 +10,22 @@ from unhang.procs.linux.sampler.tree import walk
 _SESSION = 3  # where a stat line has it, counted from the state
 
 
-def connections(pid: int) -> dict[str, Socket]:
-    """Return the connected sockets of a process and of its descendants in the same session, by their link."""
-    processes, _ = walk(pid, include_root=True)
-    if pid not in processes:
-        return {}
-    session = processes[pid][1][_SESSION]
+def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:
+    """Return the connected sockets of a process and of its descendants in the same session, by their link.
+
+    `alone`: only of the process itself.
+    """
+    members = [pid]
+    if not alone:
+        processes, _ = walk(pid, include_root=True)
+        if pid not in processes:
+            return {}
+        session = processes[pid][1][_SESSION]
+        members = [member for member, (_, fields) in processes.items() if fields[_SESSION] == session]
     links: dict[str, int] = {}
-    for member, (_, fields) in processes.items():
-        if fields[_SESSION] == session:
-            held, _ = targets(member) or ({}, 0)
-            links |= {link: member for link in held.values() if link.startswith("socket:")}
+    for member in members:
+        held, _ = targets(member) or ({}, 0)
+        links |= {link: member for link in held.values() if link.startswith("socket:")}
     return {link: seen for link, seen in sockets_of(links, unix=False).items() if seen.remote}
 
 

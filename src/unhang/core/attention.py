@@ -1,0 +1,131 @@
+"""What of a job needs a person now: why, since when, and the command that answers it.
+
+`ps`, `needs` and every other face that shows several jobs ask here, so that all of them call the same jobs urgent.
+"""
+
+from __future__ import annotations
+
+from unhang.core import mask, plain_text, values
+from unhang.core.notices import audience
+from unhang.core.record import Record
+from unhang.core.spec import INHERIT, PIPE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.view import View
+
+# in the order in which a person should look at them
+APPROVAL, INPUT, WARNING, STUCK = KINDS = ("approval", "input", "warning", "stuck")
+MORE_TIME = "10m"  # what an answer to a warning suggests; `unhang extend` takes any duration
+_LONGEST = 200
+_LIMIT = {"no_output_timeout": "idle", "exec_timeout": "hard"}
+
+
+class Attention(Record):
+    """One thing that waits for a person. `command` is for a shell; `ends_at` is a time in seconds since 1970.
+
+    `answers`: what may stand in the place of ANSWER in the command; empty where it holds no such word.
+    """
+
+    kind: str
+    why: str
+    since: str
+    command: str
+    ends_at: float | None = None
+    answers: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as every face prints it."""
+        from datetime import UTC, datetime  # on the way of `unhang run` it would cost time
+
+        ends = None if self.ends_at is None else datetime.fromtimestamp(self.ends_at, UTC)
+        return {
+            "kind": self.kind,
+            "why": self.why,
+            "since": self.since or None,
+            "endsAt": None if ends is None else ends.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "command": self.command,
+            "answers": self.answers or None,
+        }
+
+
+def attention_of(view: View, job: dict[str, Any], called: str) -> Attention | None:
+    """Return what a job needs a person for; None if it needs none.
+
+    `job`: its record. `called`: what the command names it by, its name or its id.
+    """
+    if view.ended or view.phase == "stopping":
+        return None
+    return (
+        _asked_by_agent(view, called) or _prompt(view, job, called) or _near_limit(view, called) or _stuck(view, called)
+    )
+
+
+def urgency(found: Attention | None) -> int:
+    """Return a number to sort by: what should be looked at first has the smallest."""
+    return len(KINDS) if found is None else KINDS.index(found.kind)
+
+
+def _asked_by_agent(view: View, called: str) -> Attention | None:
+    event = view.agent
+    if event is None or event.get("phase") != view.phase or not audience(event).needs_person:
+        return None
+    asked = values.text(event.get("request")) or str(event.get("message", ""))
+    since = str(event.get("ts", ""))
+    if event.get("phase") == "needs_approval":
+        return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers="yes, no")
+    return Attention(INPUT, _line(asked), since, f"unhang send {called} ANSWER", answers="text")
+
+
+def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
+    waits = view.needs_input
+    if waits is None:
+        return None
+    prompt = str(waits.get("prompt") or "")
+    why = f"waits for input: {plain_text.quoted(prompt, 100)}" if prompt else "waits for input"
+    since = str(waits.get("since") or "")
+    if not (job.get("pty") or job.get("stdin") == PIPE):
+        at_terminal = job.get("foreground") and job.get("stdin") == INHERIT
+        where = "; type the answer where it runs" if at_terminal else "; it has no stdin that an answer could reach"
+        return Attention(INPUT, _line(why + where), since, f"unhang cancel {called}")
+    if waits.get("password"):  # not as a word of a command, which a shell's history keeps
+        return Attention(INPUT, _line(why), since, f"unhang send {called} - < FILE", answers="the password, in a file")
+    return Attention(INPUT, _line(why), since, f"unhang send {called} ANSWER", answers="text")
+
+
+def _near_limit(view: View, called: str) -> Attention | None:
+    warning = view.warning
+    if warning is None:
+        return None
+    limit = _LIMIT.get(str(warning.get("reason")), "idle")
+    what = "no sign of life" if limit == "idle" else "still running"
+    because = _reason(view)
+    at, left = values.moment(warning.get("ts")), values.number(warning.get("willAbortInMs"))
+    return Attention(
+        WARNING,
+        _line(f"{what}: its {limit} limit is near" + (f"; {because}" if because else "")),
+        str(warning.get("since") or warning.get("ts") or ""),
+        f"unhang extend {called} --{limit} {MORE_TIME}",
+        ends_at=None if at is None or left is None else at + left / 1000,
+    )
+
+
+def _stuck(view: View, called: str) -> Attention | None:
+    if view.phase != "stuck":
+        return None
+    return Attention(
+        STUCK,
+        _line(_reason(view) or "no output and no progress"),
+        view.last_activity_at or "",
+        f"unhang diagnose {called}",
+    )
+
+
+def _reason(view: View) -> str:
+    return str((view.diagnosis or {}).get("reason") or "")
+
+
+def _line(text: str) -> str:
+    return plain_text.one_line(mask.line(text), _LONGEST)

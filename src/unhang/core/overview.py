@@ -1,0 +1,302 @@
+"""All jobs and sessions of a home as one list: what each one does, what it waits for, what ends it and when.
+
+Every surface that shows several jobs (`unhang web`, `unhang top`, the line in tmux) draws these entries and nothing
+else, so that they cannot disagree. An entry is a JSON object whose times are RFC 3339 or milliseconds since 1970; it
+holds no number that changes by itself, so a surface lets its clocks run on without asking again. docs/web.md lists
+the fields.
+"""
+
+from __future__ import annotations
+
+from unhang.core import events as ev
+from unhang.core import mask, plain_text, values
+from unhang.core.attention import KINDS, attention_of, urgency
+from unhang.core.record import Record
+from unhang.core.spec import PIPE, command_line, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from unhang.core.policy.learn import Profile
+    from unhang.core.view import View
+
+    Entry = dict[str, Any]
+
+# The output of so many steps of so many seconds is shown as a small picture beside each job.
+SPARK_STEPS, SPARK_SECONDS = 40, 3
+# What is said of a job in one line.
+_LINE = 240
+# After what needs a person: what runs, what has ended badly, what has ended well.
+_RUNS, _BAD, _WELL = len(KINDS), len(KINDS) + 1, len(KINDS) + 2
+GROUPS = ("attention", "running", "failed", "done")
+# How an agent's tool call is named in its events, whatever its protocol.
+_CALL_IDS = ("toolUseId", "itemId", "toolCallId")
+_MOST_CALLS = 50
+_DOING = frozenset({"running", "editing", "verifying"})
+
+
+class Usage(Record):
+    """What the processes of a job use at one moment. `cpu_ms` is what they have used in all."""
+
+    cpu_ms: int
+    memory: int
+    processes: int
+
+
+class Pulse:
+    """What the events of one job say beyond its view: the output of the last minutes, and the open tool calls."""
+
+    def __init__(self) -> None:
+        self._steps: dict[int, int] = {}
+        self.calls: dict[str, dict[str, Any]] = {}
+        self.usage: dict[str, Any] | None = None
+        self.thread: str | None = None
+        self.attempt_at: str | None = None
+        self.stopping = False
+        self.idle_ends: float | None = None  # as it was announced after the last sign of life
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one more event into account."""
+        kind = event.get("type")
+        if kind == ev.OUTPUT:
+            self._printed(values.moment(event.get("ts")), event.get("bytes") or 0)
+        if kind in (ev.OUTPUT, ev.HEARTBEAT, ev.AGENT, ev.STARTED):
+            self.idle_ends = None
+        if kind == ev.STARTED:
+            self.calls.clear()
+            self.attempt_at, self.stopping = values.text(event.get("ts")), False
+        elif kind == ev.SIGNAL:
+            self.stopping = True
+        elif kind == ev.AGENT:
+            self._agent(event)
+        elif kind == ev.WATCHDOG:
+            self._deadline(event)
+
+    def _printed(self, at: float | None, count: int) -> None:
+        if at is None:
+            return
+        step = int(at // SPARK_SECONDS)
+        self._steps[step] = self._steps.get(step, 0) + count
+        if len(self._steps) > 2 * SPARK_STEPS:
+            newest = max(self._steps)
+            self._steps = {at: n for at, n in self._steps.items() if at > newest - SPARK_STEPS}
+
+    def _deadline(self, event: ev.Event) -> None:
+        left, at = values.number(event.get("willAbortInMs")), values.moment(event.get("ts"))
+        if left is None or at is None:
+            return
+        if event.get("tier") == "idle" or event.get("idleMs") is not None:
+            self.idle_ends = at + left / 1000
+
+    def _agent(self, event: ev.Event) -> None:
+        self.thread = values.text(event.get("threadId")) or values.text(event.get("sessionId")) or self.thread
+        if event.get("phase") == "metering":
+            self.usage = {
+                name: event[name]
+                for name in (
+                    "contextTokens",
+                    "contextWindow",
+                    "occupancy",
+                    "totalTokens",
+                    "inputTokens",
+                    "outputTokens",
+                )
+                if values.number(event.get(name)) is not None
+            } or self.usage
+        if event.get("phase") in ("completed", "failed", "idle"):
+            self.calls.clear()
+        call = next((str(event[name]) for name in _CALL_IDS if event.get(name)), None)
+        if call is None:
+            return
+        if call in self.calls:  # the second event of a call is its end
+            del self.calls[call]
+        elif event.get("phase") in _DOING and len(self.calls) < _MOST_CALLS:
+            self.calls[call] = {"what": _line(str(event.get("message", ""))), "since": event.get("ts")}
+
+    def spark(self) -> dict[str, Any] | None:
+        """The bytes of each step up to the last that had some; `endMs` is the end of that step."""
+        if not self._steps:
+            return None
+        newest = max(self._steps)
+        counts = [self._steps.get(step, 0) for step in range(newest - SPARK_STEPS + 1, newest + 1)]
+        first = next(i for i, n in enumerate(counts) if n)
+        return {"endMs": (newest + 1) * SPARK_SECONDS * 1000, "stepMs": SPARK_SECONDS * 1000, "bytes": counts[first:]}
+
+
+def clocks_of(view: View, pulse: Pulse) -> list[dict[str, Any]]:
+    """The limits that run now: since when each counts, and when it ends the job if nothing happens before.
+
+    The nearest end comes first. A limit that is off has no clock, nor has a job that is being ended.
+    """
+    if view.ended or pulse.stopping or view.started_at is None:
+        return []
+    found: list[dict[str, Any]] = []
+    for name, since in (("idle", view.last_activity_at), ("hard", pulse.attempt_at or view.started_at)):
+        limit = view.limits.get(f"{name}Ms") or {}
+        length, begin = values.number(limit.get("value")), values.moment(since)
+        if length is None or begin is None:
+            continue
+        ends = begin + length / 1000
+        if name == "idle" and pulse.idle_ends is not None:
+            ends = max(begin, pulse.idle_ends)
+        clock = {"name": name, "sinceMs": _ms(begin), "endsMs": _ms(ends), "limitMs": length}
+        found.append(clock | {"source": limit.get("source")})
+    return sorted(found, key=lambda clock: float(clock["endsMs"]))
+
+
+def entry_of(
+    job_id: str,
+    record: dict[str, Any],
+    view: View,
+    pulse: Pulse,
+    *,
+    where: str = "",
+    profile: Profile | None = None,
+) -> Entry:
+    """The entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here."""
+    name = name_of(record.get("labels")) or None
+    found = None if where else attention_of(view, record, name or job_id)
+    outcome = view.outcome or {}
+    entry: Entry = {
+        "id": job_id,
+        "kind": record.get("kind") or "command",
+        "name": name,
+        "command": plain_text.one_line(command_line(record), _LINE),
+        "cwd": record.get("cwd") or "",
+        "labels": record.get("labels") or {},
+        "status": view.status,
+        **view.summary(),
+        "attempt": view.attempt,
+        "exitCode": values.integer(outcome.get("exitCode")),
+        "signal": outcome.get("signal"),
+        "durationMs": values.number(outcome.get("durationMs")),
+        "attention": None if found is None else found.to_json(),
+        "needsInput": view.needs_input,
+        "doing": _doing(view, pulse),
+        "cause": (view.diagnosis or {}).get("cause"),
+        "clocks": [] if where else clocks_of(view, pulse),
+        "usualMs": None if profile is None or not profile.median else round(profile.median * 1000),
+        "bytes": dict(view.bytes),
+        "spark": pulse.spark(),
+        "answerable": bool(record.get("pty") or record.get("stdin") == PIPE),
+        "agent": _agent_of(record, view, pulse),
+        "usage": None,
+        "where": where or None,
+    }
+    if where:
+        entry["phase"] = "elsewhere"
+    entry["group"], entry["order"] = _place(entry, urgency(found), found.since if found else "")
+    return entry
+
+
+def session_entry(session: str, state: dict[str, Any]) -> Entry:
+    """The entry of one session, from what `session_view` says of it, with the same fields as a job's."""
+    needs = state["attention"]
+    entry: Entry = {
+        "id": session,
+        "kind": "session",
+        "name": None,
+        "command": plain_text.one_line(f"claude: {state['title']}", _LINE),
+        "cwd": state["cwd"] or "",
+        "labels": {},
+        "status": "running" if state["endedAt"] is None else "success",
+        "phase": state["phase"],
+        "pid": state["pid"],
+        "startedAt": state["startedAt"],
+        "lastActivityAt": state["lastActivityAt"],
+        "endedAt": state["endedAt"],
+        "seq": state["seq"],
+        "attempt": 1,
+        "exitCode": None,
+        "signal": None,
+        "durationMs": None,
+        "attention": needs,
+        "needsInput": None,
+        "doing": state["doing"],
+        "cause": None,
+        "clocks": [],
+        "usualMs": None,
+        "bytes": {},
+        "spark": None,
+        "answerable": False,
+        "agent": {"name": "claude", "phase": state["phase"], "task": state["title"], "calls": state["calls"]},
+        "usage": None,
+        "where": None,
+    }
+    entry["group"], entry["order"] = _place(
+        entry, _RUNS if needs is None else KINDS.index(needs["kind"]), "" if needs is None else needs["since"] or ""
+    )
+    return entry
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """What needs a person first (the longest wait of each kind first), then what runs, then what has ended."""
+    return sorted(entries, key=lambda entry: (*entry["order"], entry["id"]))
+
+
+def counts(entries: Iterable[Entry]) -> dict[str, int]:
+    """How many need a person, run (those included), are stuck, have ended badly, and have ended well."""
+    found = {"attention": 0, "running": 0, "stuck": 0, "failed": 0, "done": 0}
+    for entry in entries:
+        needs = entry["attention"]
+        found["attention"] += needs is not None
+        found["stuck"] += needs is not None and needs["kind"] == "stuck"
+        found["running"] += entry["endedAt"] is None
+        found["failed"] += entry["group"] == "failed"
+        found["done"] += entry["group"] == "done"
+    return found
+
+
+def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, Any]:
+    """What a job uses, as an entry shows it. `cpuPercent` (of one core) needs two looks, so many seconds apart."""
+    percent = None
+    if before is not None and seconds > 0:
+        percent = round(max(0, after.cpu_ms - before.cpu_ms) / (10 * seconds))
+    return {"cpuPercent": percent, "memoryBytes": after.memory, "processes": after.processes}
+
+
+def _place(entry: Entry, urgent: int, since: str) -> tuple[str, list[float]]:
+    """The group of an entry, and the numbers to sort by."""
+    if urgent < _RUNS:
+        return "attention", [urgent, values.moment(since) or 0.0]
+    if entry["endedAt"] is None and entry["status"] == "running":
+        return "running", [_RUNS, -(values.moment(entry["startedAt"]) or 0.0)]
+    well = entry["status"] in ("success", "cancelled")
+    return "done" if well else "failed", [_WELL if well else _BAD, -(values.moment(entry["endedAt"]) or 0.0)]
+
+
+def _doing(view: View, pulse: Pulse) -> str:
+    """What a job does or waits for now, or how it ended, in one line."""
+    if view.outcome is not None:
+        return _line(str(view.outcome.get("message") or ""))
+    if pulse.stopping:
+        return _line(str(view.last_events[-1].get("message") or "")) if view.last_events else ""
+    if view.silent and view.diagnosis is not None:
+        return _line(str(view.diagnosis.get("reason") or ""))
+    if view.agent is not None:
+        return _line(str(view.agent.get("message") or ""))
+    return _line(view.heartbeat or "")
+
+
+def _agent_of(record: dict[str, Any], view: View, pulse: Pulse) -> dict[str, Any] | None:
+    agent = record.get("agent")
+    if agent is None:
+        return None
+    return {
+        "name": agent.get("name") or "agent",
+        "phase": None if view.agent is None else view.agent.get("phase"),
+        "task": agent.get("task") or "",
+        "thread": pulse.thread,
+        "tokens": pulse.usage,
+        "calls": [{"id": call, **known} for call, known in pulse.calls.items()],
+    }
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _line(text: str) -> str:
+    return plain_text.one_line(mask.line(text), _LINE)

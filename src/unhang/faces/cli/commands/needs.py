@@ -1,0 +1,47 @@
+"""`unhang needs`: what waits for a person now, and the command that answers it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from unhang.core.durations import human
+from unhang.core.values import moment
+from unhang.faces.cli import output
+from unhang.jobs.home import state_home
+from unhang.jobs.needs import Need, list_needs
+from unhang.jobs.request import split_pairs
+
+SUMMARY = "what waits for a person now: prompts, approvals, warnings; each with the command that answers it"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unhang needs`."""
+    output.add_label_filter(parser)
+    output.add_json(parser, "print a JSON array")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print two lines for each need, the most urgent first; return 0."""
+    home = state_home()
+    needs = list_needs(home, split_pairs("--label", args.label))
+    if args.json:
+        output.print_json([need.to_json(home) for need in needs])
+        return 0
+    if not needs:
+        print("no job needs a person")
+    for need in needs:
+        for line in _lines(need, time.time()):
+            output.print_line(line)
+    return 0
+
+
+def _lines(need: Need, now: float) -> list[str]:
+    found, row = need.attention, need.row
+    since = moment(found.since)
+    times = [] if since is None else [f"for {human(max(0.0, now - since))}"]
+    if found.ends_at is not None:
+        times.append(f"ends in {human(max(0.0, found.ends_at - now))}")
+    when = f" ({', '.join(times)})" if times else ""
+    answers = f"   # ANSWER: {found.answers}" if "ANSWER" in found.command else ""
+    return [f"{row.called}: {found.kind}{when}: {found.why}", f"    {found.command}{answers}"]

@@ -1,0 +1,49 @@
+"""The running jobs that need a person now, the most urgent first."""
+
+from __future__ import annotations
+
+from unhang.core import attention
+from unhang.core.attention import Attention, attention_of
+from unhang.core.record import Record
+from unhang.core.spec import name_of
+from unhang.jobs import reconcile
+from unhang.jobs.listing import list_jobs, row_json
+from unhang.jobs.results import view_of
+from unhang.store import records
+from unhang.store.layout import JobDir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.view import View
+    from unhang.store.index import Row
+
+
+class Need(Record):
+    """A job that needs a person, and what for."""
+
+    row: Row
+    attention: Attention
+
+    def to_json(self, home: str) -> dict[str, Any]:
+        """The row of the job, with what it needs."""
+        return row_json(home, self.row) | {"needs": self.attention.to_json()}
+
+
+def need_of(place: JobDir, view: View | None = None) -> Attention | None:
+    """What a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
+    if reconcile.whereabouts(place):
+        return None
+    job = records.job(place) or {}
+    return attention_of(view or view_of(place), job, name_of(job.get("labels")) or place.id)
+
+
+def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
+    """Every running job that needs a person: by kind, then the one that has waited longest first."""
+    found: list[Need] = []
+    for row in list_jobs(home, running_only=True, labels=labels):
+        need = need_of(JobDir(home, row.id))
+        if need is not None:
+            found.append(Need(row, need))
+    return sorted(found, key=lambda need: (attention.urgency(need.attention), need.attention.since))

@@ -1,0 +1,473 @@
+"""The overview of a home, kept up to date: every surface that shows several jobs looks at one of these.
+
+It reads only what is new: a file watch says which log has grown, and the cursor of that log is a number, not an open
+descriptor, so a thousand jobs cost a thousand small objects. Where there is no file watch it looks at the sizes of the
+logs instead. It needs no other process: begun late it knows all, and nothing changes when it ends.
+
+Not for sharing between threads; `Snapshot` is.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+
+from unhang.core import values
+from unhang.core.overview import Pulse, counts, entry_of, in_order, session_entry, usage_json
+from unhang.core.policy.command_key import command_key
+from unhang.core.record import Record
+from unhang.core.session_view import SessionView
+from unhang.core.spec import history_name
+from unhang.core.view import View
+from unhang.errors import StateError, UnhangError
+from unhang.jobs import reconcile
+from unhang.jobs.listing import list_jobs
+from unhang.jobs.results import fold, view_with_limits
+from unhang.procs import clock, identity, vantage
+from unhang.procs.file_watch import ADDED, CHANGED, GONE, OVERFLOWED, REMOVED, FileWatch
+from unhang.procs.usage import usage_below
+from unhang.store import find, profiles, records
+from unhang.store import home as homes
+from unhang.store.layout import JobDir
+from unhang.store.reader import EventReader
+from unhang.store.session_log import SESSIONS, SessionLog, session_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.overview import Entry, Usage
+
+# How many that have ended are shown, the newest; the history has the others.
+MOST_ENDED = 200
+MOST_ENDED_SESSIONS = 20
+# Changes that a viewer may be behind before it is given everything anew.
+_KEPT_CHANGES = 2000
+# Each running job's keeper is looked for once in this many seconds: a killed one writes nothing that could wake us.
+_KEEPERS = 5.0
+# Between two looks at what the processes use: at least so long, and so that looking takes a fiftieth of a core.
+_USAGE, _USAGE_SHARE = 2.0, 50
+# Without a file watch, and while a job is just being born.
+_NAP = 0.25
+_SLEEP = 1.0
+
+
+class Change(Record):
+    """What has changed up to a revision: the ids of entries that are new or different, and of those that are gone."""
+
+    revision: int
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+class Snapshot(Record):
+    """The overview at one moment, for any thread. `at_ms`: the time of the wall clock."""
+
+    revision: int
+    at_ms: int
+    entries: dict[str, Entry]
+    changes: tuple[Change, ...]
+
+    def in_order(self) -> list[Entry]:
+        """Every entry, what needs a person first."""
+        return in_order(self.entries.values())
+
+    def counts(self) -> dict[str, int]:
+        """How many need a person, run, are stuck, have failed, have ended well."""
+        return counts(self.entries.values())
+
+    def since(self, revision: int) -> tuple[list[Entry], list[str]] | None:
+        """The entries that are new or different since a revision, and the ids that are gone; None: it is too old."""
+        if revision == self.revision:
+            return [], []
+        if revision > self.revision or not self.changes or revision < self.changes[0].revision - 1:
+            return None
+        touched: dict[str, None] = {}
+        for change in reversed(self.changes):
+            if change.revision <= revision:
+                break
+            touched |= dict.fromkeys((*change.changed, *change.gone))
+        return (
+            [self.entries[each] for each in touched if each in self.entries],
+            [each for each in touched if each not in self.entries],
+        )
+
+
+class _TrackedJob:
+    """One job: its cursor, and what its events have said so far."""
+
+    def __init__(self, place: JobDir) -> None:
+        self.place = place
+        self.view = View()
+        self.pulse = Pulse()
+        self.record: dict[str, Any] = {}
+        self.where = ""
+        self.usual: Any = None
+        self.usage: tuple[float, Usage] | None = None
+        self.shown_usage: dict[str, Any] | None = None
+        self._seq = self._position = 0
+        self._begun = False
+
+    def read(self) -> bool:
+        """Read what is new. True: something was, or it is the first time."""
+        if not self._begun or not self.record:
+            self._know()
+        if not self._begun:
+            self._seq, self._position = fold(self.place, self._apply)
+            self._begun = self._seq > 0
+            return self._begun
+        try:
+            with EventReader(self.place.events, after_seq=self._seq, position=self._position) as reader:
+                found = reader.read_new()
+                self._seq, self._position = reader.seq, reader.position
+        except FileNotFoundError:
+            return False
+        for event in found:
+            self._apply(event)
+        return bool(found)
+
+    def _apply(self, event: dict[str, Any]) -> None:
+        self.view.apply(event)
+        self.pulse.apply(event)
+
+    def _know(self) -> None:
+        self.record = records.job(self.place) or {}
+        name = history_name(self.record)
+        if name is not None:
+            self.usual = profiles.read(self.place.home, command_key(name), self.record.get("cwd") or "")
+
+    @property
+    def grown(self) -> bool:
+        """Whether the log is longer than what was read of it."""
+        try:
+            return os.stat(self.place.events).st_size > self._position
+        except OSError:
+            return False
+
+    @property
+    def keeper(self) -> int | None:
+        """The pid of the keeper of a running job, if that can be judged from here."""
+        if self.view.ended or self.where:
+            return None
+        return values.pid((self.record.get("keeper") or {}).get("pid"))
+
+    def entry(self) -> Entry:
+        view_with_limits(self.place, self.view)
+        entry = entry_of(self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual)
+        if not self.view.ended:
+            entry["usage"] = self.shown_usage
+        return entry
+
+
+class _TrackedSession:
+    """One session: its cursor, and what its events have said so far."""
+
+    def __init__(self, session: str, home: str) -> None:
+        self.log = SessionLog(session, home)
+        self.view = SessionView()
+        self._moved = False
+
+    def read(self) -> bool:
+        """Read what is new. True: something was, or it was found to have ended."""
+        found, self._moved = self._moved, False
+        for event in self.log.news():
+            self.view.apply(event)
+            found = True
+        return found
+
+    def dead(self, here: vantage.Vantage) -> bool:
+        """Whether its process is known to be gone, though no event says so."""
+        view = self.view
+        if view.ended_at is not None or view.pid is None or view.start is None:
+            return False
+        if view.boot is not None and view.boot != here.boot:
+            return True
+        if not here.sees or (view.namespace is not None and view.namespace != here.pids):
+            return False
+        return not identity.is_alive(view.pid, view.start)
+
+    def end(self) -> None:
+        """Its process is gone: nothing is written about that, since no process watches it."""
+        self.view.apply({"type": "watch", "phase": "gone", "ts": self.view.last_activity_at})
+        self._moved = True
+
+    def entry(self) -> Entry:
+        return session_entry(self.log.session_id, self.view.state())
+
+
+class Overview:
+    """`refresh` brings it up to date, `wait` waits until that may be worth while. Close it (or use it as a context)."""
+
+    def __init__(self, home: str, *, most_ended: int = MOST_ENDED, usage: bool = True) -> None:
+        self.home = home
+        self.revision = 0
+        self._most_ended = most_ended
+        self._wants_usage = usage
+        self._jobs: dict[str, _TrackedJob] = {}
+        self._sessions: dict[str, _TrackedSession] = {}
+        self._entries: dict[str, Entry] = {}
+        self._changes: deque[Change] = deque(maxlen=_KEPT_CHANGES)
+        self._known: set[str] = set()  # every job directory that was looked at, shown or not
+        self._files = FileWatch()
+        self._watches: dict[int, str] = {}  # watch → id; "": the folder of jobs or of sessions
+        self._watched: dict[str, int] = {}
+        self._unborn: set[str] = set()
+        self._unwatched: set[str] = set()
+        self._rescan = True
+        self._blind = False  # a folder is not watched: it is not there yet, or cannot be
+        self._keepers_at = self._usage_at = 0.0
+        self._begun = False
+
+    @property
+    def fd(self) -> int:
+        """Readable when there may be something new; -1: there is no such descriptor, so look now and then."""
+        return self._files.fd
+
+    def snapshot(self) -> Snapshot:
+        """What is known now. Costs a shallow copy."""
+        return Snapshot(self.revision, round(clock.wall() * 1000), dict(self._entries), tuple(self._changes))
+
+    def wait(self, timeout: float = _SLEEP) -> bool:
+        """Wait until there may be something new, at most so many seconds. False: the time is over."""
+        if self._unborn or self._unwatched or self._blind:
+            timeout = min(timeout, _NAP)
+        poll = select.poll()
+        if self._files.fd >= 0:
+            poll.register(self._files.fd, select.POLLIN)
+        return bool(poll.poll(max(0.0, min(timeout, _SLEEP)) * 1000))
+
+    def refresh(self) -> bool:
+        """Read what is new. True: an entry has changed."""
+        touched = self._woken()
+        gone: set[str] = set()
+        if self._rescan or self._blind:
+            self._rescan = False
+            new, gone = self._scan()
+            touched |= new
+        for each in [each for each in self._unborn | self._unwatched if each not in touched]:
+            if each in self._unborn or self._has_grown(each):
+                touched.add(each)
+        touched |= self._check_keepers()
+        changed = {each for each in touched if each not in gone and self._read(each)}
+        changed |= self._check_usage()
+        gone |= self._let_go()
+        return self._publish(changed - gone, gone)
+
+    def close(self) -> None:
+        """Give every watch back."""
+        self._files.close()
+
+    def __enter__(self) -> Overview:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what has changed -----------------------------------------------------------------------------------
+
+    def _woken(self) -> set[str]:
+        """The ids of what the kernel says has changed."""
+        found: set[str] = set()
+        for watch, what, _ in self._files.read():
+            if what & OVERFLOWED:
+                self._rescan = True
+                found |= {each for each, job in self._jobs.items() if not job.view.ended}
+                found |= self._sessions.keys()
+                continue
+            each = self._watches.get(watch)
+            if each == "":
+                self._rescan = True
+            elif each is not None:
+                found.add(each)
+        return found
+
+    def _watch(self, each: str, path: str) -> None:
+        if each in self._watched:
+            return
+        watch = self._files.add(path, CHANGED | GONE)
+        if watch is None:
+            self._unwatched.add(each)
+            return
+        self._watches[watch] = each
+        self._watched[each] = watch
+        self._unwatched.discard(each)
+
+    def _watch_folders(self) -> None:
+        """Any of them may only now be made. Watching twice is watching once."""
+        self._blind = False
+        for folder in (os.path.join(self.home, homes.JOBS), os.path.join(self.home, SESSIONS), self.home):
+            watch = self._files.add(folder, ADDED | REMOVED | GONE)
+            if watch is not None:
+                self._watches[watch] = ""
+            elif self._files.fd < 0 or folder == self.home or os.path.isdir(folder):
+                self._blind = True
+
+    def _unwatch(self, each: str) -> None:
+        watch = self._watched.pop(each, None)
+        if watch is not None:
+            self._watches.pop(watch, None)
+            self._files.remove(watch)
+        self._unwatched.discard(each)
+        self._unborn.discard(each)
+
+    def _has_grown(self, each: str) -> bool:
+        job = self._jobs.get(each)
+        return True if job is None else job.grown
+
+    def _scan(self) -> tuple[set[str], set[str]]:
+        """Which jobs and sessions are new, and which of those shown are gone."""
+        self._watch_folders()  # before they are listed: what comes meanwhile is reported
+        try:
+            ids = set(find.all_ids(self.home))
+            sessions = set(session_ids(self.home))
+        except (StateError, OSError):
+            return set(), set()
+        gone = {each for each in self._entries if each not in ids and each not in sessions}
+        for each in gone | (self._known - ids - sessions):
+            self._forget(each)
+        self._known &= ids | sessions
+        if self._begun:
+            new = ids - self._known
+        else:
+            self._begun = True
+            new = self._first(ids)
+        self._known |= ids
+        for each in new:
+            self._jobs[each] = _TrackedJob(JobDir(self.home, each))
+            self._unborn.add(each)
+        for each in sessions - self._sessions.keys() - self._known:
+            self._sessions[each] = _TrackedSession(each, self.home)
+            new.add(each)
+        self._known |= sessions
+        return set(new), gone
+
+    def _first(self, ids: set[str]) -> set[str]:
+        """Of a home with many jobs that have ended, only the newest are looked at."""
+        try:
+            rows = list_jobs(self.home)
+        except (UnhangError, OSError):
+            return ids
+        ended = sorted((row for row in rows if row.final), key=lambda row: row.ended or row.created, reverse=True)
+        return ids - {row.id for row in ended[self._most_ended :]}
+
+    def _forget(self, each: str) -> None:
+        self._unwatch(each)
+        self._jobs.pop(each, None)
+        self._sessions.pop(each, None)
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    def _read(self, each: str) -> bool:
+        """True: its entry has to be made anew."""
+        session = self._sessions.get(each)
+        if session is not None:
+            self._watch(each, session.log.path)
+            try:
+                return session.read()
+            except (StateError, OSError):
+                return False
+        job = self._jobs.get(each)
+        if job is None:
+            return False
+        if each not in self._watched and os.path.exists(job.place.events):
+            self._watch(each, job.place.events)  # before it is read: what comes meanwhile is reported
+        try:
+            born = each not in self._unborn
+            found = job.read()
+            if found and not born:
+                self._unborn.discard(each)
+                job.where = "" if job.view.ended else reconcile.whereabouts(job.place)
+        except (UnhangError, OSError):
+            self._unborn.discard(each)
+            return False
+        if job.view.ended:
+            self._unwatch(each)
+        return found
+
+    def _check_keepers(self) -> set[str]:
+        """Those whose keeper is gone without a word: making the record true writes the end."""
+        now = clock.monotonic()
+        if now - self._keepers_at < _KEEPERS:
+            return set()
+        self._keepers_at = now
+        here = vantage.here()
+        found: set[str] = set()
+        for each, job in list(self._jobs.items()):
+            if job.view.ended or not job.record or job.where or reconcile.keeper_lives(job.record):
+                continue
+            try:
+                reconcile.settle(job.place)
+            except (UnhangError, OSError):
+                continue
+            found.add(each)
+        for each in list(self._unborn):
+            try:
+                if reconcile.settle(JobDir(self.home, each)):
+                    found.add(each)
+            except (UnhangError, OSError):
+                self._unborn.discard(each)
+        for each, session in self._sessions.items():
+            if session.dead(here):
+                session.end()
+                found.add(each)
+        return found
+
+    def _check_usage(self) -> set[str]:
+        """Those whose use of processors and memory has changed enough to be shown."""
+        now = clock.monotonic()
+        if not self._wants_usage or now < self._usage_at:
+            return set()
+        keepers = {pid: each for each, job in self._jobs.items() if (pid := job.keeper) is not None}
+        changed: set[str] = set()
+        for pid, after in usage_below(keepers).items():
+            job = self._jobs[keepers[pid]]
+            at, before = job.usage or (now, None)
+            job.usage = (now, after)
+            shown = usage_json(before, after, now - at)
+            if _differs(job.shown_usage, shown):
+                job.shown_usage = shown
+                changed.add(job.place.id)
+        took = clock.monotonic() - now
+        self._usage_at = now + max(_USAGE, _USAGE_SHARE * took)
+        return {each for each in changed if each in self._entries}
+
+    def _let_go(self) -> set[str]:
+        """The oldest of those that have ended, beyond the number that is shown."""
+        gone: set[str] = set()
+        for tracked, most in ((self._jobs, self._most_ended), (self._sessions, MOST_ENDED_SESSIONS)):
+            ended = [each for each in tracked if (self._entries.get(each) or {}).get("endedAt") is not None]
+            if len(ended) > most + (most >> 2):  # not one by one
+                ended.sort(key=lambda each: str(self._entries[each]["endedAt"]))
+                gone |= set(ended[: len(ended) - most])
+        for each in gone:
+            self._forget(each)
+        return gone
+
+    def _publish(self, changed: set[str], gone: set[str]) -> bool:
+        really: list[str] = []
+        for each in changed:
+            tracked = self._jobs.get(each) or self._sessions.get(each)
+            if tracked is None:
+                continue
+            entry = tracked.entry()
+            if self._entries.get(each) != entry:
+                self._entries[each] = entry
+                really.append(each)
+        left = [each for each in gone if self._entries.pop(each, None) is not None]
+        if not really and not left:
+            return False
+        self.revision += 1
+        self._changes.append(Change(self.revision, tuple(really), tuple(left)))
+        return True
+
+
+def _differs(before: dict[str, Any] | None, after: dict[str, Any]) -> bool:
+    """Whether a person would see the difference: a quiet job is no change a second."""
+    if before is None or before["processes"] != after["processes"]:
+        return True
+    was, now = before["cpuPercent"], after["cpuPercent"]
+    if (was is None) != (now is None) or (was is not None and abs(was - now) >= max(2, was / 10)):
+        return True
+    memory = int(before["memoryBytes"])
+    return abs(memory - int(after["memoryBytes"])) > max(1 << 20, memory / 20)

@@ -1,0 +1,38 @@
+"""Do the bytes on an agent's own connections show that its model writes?
+
+While a model thinks, neither the screen nor the transcript shows it; only bytes come in on its connection. But bytes
+also come while nothing happens: a service that keeps a connection open sends pings, some forty bytes each, and a
+request that is tried again gets the head of an answer. So a model writes if several pieces have come on one
+connection, and they are larger than pings are.
+"""
+
+from __future__ import annotations
+
+# connection → bytes and segments received so far
+Wire = dict[str, tuple[int, int]]
+
+# An event with one word of a model has 120 bytes at least, a ping 36; encryption and framing add 50 at most.
+_LARGER_THAN_A_PING = 100
+# The head of an answer comes in one to three pieces.
+_PIECES = 5
+
+
+def writes(before: Wire, after: Wire) -> bool:
+    """Whether what came between two looks is an answer that is being written."""
+    return any(pieces >= _PIECES for pieces in _grown(before, after))
+
+
+def may_write(before: Wire, after: Wire) -> bool:
+    """Whether too little came to tell."""
+    return any(_grown(before, after))
+
+
+def _grown(before: Wire, after: Wire) -> list[int]:
+    """How many pieces came on each connection whose pieces are larger than pings; a new one counts from its start."""
+    found: list[int] = []
+    for link, (size, pieces) in after.items():
+        had_size, had_pieces = before.get(link, (0, 0))
+        grown, new = size - had_size, pieces - had_pieces
+        if new > 0 and grown / new > _LARGER_THAN_A_PING:
+            found.append(new)
+    return found

@@ -1,0 +1,242 @@
+"""The overview of a home: begun late it knows all, it sees what changes, and it says what `status` and `ps` say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.jobs.test_recordings import placed, recordings
+from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from unhang.jobs.overview import Change, Overview, Snapshot
+from unhang.procs.linux.usage import usage_below
+from unhang.store.layout import JobDir
+from unhang.store.session_log import SessionLog
+
+# What `status --json` and an entry must agree on, at the same event.
+SAME = (
+    "status",
+    "phase",
+    "pid",
+    "startedAt",
+    "lastActivityAt",
+    "endedAt",
+    "seq",
+    "attempt",
+    "needsInput",
+    "exitCode",
+    "signal",
+)
+
+
+def until(overview: Overview, holds: Any, what: str) -> Any:
+    """What `holds` returns of the entries by id, as soon as it is something."""
+
+    def look() -> Any:
+        overview.wait(0.1)
+        overview.refresh()
+        return holds(overview.snapshot().entries)
+
+    return wait_until(look, what)
+
+
+def agrees(jobs: Jobs, overview: Overview, job_id: str) -> bool:
+    """Whether the entry has what `status --json` says; looked at again while the job moves on between the two."""
+    status = jobs.said("status", job_id)
+    overview.refresh()
+    entry = overview.snapshot().entries.get(job_id)
+    if entry is None or entry["seq"] != status["seq"]:
+        return False
+    assert {name: entry[name] for name in SAME} == {name: status[name] for name in SAME}
+    for clock in entry["clocks"]:
+        assert clock["limitMs"] == status["limits"][f"{clock['name']}Ms"]["value"]
+    return True
+
+
+def test_an_overview_that_begins_late_says_what_status_and_ps_say(jobs: Jobs) -> None:
+    asks = jobs.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "printf 'name? '; read x")
+    done = jobs.begin("--", "sh", "-c", "exit 3")
+    done.wait()
+    wait_until(lambda: asks.view().needs_input, "its prompt")
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        entries = overview.snapshot().in_order()
+        assert [(each["id"], each["group"]) for each in entries] == [(asks.id, "attention"), (done.id, "failed")]
+        for job_id in (asks.id, done.id):
+            wait_until(partial(agrees, jobs, overview, job_id), "the same event")
+        rows = {row["jobId"]: row for row in jobs.said("ps", "--all")}
+        for entry in entries:
+            row = rows[entry["id"]]
+            assert (entry["status"], entry["phase"], entry["exitCode"]) == (
+                row["status"],
+                row["phase"],
+                row["exitCode"],
+            )
+            assert entry["command"] == row["command"]
+
+
+@pytest.mark.parametrize("recording", recordings(), ids=lambda path: path.name)
+def test_a_recorded_stream_is_shown_as_status_and_ps_show_it(jobs: Jobs, recording: Any) -> None:
+    job = placed(jobs, recording)
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        assert agrees(jobs, overview, job.id)
+        entry = overview.snapshot().entries[job.id]
+    row = jobs.said("ps", "--all")[0]
+    assert (row["jobId"], row["status"], row["phase"]) == (job.id, entry["status"], entry["phase"])
+
+
+def test_a_job_is_seen_from_its_start_to_its_end(jobs: Jobs) -> None:
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        assert overview.snapshot().entries == {}
+        job = jobs.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "echo up; read x; echo $x; read y")
+        until(overview, lambda entries: entries.get(job.id, {}).get("bytes", {}).get("stdout") == 3, "its output")
+        before = overview.revision
+        job.send("hello\n")
+        until(overview, lambda entries: entries[job.id]["bytes"]["stdout"] == 9, "its answer")
+        assert overview.revision > before
+        job.extend(hard="1h")
+        until(overview, lambda entries: entries[job.id]["clocks"][0]["limitMs"] == 3_700_000, "the longer limit")
+        job.cancel()
+        ended = until(
+            overview, lambda entries: entries[job.id] if entries[job.id]["endedAt"] is not None else None, "its end"
+        )
+        assert (ended["status"], ended["phase"], ended["group"]) == ("cancelled", "cancelled", "done")
+        shutil.rmtree(job.place.path)
+        until(overview, lambda entries: job.id not in entries, "its removal")
+
+
+def test_a_job_whose_keeper_and_guard_were_killed_is_lost(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unhang.jobs.overview._KEEPERS", 0.1)
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    with Overview(str(jobs.home)) as overview:
+        until(overview, lambda entries: job.id in entries, "its entry")
+        keeper, guard = keeper_of(job.place)
+        for process in (guard, keeper):
+            os.kill(process.pid, signal.SIGKILL)
+            assert process.wait_gone()
+        lost = until(
+            overview, lambda entries: entries[job.id] if entries[job.id]["endedAt"] is not None else None, "the loss"
+        )
+        assert (lost["phase"], lost["group"]) == ("lost", "failed")
+
+
+def test_what_runs_is_measured(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unhang.jobs.overview._USAGE", 0.1)
+    job = jobs.begin(*STILL, "--", "sh", "-c", "while :; do :; done")
+    with Overview(str(jobs.home)) as overview:
+        usage = until(
+            overview,
+            lambda entries: (
+                found
+                if (found := (entries.get(job.id) or {}).get("usage")) is not None and found["cpuPercent"]
+                else None
+            ),
+            "a busy processor",
+        )
+    assert usage["processes"] == 1
+    assert usage["memoryBytes"] > 0
+
+
+def test_usage_counts_everything_below_a_process_and_not_the_process_itself(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--", "sh", "-c", "sleep 100 & sleep 100 & wait")
+    keeper, _ = keeper_of(job.place)
+    wait_until(lambda: usage_below([keeper.pid])[keeper.pid].processes == 3, "the shell and its two children")
+    assert usage_below([]) == {}
+    assert usage_below([1 << 30]) == {}
+
+
+def test_only_the_newest_that_have_ended_are_shown(jobs: Jobs) -> None:
+    ended = [jobs.begin("--", "true") for _ in range(6)]
+    for job in ended:
+        job.wait()
+    with Overview(str(jobs.home), most_ended=4) as overview:
+        overview.refresh()
+        shown = overview.snapshot().entries
+        assert set(shown) == {job.id for job in ended[2:]}
+        more = [jobs.begin("--", "true") for _ in range(2)]
+        newest = {job.id for job in [*ended[4:], *more]}
+        until(overview, lambda entries: set(entries) == newest, "the new ones in the place of the oldest")
+
+
+def test_a_session_is_an_entry_until_its_process_is_gone(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unhang.jobs.overview._KEEPERS", 0.1)
+    log = SessionLog("abc-1", str(jobs.home))
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        hook = {"type": "hook", "cwd": "/srv/web", "pid": 1 << 22, "procStart": "1"}
+        log.append(hook | {"phase": "waiting", "message": "Bash: rm -rf build"})
+        found = until(overview, lambda entries: entries.get("abc-1"), "the session")
+        assert found["kind"] == "session"
+        gone = until(overview, lambda entries: entries["abc-1"]["endedAt"] and entries["abc-1"], "its end")
+        assert gone["attention"] is None
+
+
+def test_without_a_file_watch_it_looks_at_the_sizes(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    from unhang.procs.posix.absent import AbsentFileWatch
+
+    monkeypatch.setattr("unhang.jobs.overview.FileWatch", AbsentFileWatch)
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "cat")
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        job.send("hello\n")
+        until(overview, lambda entries: entries[job.id]["bytes"]["stdout"] == 6, "its output")
+        late = jobs.begin("--", "true")
+        until(overview, lambda entries: late.id in entries, "a job that began later")
+
+
+def test_odd_records_cost_their_own_entry_alone(jobs: Jobs) -> None:
+    job = jobs.begin("--", "true")
+    job.wait()
+    for name, data in (
+        ("aaaaaaaaaa", b"\xff\xfe\0" * 5000),
+        ("bbbbbbbbbb", b'{"seq": 1, "type": "output"}\n[]\n{"seq":2}\n'),
+    ):
+        place = JobDir(str(jobs.home), name)
+        os.mkdir(place.path, 0o700)
+        with open(place.events, "wb") as file:
+            file.write(data)
+    os.mkdir(JobDir(str(jobs.home), "cccccccccc").path, 0o700)
+    os.mkdir(JobDir(str(jobs.home), "cccccccccc").events)
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        assert overview.snapshot().entries[job.id]["status"] == "success"
+
+
+CHANGES = st.lists(
+    st.tuples(st.lists(st.sampled_from("abcdef"), max_size=3), st.lists(st.sampled_from("abcdef"), max_size=2)),
+    max_size=12,
+)
+
+
+@given(CHANGES, st.integers(0, 12))
+def test_a_viewer_that_was_away_gets_exactly_what_it_missed(
+    steps: list[tuple[list[str], list[str]]], cursor: int
+) -> None:
+    entries: dict[str, Any] = {}
+    kept: list[dict[str, Any]] = [{}]
+    changes: list[Change] = []
+    for number, (changed, gone) in enumerate(steps, 1):
+        for each in changed:
+            entries[each] = {"id": each, "n": number}
+        for each in gone:
+            entries.pop(each, None)
+        changes.append(Change(number, tuple(changed), tuple(gone)))
+        kept.append(dict(entries))
+    snapshot = Snapshot(len(steps), 0, entries, tuple(changes[-8:]))
+    missed = snapshot.since(cursor)
+    if missed is None:
+        assert cursor > len(steps) or cursor < len(steps) - 8
+        return
+    seen = dict(kept[cursor])
+    for each in missed[1]:
+        seen.pop(each, None)
+    seen |= {each["id"]: each for each in missed[0]}
+    assert seen == entries
