@@ -178,6 +178,7 @@ def _while_running(found: ShortResult, running: _Running, seen: Seen) -> list[st
     if running.left is not None and found.view.phase == "warning":
         more = f"{running.left.tier}_sec={MORE_SEC}"
         return [f"extend({job}, {more}) gives it {human(MORE_SEC)} more", wait, cancel]
-    if found.view.phase == "stuck" and (found.view.diagnosis or {}).get("state") == "hung":
+    known = seen.diagnosis or (found.view.diagnosis if found.view.in_doubt else None) or {}
+    if known.get("state") == "hung":
         return [f"{cancel}; then change what it waits for", wait]
     return [wait, events, cancel]

@@ -53,6 +53,8 @@ def _head(shown: dict[str, Any]) -> str:
     phase = "needs_input" if shown.get("needsInput") else shown["phase"]
     if phase in _WAITING:
         return _WAITING[phase]
+    if (shown.get("diagnosis") or {}).get("state") == "hung":
+        return "STUCK"
     return "RUNNING IN THE BACKGROUND" if shown.get("background") else "STILL RUNNING"
 
 
