@@ -24,9 +24,21 @@ def look_at(job: Job) -> TreeLook:
     from unhang.procs.sampler.listeners import listeners
 
     try:
-        keeper = int(job.spec["keeper"]["pid"])
-        names = [process.comm for process in cheap(keeper).processes.values()]
-        editors = () if job.spec.get("pty") else tuple(sorted({name for name in names if name in EDITORS}))
-        return TreeLook(listeners(keeper), editors)
+        spec = job.spec
+        keeper = int(spec["keeper"]["pid"])
+        found = {} if spec.get("pty") else cheap(keeper).processes
+        editors = {process.comm for pid, process in found.items() if _waits_for_keys(pid, process.comm)}
+        return TreeLook(listeners(keeper), tuple(sorted(editors)))
     except (UnhangError, OSError, KeyError, TypeError, ValueError):
         return TreeLook()
+
+
+def _waits_for_keys(pid: int, name: str) -> bool:
+    """Whether a process is an editor for a person, and not one that carries out a script (`vim -es`)."""
+    if name not in EDITORS:
+        return False
+    from unhang.core.policy.builtin import NEVER_ENDING, lookup
+    from unhang.procs import identity
+
+    known = lookup((name.partition(".")[0].partition("-")[0], *identity.argv(pid)[1:]))
+    return known is None or known.category in NEVER_ENDING

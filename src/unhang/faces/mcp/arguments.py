@@ -65,7 +65,7 @@ class CommandCall(NamedTuple):
         What is to stay (`start`) may be silent for as long as it likes, and has no hard limit if the policy does not
         know it: it may be a server. What is to be talked to waits for its caller, who needs time to think.
         """
-        if self.bounded or self.limits.category is not None:
+        if self.bounded or self.limits.category is not None or resolution.never_ending:
             return self
         idle = resolution.limits.idle
         if stays:
