@@ -294,7 +294,7 @@ def _sleeps_long(each: Blocked) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{max(1, round(100 * share))} %"
+    return f"{max(1.0, 100 * share):.0f} %"
 
 
 def _rate(value: float) -> str:
