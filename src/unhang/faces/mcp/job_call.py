@@ -28,7 +28,7 @@ from unhang.jobs.progress import SilentListener
 from unhang.jobs.request import Prepared
 
 # A background job is waited for at least so long, for the lines that say whether it came up.
-_LEAST_OUTPUT_WAIT = 0.5
+_LEAST_OUTPUT_WAIT = 1.0
 
 
 class Begun(NamedTuple):

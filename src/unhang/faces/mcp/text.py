@@ -44,7 +44,7 @@ def text_of_result(shown: dict[str, Any]) -> str:
 
 
 _ENDED = {"error": "FAILED", "timeout": "TIMED OUT", "cancelled": "CANCELLED"}
-_WAITING = {"needs_input": "NEEDS INPUT", "stuck": "STUCK", "warning": "WARNED"}
+_WAITING = {"needs_input": "NEEDS INPUT", "warning": "WARNED"}
 
 
 def _head(shown: dict[str, Any]) -> str:
