@@ -55,7 +55,7 @@ def work(desk: Desk) -> list[str]:
         turn([bash("false"), bash("sleep 2; echo b"), bash("echo c >&2; exit 3")], [bash("echo on")]),
         subagent("fake: bash echo from an agent"),
         "!draft",
-        turn(*([bash(f"echo step {number}; sleep 20")] for number in range(12))),  # many steps
+        turn(*([bash(f"sleep 4{number}")] for number in range(5))),  # many steps; a longer text counts as a paste
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import acp, engine, hook, jobs, mcp, watch
+from bench import acp, engine, hook, jobs, mcp, watch, web
 from bench.measure import Row
 
 ALL: list[Callable[[str], list[Row]]] = [
@@ -27,4 +27,5 @@ ALL: list[Callable[[str], list[Row]]] = [
     acp.acp_first_message,
     watch.watch_200,
     hook.hook,
+    web.web_page,
 ]

@@ -1,8 +1,20 @@
-"""unhang: nothing an agent starts may hang unnoticed.
+"""Run commands so that nothing hangs unnoticed.
 
     import unhang
-    result = unhang.run(["npm", "test"], idle="2m", hard="10m")
-    result.check()                       # raises TimedOut, Failed or Cancelled, each with .result
+
+    result = unhang.run(["npm", "test"], idle="2m", hard="10m")    # to its end: a Result, whatever happened
+    result.check()                                                 # raises TimedOut, Failed or Cancelled
+    result = await unhang.arun(["npm", "test"])                    # the same for asyncio
+
+    job = unhang.start(["npm", "run", "dev"], name="web")          # in the background: a Job
+    for line in job.lines(): ...                                   # what it prints, as it comes; alines() for asyncio
+    for event in job.follow(): ...                                 # what happens to it
+    job.status(), job.send("yes\\n"), job.extend(hard="10m"), job.cancel(), job.wait()
+
+    unhang.job("web"), unhang.list_jobs(), unhang.wait_any([job])  # jobs that are there already
+
+Durations are seconds, text ("90s", "5m", "1h30m"), a timedelta, or "off". `on_event=`, `on_warning=` and `on_timeout=`
+are called while a job runs. Every error is an UnhangError; those of `check()` are JobErrors with `.result`.
 
 Everything public is named here and imported when it is first used: start-up time is a feature.
 """

@@ -53,6 +53,9 @@ class SpawnError(UnhangError):
         super().__init__(message)
         self.exit_code = exit_code
 
+    def __reduce__(self) -> tuple[type[SpawnError], tuple[str, int]]:
+        return type(self), (str(self), self.exit_code)
+
 
 class NoSuchJob(UnhangError):
     """No job has this id or prefix."""
@@ -64,6 +67,9 @@ class AmbiguousJob(UnhangError):
     def __init__(self, message: str, candidates: list[str]) -> None:
         super().__init__(message)
         self.candidates = candidates
+
+    def __reduce__(self) -> tuple[type[AmbiguousJob], tuple[str, list[str]]]:
+        return type(self), (str(self), self.candidates)
 
 
 class StateError(UnhangError):
@@ -80,6 +86,10 @@ class JobError(UnhangError):
     def __init__(self, message: str, result: Result) -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[type[JobError], tuple[str, Result]]:
+        # by default only the message is passed on, and a process pool hangs on an exception that it cannot rebuild
+        return type(self), (str(self), self.result)
 
 
 class TimedOut(JobError):

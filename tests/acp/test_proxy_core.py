@@ -239,7 +239,61 @@ def test_notices_can_be_off_and_the_turn_ends_all_the_same() -> None:
     talk = begun(notices=Notice.OFF)
     assert talk.judge(10.0) == DueLines([], [], [])
     told = talk.judge(60.0)
-    assert (told.editor, len(told.agent)) == ([], 1)
+    assert (len(told.editor), len(told.agent)) == (1, 1), "why it is cancelled is said all the same"
+
+
+def test_empty_words_and_an_old_plan_are_no_progress() -> None:
+    talk = begun()
+    tool = update("tool_call_update", toolCallId="t", status="in_progress", content=[{"type": "content"}])
+    plan = update("plan", entries=[{"content": "a", "status": "pending"}])
+    talk.agent_said(tool, 1.0)
+    talk.agent_said(update("tool_call_update", toolCallId="t", status="completed"), 2.0)
+    talk.agent_said(plan, 3.0)
+    for at in range(4, 60):
+        talk.agent_said(update(content={"type": "text", "text": ""}), at)
+        talk.agent_said(plan, at)
+    assert talk.judge(63.0).agent != [], "idle counts from the first plan"
+
+
+def test_the_same_word_about_a_tool_again_is_no_progress() -> None:
+    talk = begun()
+    for at in range(1, 99):
+        talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress"), at)
+    assert talk._open["1"].moved == 1.0
+    talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress", title="2 of 3"), 100.0)
+    assert talk._open["1"].moved == 100.0
+
+
+def test_a_turn_that_only_repeats_itself_is_cancelled() -> None:
+    talk = begun(CLOCKS.replace(hard=None, repeat=300.0))
+    for at in range(1, 301):
+        talk.agent_said(update(content={"type": "text", "text": f"round {at % 3}"}), at)
+        told = talk.judge(at)
+        assert told.agent == [], at
+    told = talk.judge(303.0)
+    assert b"repeated itself" in b"".join(told.editor)
+    assert said(told.agent)[0]["method"] == "session/cancel"
+
+
+def test_a_turn_that_says_new_things_is_not() -> None:
+    talk = begun(CLOCKS.replace(hard=None, repeat=300.0))
+    for at in range(1, 2000):
+        talk.agent_spoke("s", float(at), [hash(f"word {at}")])
+        assert talk.judge(float(at)).agent == []
+
+
+@pytest.mark.parametrize("option", ["yes", "no"])
+def test_a_call_is_in_flight_from_the_permission_on(option: str) -> None:
+    """Gemini announces a tool by nothing else."""
+    talk = begun()
+    options = [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]
+    params = {"sessionId": "s", "toolCall": {"toolCallId": "t", "title": "make"}, "options": options}
+    talk.agent_said({"id": 7, "method": "session/request_permission", "params": params}, 1.0)
+    talk.editor_said({"id": 7, "result": {"outcome": {"outcome": "selected", "optionId": option}}}, 5.0)
+    assert talk.is_busy("s") == (option == "yes")
+    assert talk._dues(talk._open["1"])["idle"] == 5.0 + ((CLOCKS.tool if option == "yes" else CLOCKS.idle) or 0.0)
+    talk.agent_said(update("tool_call_update", toolCallId="t", status="completed"), 50.0)
+    assert not talk.is_busy("s")
 
 
 def test_time_in_which_the_proxy_did_not_run_does_not_count_as_silence() -> None:

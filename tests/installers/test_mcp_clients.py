@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 import tomllib
@@ -167,3 +168,87 @@ def test_a_missing_sdk_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 125
     assert "unhang[mcp]" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+OLD = ["/old/venv/bin/unhang", "mcp", "--wait", "30"]
+ISOLATED = ["/usr/bin/python3", "-I", "-c", "import sys; from unhang.__main__ import main; main()", "mcp"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("old", [OLD, ISOLATED])
+def test_an_entry_of_our_own_that_is_stale_is_updated_and_keeps_its_options(
+    tmp_path: Path, name: str, old: list[str]
+) -> None:
+    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    before = "" if client.form == "toml" else SETTINGS.replace("mcpServers", client.keys[0])
+    stale = mcp_clients.add(client, before, old)
+    fresh = mcp_clients.add(client, stale, COMMAND)
+    value = tomllib.loads(fresh) if client.form == "toml" else parse(fresh)
+    for key in client.keys:
+        value = value[key]
+    assert value["unhang"] == client.entry([*COMMAND, *old[old.index("mcp") + 1 :]])
+    assert mcp_clients.add(client, fresh, COMMAND) == fresh
+    removed = mcp_clients.remove(client, fresh)
+    assert "unhang" not in (removed if client.form == "toml" else json.dumps(parse(removed)))
+
+
+def test_what_a_person_added_to_the_entry_stays(tmp_path: Path) -> None:
+    known = mcp_clients.known({"HOME": str(tmp_path)})
+    head = '[mcp_servers.unhang]\ncommand = "/old/unhang"\nargs = ["mcp"]\n'
+    table = head + "startup_timeout_sec = 9  # mine\n\n[other]\na = 1\n"
+    done = mcp_clients.add(known["codex"], table, COMMAND)
+    assert "startup_timeout_sec = 9  # mine" in done
+    assert tomllib.loads(done)["mcp_servers"]["unhang"]["command"] == COMMAND[0]
+    assert tomllib.loads(mcp_clients.remove(known["codex"], done)) == {"other": {"a": 1}}
+    entry = '{"mcpServers": {"unhang": {"command": "/old/unhang", "args": ["mcp"], "env": {"A": "1"}}}}'
+    assert parse(mcp_clients.add(known["cursor"], entry, COMMAND))["mcpServers"]["unhang"]["env"] == {"A": "1"}
+
+
+def test_an_entry_that_another_program_starts_is_not_ours() -> None:
+    for words in (["npx", "unhang", "mcp"], ["mine"], ["/bin/unhang", "run"], []):
+        assert not mcp_clients.is_ours({"command": words[0] if words else None, "args": words[1:]})
+    assert not mcp_clients.is_ours(None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_installed_is_uninstalled(tmp_path: Path, name: str) -> None:
+    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    assert run(tmp_path, "install", name).returncode == 0
+    dry = run(tmp_path, "uninstall", name, "--dry-run")
+    assert dry.returncode == 0
+    assert os.path.exists(client.path)
+    assert run(tmp_path, "uninstall", name).returncode == 0
+    assert not os.path.exists(client.path)
+    again = run(tmp_path, "uninstall", name)
+    assert (again.returncode, "not installed" in again.stdout) == (0, True)
+
+
+def test_a_project_file_holds_nothing_of_this_machine(tmp_path: Path) -> None:
+    done = run(tmp_path, "install", "claude-code", "--project")
+    assert done.returncode == 0
+    text = (tmp_path / ".mcp.json").read_text()
+    assert json.loads(text)["mcpServers"]["unhang"] == {"type": "stdio", "command": "unhang", "args": ["mcp"]}
+    assert str(tmp_path) not in text
+    assert run(tmp_path, "uninstall", "claude-code", "--project").returncode == 0
+    assert not (tmp_path / ".mcp.json").exists()
+
+
+def test_the_server_at_a_terminal_says_what_it_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "unhang", "mcp"],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            env=dict(os.environ) | {"HOME": str(tmp_path)},
+            text=True,
+            check=False,
+            timeout=300,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 2
+    assert "unhang mcp install" in done.stderr
+    assert "claude-code" in done.stderr

@@ -148,13 +148,13 @@ def test_wait_any_ends_with_the_first_and_says_which(jobs: Jobs, roll: RollCall)
     assert lasting.status()["status"] == "running"
 
 
-def test_wait_for_several_ends_with_the_last_and_exits_as_the_last_named(jobs: Jobs, roll: RollCall) -> None:
+def test_wait_for_several_ends_with_the_last_and_exits_as_the_first_that_failed(jobs: Jobs, roll: RollCall) -> None:
     first = jobs.begin(*STILL, "--stdin", "pipe", "--", *actor("puppet", roll.path))
     second = jobs.begin("--", "sh", "-c", "exit 3")
     waiting = jobs.popen("wait", first.id, second.id, "--json")
     first.send("exit 5\n")
     done = jobs.finish(waiting)
-    assert done.code == 3
+    assert done.code == 5
     assert [json.loads(line)["exitCode"] for line in done.out.splitlines()] == [5, 3]
 
 

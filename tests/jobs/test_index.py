@@ -143,7 +143,7 @@ def test_a_job_that_the_index_knows_as_running_is_looked_at_again(jobs: Jobs, ro
 
 def test_a_home_without_jobs_lists_nothing_and_makes_nothing(jobs: Jobs) -> None:
     assert jobs.said("ps", "--all") == []
-    assert jobs.said("gc") == {"removed": []}
+    assert jobs.said("gc")["removed"] == []
     assert not jobs.home.exists()
 
 

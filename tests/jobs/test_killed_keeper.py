@@ -53,7 +53,10 @@ def _ended_truthfully(jobs: Jobs, job: Job, roll: RollCall, *, after: int) -> st
     assert result.error["code"] == ("EIDLE" if was_over else "ELOST")
     assert "ready\n".startswith(result.stdout)
     assert result.truncated is False
-    assert (result.exit_code, result.signal) == (None, "SIGKILL" if was_over else None)
+    # before it says so it does not ignore SIGTERM yet, on a machine where that takes longer than its limit
+    by = {"SIGKILL"} if result.stdout else {"SIGKILL", "SIGTERM"}
+    assert result.exit_code is None
+    assert result.signal in (by if was_over else {None})
     return str(killed_at["phase"])
 
 

@@ -41,7 +41,7 @@ def test_an_ended_job_of_a_newer_format_is_read(jobs: Jobs) -> None:
 def test_an_ended_job_of_a_newer_format_is_not_removed(jobs: Jobs) -> None:
     job = over(jobs.begin("--", "true"))
     before = _make_newer(job)
-    assert jobs.said("gc", "--count", "0") == {"removed": []}
+    assert jobs.said("gc", "--count", "0")["removed"] == []
     assert _contents(job) == before
 
 

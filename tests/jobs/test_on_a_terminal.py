@@ -49,7 +49,7 @@ def _check(said: bytes) -> None:
     assert all(c in "\r\n" or c.isprintable() for c in left), ascii(left)
 
 
-@pytest.mark.parametrize("words", [("result",), ("logs",), ("logs", "--tail", "3"), ("logs", "--follow")], ids=" ".join)
+@pytest.mark.parametrize("words", [("result",), ("logs",), ("logs", "--tail", "4"), ("logs", "--follow")], ids=" ".join)
 def test_what_a_job_printed_is_harmless_on_a_terminal(jobs: Jobs, nasty: Job, words: tuple[str, ...]) -> None:
     said = _on_terminal(jobs, *words, nasty.id)
     _check(said)

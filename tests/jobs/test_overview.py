@@ -240,3 +240,14 @@ def test_a_viewer_that_was_away_gets_exactly_what_it_missed(
         seen.pop(each, None)
     seen |= {each["id"]: each for each in missed[0]}
     assert seen == entries
+
+
+def test_the_address_at_which_a_job_listens_is_shown(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unhang.jobs.overview._PORTS", 0.1)
+    job = jobs.begin(
+        *STILL, "--", "python3", "-c", "import socket; s = socket.create_server(('127.0.0.1', 0)); s.accept()"
+    )
+    with Overview(str(jobs.home)) as overview:
+        ports = until(overview, lambda entries: (entries.get(job.id) or {}).get("ports"), "its address")
+    assert len(ports) == 1
+    assert ports[0].startswith("127.0.0.1:")

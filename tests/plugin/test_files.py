@@ -104,6 +104,23 @@ def test_without_unhang_a_hook_is_silent_and_exits_with_0(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_without_unhang_the_first_session_says_so_once_where_the_user_sees_it(tmp_path: Path) -> None:
+    env = {
+        "PATH": without_unhang(tmp_path / "bin"),
+        "HOME": str(tmp_path),
+        "CLAUDE_PLUGIN_DATA": str(tmp_path / "data"),
+    }
+
+    def start(method: str) -> str:
+        given = json.dumps({"session_id": "abc-1", "hook_event_name": method})
+        done = subprocess.run([str(HOOK)], env=env, input=given, capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout
+
+    assert start("PreToolUse") == ""
+    assert "pip install 'unhang[mcp]'" in json.loads(start("SessionStart"))["systemMessage"]
+    assert start("SessionStart") == ""
+
+
 def test_with_a_python_without_unhang_a_hook_is_silent_and_exits_with_0(tmp_path: Path) -> None:
     path = without_unhang(tmp_path / "bin")
     program(tmp_path / "bin", "python3", "#!/bin/sh\necho 'No module named unhang' >&2\nexit 1\n")
@@ -135,7 +152,10 @@ def test_without_unhang_on_the_path_python_runs_its_module(tmp_path: Path) -> No
     program(tmp_path / "bin", "python3", f'#!/bin/sh\necho "$@" >> {seen}\n')
     assert call(HOOK, path, tmp_path).returncode == 0
     assert call(MCP, path, tmp_path).returncode == 0
-    assert seen.read_text() == "-E -P -m unhang hook\n-E -P -c import unhang\n-E -P -m unhang mcp\n"
+    assert (
+        seen.read_text()
+        == "-E -P -c import unhang\n-E -P -m unhang hook\n-E -P -c import unhang\n-E -P -m unhang mcp\n"
+    )
 
 
 def test_a_missing_server_is_one_line_that_names_the_package(tmp_path: Path) -> None:
@@ -152,5 +172,10 @@ def test_the_wrapper_reaches_the_real_hook(tmp_path: Path) -> None:
     given = json.dumps({"session_id": "abc-1", "hook_event_name": "Stop"})
     done = subprocess.run([str(HOOK)], env=env, input=given, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "")
-    (event,) = (tmp_path / "state" / "sessions" / "abc-1" / "events.ndjson").read_text().splitlines()
+    note = tmp_path / "state" / "sessions" / "abc-1" / "context.json"
+    note.write_text('{"toolu_1": "unhang ended it"}')
+    given = given.replace("Stop", "UserPromptSubmit")
+    done = subprocess.run([str(HOOK)], env=env, input=given, capture_output=True, text=True, check=False, timeout=60)
+    assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == "unhang ended it"
+    event, _ = (tmp_path / "state" / "sessions" / "abc-1" / "events.ndjson").read_text().splitlines()
     assert json.loads(event)["method"] == "Stop"

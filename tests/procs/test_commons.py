@@ -16,7 +16,7 @@ import pytest
 from unhang.core.diagnosis.samples import Lock
 from unhang.procs.linux.sampler.commons import mapping, nameless
 from unhang.procs.linux.sampler.full import full
-from unhang.procs.linux.sampler.runtimes import has_go_mark, image_of, is_go, is_ocaml
+from unhang.procs.linux.sampler.runtimes import go_signals, has_go_mark, image_of, is_go, is_ocaml
 
 MAPS = b"""\
 00400000-00484000 r-xp 00000000 fe:00 101 /usr/bin/python3.11
@@ -145,3 +145,33 @@ def test_the_numbers_of_a_semaphore_can_be_asked_for() -> None:
         assert libc.semctl(made, 0, 11) in (0, os.getpid())
     finally:
         libc.semctl(made, 0, 0)
+
+
+def go_memory(wanted: int, state: int = 1, delivering: int = 0, used: bool = True, high: int = 0) -> bytes:
+    """Go's `runtime.sig`, as it stands in memory while a thread waits for a signal."""
+    masks = [0, 0, 0, wanted << 1 & 0xFFFFFFFF, wanted >> 31 & 0xFFFFFFFF, high, 0, 0, 0, 0, 0, 0]
+    return struct.pack("<Q12III?", 0, *masks, state, delivering, used)
+
+
+USR1, ALRM, RT = 1 << 9, 1 << 13, 1 << 35
+
+
+@pytest.mark.parametrize("wanted", [USR1, ALRM, USR1 | ALRM, RT, 0])
+def test_the_signals_that_a_program_of_go_has_asked_for(wanted: int) -> None:
+    assert go_signals(go_memory(wanted)) == wanted
+    assert go_signals(go_memory(wanted, high=1)) == wanted | 1 << 63
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        b"",
+        go_memory(USR1)[:-1],
+        go_memory(USR1, state=0),
+        go_memory(USR1, delivering=1),
+        go_memory(USR1, used=False),
+        go_memory(USR1, high=2),
+    ],
+)
+def test_memory_that_is_something_else_asks_for_no_signal(memory: bytes) -> None:
+    assert go_signals(memory) == 0

@@ -53,6 +53,19 @@ def test_poll_reads_its_set_from_memory() -> None:
     assert call("poll", 0x1000, 3, MINUS_ONE, memory={0x1000: fds}).timeout == FOREVER
 
 
+def test_a_descriptor_of_which_only_the_end_is_asked_for_is_not_read() -> None:
+    fds = struct.pack("<ihhihhihh", 0, 1, 0, 5, 0, 0, -1, 0, 0)
+    assert call("poll", 0x1000, 3, MINUS_ONE, memory={0x1000: fds}) == Call(reads=(0,), hangups=(5,), timeout=FOREVER)
+
+
+@pytest.mark.parametrize(("flags", "writes"), [(0, False), (1, True), (2, False), (0o1001, True)])
+def test_opening_says_whether_it_is_to_write(flags: int, writes: bool) -> None:
+    memory = {0x1000: b"/x\0", 0x20: struct.pack("<QQQ", flags, 0, 0)}
+    assert call("open", 0x1000, flags, memory=memory).to_write is writes
+    assert call("openat", MINUS_ONE, 0x1000, flags, memory=memory).to_write is writes
+    assert call("openat2", MINUS_ONE, 0x1000, 0x20, memory=memory).to_write is writes
+
+
 def test_a_set_that_cannot_be_read_is_said_to_be_unseen() -> None:
     assert call("ppoll", 0x1000, 3, 0).unseen
     assert call("poll", 0x1000, 5000, 0, memory={0x1000: b"\0" * 40000}).unseen

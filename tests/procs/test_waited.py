@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from unhang.core.diagnosis.samples import FOREVER, FullSample
+from unhang.procs.linux.sampler.threads import reachable
 from unhang.procs.sampler.full import full
 
 PREFACE = "import ctypes, os, select, struct, sys\n"
@@ -107,3 +109,93 @@ def test_a_stranger_that_has_the_other_end_of_a_socket_is_found() -> None:
             for process in (job, stranger):
                 process.kill()
             stranger.communicate()
+
+
+def test_a_stranger_that_has_the_other_end_of_a_stdin_is_found() -> None:
+    """As an inetd or a program of Node gives it to a child: a socket. Without the stranger it is the watchdog's own."""
+    ours, theirs = socket.socketpair()
+    stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[ours.fileno()])
+    with theirs, subprocess.Popen(["cat"], stdin=theirs.fileno()) as job:
+        try:
+            look_at(job, "read")
+            seen = full(job.pid, include_root=True).processes[job.pid]
+            assert {pid for pid, _ in seen.strangers[0]} == {stranger.pid}
+            ours.close()
+            stranger.kill()
+            stranger.communicate()
+            assert job.wait() == 0
+        finally:
+            for process in (job, stranger):
+                process.kill()
+                process.communicate()
+
+
+POLLS = """
+import os, select, sys
+r, w = os.pipe()
+p = select.poll()
+p.register(r, int(sys.argv[1]))
+e = select.epoll()
+e.register(r, int(sys.argv[1]))
+(p if sys.argv[2] == "poll" else e).poll()
+"""
+
+
+@pytest.mark.parametrize("call", ["poll", "epoll_wait"])
+@pytest.mark.parametrize(("events", "hangups"), [("0", True), ("1", False)])
+def test_a_wait_for_the_end_of_a_pipe_is_no_wait_for_its_bytes(call: str, events: str, hangups: bool) -> None:
+    with subprocess.Popen([sys.executable, "-c", POLLS, events, call]) as job:
+        try:
+            waiting = look_at(job, call).processes[job.pid].threads[0]
+            assert (bool(waiting.hangups), bool(waiting.reads)) == (hangups, not hangups)
+        finally:
+            job.kill()
+
+
+@pytest.mark.parametrize(("command", "waits"), [('cat < "$1"', True), ('echo > "$1"', False)], ids=["read", "write"])
+def test_a_fifo_that_is_opened_to_read_is_there_for_any_process(tmp_path: Path, command: str, waits: bool) -> None:
+    """One that is opened to write, and was made a moment ago, is there for a process of the job."""
+    fifo = tmp_path / "f"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["sh", "-c", command, "sh", str(fifo)]) as job:
+        try:
+            assert look_at(job, "openat").processes[job.pid].threads[0].reachable is waits
+        finally:
+            job.kill()
+
+
+def test_a_fifo_that_is_older_than_its_writer_was_made_by_another() -> None:
+    assert reachable(os.getpid(), os.path.realpath(sys.executable), to_write=True)
+    assert reachable(os.getpid(), "/nowhere", to_write=True), "it cannot be seen"
+
+
+HANDLES = """
+import signal, sys, time
+for number in sys.argv[1:]:
+    signal.signal(int(number), print)
+print("READY", flush=True)
+time.sleep(99)
+"""
+
+
+@pytest.mark.parametrize(
+    ("handled", "alarm", "user"),
+    [
+        ([], False, False),
+        ([signal.SIGALRM], True, False),
+        ([signal.SIGUSR1], False, True),
+        ([signal.SIGUSR2, signal.SIGALRM], True, True),
+        ([signal.SIGUSR1, signal.SIGALRM, signal.SIGTTIN], False, False),
+        ([signal.SIGUSR1, signal.SIGPROF], False, False),
+    ],
+)
+def test_the_signals_that_a_process_handles_on_purpose(handled: list[int], alarm: bool, user: bool) -> None:
+    words = [sys.executable, "-c", HANDLES, *(str(int(number)) for number in handled)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            seen = full(os.getpid()).processes[job.pid]
+            assert (seen.catches_alarm, seen.catches_signal) == (alarm, user)
+        finally:
+            job.kill()

@@ -286,10 +286,10 @@ def test_no_text_that_is_shown_in_tmux_is_expanded_or_run(place: Place) -> None:
         for text in SHOWN:
             told = text.format(place.folder)
             ours.show(address, told)
-            notify.show(ours, address, f"\x1b[2J{told}\n")
+            notify.show(ours, address, "one", f"\x1b[2J{told}\n")
             first, second = _messages(place)[-2:]
             logged = told.replace("#[", "##[")  # tmux keeps these apart from a style until it draws them
-            assert (first, second.rstrip()) == (logged, f"unhang:  [2J{logged}")
+            assert (first, second.rstrip()) == (logged, f"unhang: one in {ours.window(address)}:  [2J{logged}")
     assert not (place.folder / "ran").exists()
 
 

@@ -40,6 +40,7 @@ limits_strategy = st.builds(
     clear_after=st.integers(1, 3),
     allow_restart=st.booleans(),
     dry_run=rarely,
+    go_on=st.booleans(),
 )
 TOOLS = ["WebFetch", "WebSearch", "Bash", "mcp__slow__hang", "Agent", "Edit"]
 
@@ -62,6 +63,11 @@ class Checked(World):
         if step in (actions.ESCAPE, actions.LEAVE_MODE, actions.RESTART):
             assert self.state == facts.BUSY
             assert self.main_busy, "only agents in the background are busy"
+        if step == actions.CONTINUE:
+            assert limits.go_on
+            assert self.state == facts.IDLE
+            assert not self.draft
+            assert not action.text.startswith("/")
         if step == actions.CLEAR:
             assert limits.allow_clear
             assert self.state == facts.IDLE
@@ -80,7 +86,7 @@ class Checked(World):
             assert not looked.refused
             assert not looked.human
             assert looked.screen.kind == screen.PROMPT or looked.in_mode
-        if step != actions.CLEAR:
+        if step not in (actions.CLEAR, actions.CONTINUE):
             hung = next(at for at, said in reversed(self.said) if said.phase == "hung")
             assert any(said.phase == "warning" and at <= hung for at, said in self.said), "without a warning"
 

@@ -229,3 +229,65 @@ def test_a_lock_that_is_no_regular_file_is_refused_and_not_waited_for(place: Pla
     assert (done.returncode, done.stdout) == (0, b"")
     assert [event["type"] for event in place.log("abc-1").read()] == ["hook"]
     assert not (place.folder / "elsewhere").exists()
+
+
+# --- the watcher is watched -------------------------------------------------------------------------------------
+
+
+def holder(place: Place) -> dict[str, Any]:
+    return lock.holder(str(place.home)) or {}
+
+
+def test_a_watcher_of_an_older_version_is_outdated_and_replaced(place: Place) -> None:
+    old = WatcherLock(str(place.home))
+    assert old.take()
+    signed = {"pid": os.getpid(), "start": holder(place)["start"], "moved": lock._now()}
+    os.pwrite(old._fd, json.dumps(signed | {"version": "0.0.9"}).encode().ljust(255), 0)
+    assert holder(place)["state"] == lock.OUTDATED
+    assert place.unhang("watch", "status").returncode == 1
+    watcher = place.watch()
+    wait_until(lambda: holder(place).get("pid") == watcher.process.pid, "the new one has taken over")
+    assert not old.keep()
+    assert place.unhang("watch", "status").returncode == 0
+    old.close()
+
+
+def test_a_stopped_watcher_that_holds_the_lock_of_a_stream_costs_no_event(place: Place) -> None:
+    place.standin()
+    first = place.log("session-1")
+    first.append({"type": "hook", "method": "Stop"})
+    with open(first.path, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as a watcher that is stopped while it writes
+        assert hook(place, "session-1").returncode == 0
+    assert [event["seq"] for event in first.read() if event["type"] == "hook"][-1] == 2
+
+
+def test_status_and_sessions_follow_the_settings_of_the_watcher_that_runs(place: Place) -> None:
+    seen = place.standin()
+    seen.hangs()
+    settings = place.folder / "watch.toml"
+    settings.write_text('api = "1h"\n[limits]\n"*" = "1h"\n')
+    assert place.unhang("watch", "reload").returncode == 1
+    watcher = place.watch("--config", str(settings), "--cooldown", "0.5", "--hands-off", "0.2")
+    watcher.until("busy")
+    status = json.loads(place.unhang("watch", "status", "--json").stdout)
+    assert status["limits"]["api"] == 3600
+    assert status["limits"]["source"] == str(settings)
+    settings.write_text('api = "1h"\n[limits]\n"*" = 1\n')
+    assert place.unhang("watch", "reload").returncode == 0
+    watcher.until("recovered")
+    assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 1.0]]
+    assert place.unhang("watch", "stop").returncode == 0
+    assert watcher.process.wait(30) == 0
+    assert place.unhang("watch", "status").returncode == 1, "a session is there, and nothing watches it"
+
+
+def test_the_first_session_ever_in_a_configuration_directory_is_seen(place: Place) -> None:
+    (place.config / "sessions").rmdir()
+    watcher = place.watch()
+    wait_until(lambda: holder(place).get("pid") == watcher.process.pid, "it watches")
+    (place.config / "sessions").mkdir()
+    seen = place.standin()
+    seen.hangs()
+    watcher.until("recovered", seen.session)
+    assert seen.typed() == b"\x1b"

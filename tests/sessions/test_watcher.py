@@ -192,7 +192,11 @@ def test_a_warning_is_shown_in_tmux_and_told_to_the_users_command(place: Place) 
         first, phase = told.read_text().splitlines()
         assert json.loads(first)["sessionId"] == seen.session
         assert phase == "warning"
-        wait_until(lambda: "unhang: WebFetch" in place.tmux("show-messages"), "tmux has shown it")
+        line = (
+            f"unhang: {seen.session[:8]} in {place.tmux('display-message', '-p', '#{session_name}:#{window_index} ')}"
+        )
+        wait_until(lambda: line.strip() in place.tmux("show-messages"), "tmux has shown it")
+        assert "WebFetch has been running" in place.tmux("show-messages")
 
 
 def test_the_budget_outlives_its_watcher(place: Place) -> None:

@@ -113,17 +113,41 @@ def test_many_writers_at_once_leave_no_gap(tmp_path: Path) -> None:
     assert sorted(event["message"] for event in events) == sorted(str(number) for number in range(6) for _ in range(40))
 
 
-def test_a_lock_that_is_never_given_back_is_an_error_and_no_wait(
+def test_a_lock_that_is_never_given_back_costs_no_event_and_no_reader_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = log(tmp_path)
     stream.append(EVENT)
+    reader = log(tmp_path)
+    assert [event["seq"] for event in reader.news()] == [1]
     monkeypatch.setattr(session_log, "PATIENCE", 0.05)
     with open(stream.path, "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(TimeoutError):
-            stream.append(EVENT)
-    assert stream.append(EVENT) == 2
+        assert stream.append(EVENT) == 2
+        assert stream.append(EVENT) == 3
+        assert [event["seq"] for event in reader.news()] == [2, 3]
+    assert stream.append(EVENT) == 4
+    assert [event["seq"] for event in reader.news()] == [4]
+    assert sorted(os.listdir(stream.folder)) == ["events.ndjson"]
+
+
+def test_a_writer_that_was_stopped_with_the_lock_writes_its_line_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file has taken the place of the one it has locked: the line is written there, too."""
+    stream, other = log(tmp_path), log(tmp_path)
+    stream.append(EVENT)
+    monkeypatch.setattr(session_log, "PATIENCE", 0.05)
+    look_up = session_log._last_of
+
+    def stopped(fd: int) -> tuple[int, int]:
+        monkeypatch.setattr(session_log, "_last_of", look_up)
+        assert other.append(EVENT | {"message": "hook"}) == 2
+        return look_up(fd)
+
+    monkeypatch.setattr(session_log, "_last_of", stopped)
+    assert stream.append(EVENT | {"message": "late"}) == 3
+    assert [(event["seq"], event["message"]) for event in stream.read()][1:] == [(2, "hook"), (3, "late")]
 
 
 def test_a_stream_is_readable_by_its_owner_alone(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def _quiet(out: int, screen: bytearray, seconds: float) -> None:
     """Until nobody in the tree has run for that long: on a busy machine, what comes after READY takes its time."""
     began = since = time.monotonic()
     last: tuple[object, ...] = ()
-    while (now := time.monotonic()) - began < QUIET_WITHIN:
+    while (now := time.monotonic()) - began < QUIET_WITHIN + seconds:
         _listen(out, screen, b"", 0.1)
         states, *ran = _ran()
         if "R" in states or ran != list(last):

@@ -14,7 +14,7 @@ R = b"READY"
 GIVES = """
 import os, socket, sys, time
 kind, path, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
-s = socket.socket(socket.AF_UNIX); s.bind(path); s.listen()
+os.chdir(os.path.dirname(path)); s = socket.socket(socket.AF_UNIX); s.bind(os.path.basename(path)); s.listen()
 if kind == "pipe": theirs, mine = os.pipe()
 elif kind == "pair": a, b = socket.socketpair(); theirs, mine = a.detach(), b.detach()
 elif kind == "eventfd": theirs = mine = os.eventfd(0)
@@ -22,11 +22,13 @@ c, _ = s.accept(); socket.send_fds(c, [b"x"], [theirs]); c.close(); s.close()
 if theirs != mine: os.close(theirs)
 while True: time.sleep(pause); os.write(mine, (1).to_bytes(8, "little"))
 """
+# The address of a Unix socket has room for 107 bytes, so each goes to the folder and uses the bare name.
 TAKES = """
 import os, socket, sys, time
+os.chdir(os.path.dirname(sys.argv[1]))
 while True:
     s = socket.socket(socket.AF_UNIX)
-    try: s.connect(sys.argv[1]); break
+    try: s.connect(os.path.basename(sys.argv[1])); break
     except OSError: time.sleep(0.02)
 fd = socket.recv_fds(s, 1, 1)[1][0]; s.close(); print("READY")
 while True: os.read(fd, 8)

@@ -69,6 +69,8 @@ class Exit(Record):
     signal: str | None
     reason: str | None = None  # why a limit ended it: exec_timeout, no_output_timeout
     message: str = ""
+    left: tuple[str, ...] = ()  # what it left running, which was ended, too: "sleep 63 [4711]"
+    survived: tuple[str, ...] = ()  # what could not be ended
 
     def to_json(self) -> dict[str, Any]:
         """Return the exit status as the protocol has it."""
@@ -125,7 +127,14 @@ def exit_of(outcome: Mapping[str, Any], *, timer: bool = False) -> Exit:
     if code is None and signal is None and (outcome.get("error") or {}).get("code") == "ELOST":
         signal = "SIGKILL"  # its keeper was killed, and what was left of it has been
     reason = outcome.get("timeoutReason") or ("exec_timeout" if state == TIMED_OUT else None)
-    return Exit(state, code, signal, reason, str(outcome.get("message") or ""))
+    left = _named(outcome.get("leftovers")) if outcome.get("leaked") else ()
+    survived = _named((outcome.get("error") or {}).get("survivors"))
+    return Exit(state, code, signal, reason, str(outcome.get("message") or ""), left, survived)
+
+
+def _named(processes: Any) -> tuple[str, ...]:
+    """Return the processes of an event for a line of output."""
+    return tuple(f"{plain_text.one_line(str(one.get('command')), 80)} [{one.get('pid')}]" for one in processes or ())
 
 
 class ShownOutput(Record):

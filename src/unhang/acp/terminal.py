@@ -111,12 +111,20 @@ class AcpTerminal:
         return found
 
     def note(self) -> str:
-        """Return a line for the agent, who sees only output: that a limit ended the command, and why."""
+        """Return a line for the agent, who sees only output: that a limit ended the command, and why; what was left."""
         exit = self.machine.exit
-        if exit is None or exit.state != TIMED_OUT:
+        if exit is None:
             return ""
-        why = (self.diagnosis or {}).get("reason")
-        return f"\n[unhang: {exit.message}{f'; {why}' if why else ''}]\n"
+        said: list[str] = []
+        if exit.state == TIMED_OUT:
+            why = (self.diagnosis or {}).get("reason")
+            said.append(f"{exit.message}{f'; {why}' if why else ''}")
+        if exit.left:
+            names = ", ".join(exit.left)
+            said.append(f"the command has ended; what it left running was ended with it, and does not run now: {names}")
+        if exit.survived:
+            said.append(f"could not be ended, and still runs: {', '.join(exit.survived)}")
+        return f"\n[unhang: {'; '.join(said)}]\n" if said else ""
 
     def about(self) -> dict[str, Any]:
         """Return what `_meta` tells of it beyond the protocol's own fields."""
@@ -124,6 +132,8 @@ class AcpTerminal:
         exit = self.machine.exit
         if exit is not None and exit.state == TIMED_OUT:
             said |= {"timeoutReason": exit.reason, "message": exit.message, "diagnosis": self.diagnosis}
+        if exit is not None and exit.left:
+            said["leftovers"] = list(exit.left)
         return said
 
 

@@ -36,6 +36,11 @@ class Attention(Record):
     ends_at: float | None = None
     answers: str = ""
 
+    @property
+    def to_type(self) -> str:
+        """The command for people: with what may be answered in the place of ANSWER."""
+        return self.command.replace("ANSWER", self.answers) if self.answers else self.command
+
     def to_json(self) -> dict[str, Any]:
         """The value as every face prints it."""
         from datetime import UTC, datetime  # on the way of `unhang run` it would cost time
@@ -72,11 +77,13 @@ def _asked_by_agent(view: View, called: str) -> Attention | None:
     event = view.agent
     if event is None or event.get("phase") != view.phase or not audience(event).needs_person:
         return None
-    asked = values.text(event.get("request")) or str(event.get("message", ""))
+    waits = view.needs_input or {}
+    asked = values.text(event.get("request")) or waits.get("prompt") or str(event.get("message", ""))
     since = str(event.get("ts", ""))
     if event.get("phase") == "needs_approval":
-        return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers="yes, no")
-    return Attention(INPUT, _line(asked), since, f"unhang send {called} ANSWER", answers="text")
+        answers = _line(values.text(event.get("answers")) or "yes|no")
+        return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers=answers)
+    return Attention(INPUT, _line(asked), since, f"unhang send {called} ANSWER", answers="TEXT")
 
 
 def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
@@ -92,7 +99,7 @@ def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
         return Attention(INPUT, _line(why + where), since, f"unhang cancel {called}")
     if waits.get("password"):  # not as a word of a command, which a shell's history keeps
         return Attention(INPUT, _line(why), since, f"unhang send {called} - < FILE", answers="the password, in a file")
-    return Attention(INPUT, _line(why), since, f"unhang send {called} ANSWER", answers="text")
+    return Attention(INPUT, _line(why), since, f"unhang send {called} ANSWER", answers="TEXT")
 
 
 def _near_limit(view: View, called: str) -> Attention | None:

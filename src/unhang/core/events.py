@@ -97,10 +97,13 @@ def watchdog(phase: str, message: str, **fields: Any) -> Event:
     return {"type": WATCHDOG, "phase": phase, "message": message} | _given(fields)
 
 
-def agent(phase: str, message: str) -> Event:
-    """Make the head of an agent's event; the driver of the agent adds fields of its own."""
+def agent(phase: str, message: str, *, alive: bool = True) -> Event:
+    """Make the head of an agent's event; the driver of the agent adds fields of its own.
+
+    `alive`: whether it is a sign of life; a notice about the agent, or what only repeats itself, is none.
+    """
     check_phase(AGENT, phase)
-    return {"type": AGENT, "phase": phase, "message": message}
+    return {"type": AGENT, "phase": phase, "message": message, "alive": alive}
 
 
 def signal(step: str, name: str, pids: list[int], reason: str, message: str) -> Event:
@@ -303,7 +306,7 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
     OUTPUT: _EVERY | {"stream": values.text, "bytes": values.whole, "offset": values.whole},
     HEARTBEAT: _EVERY | {"status": values.text},
     WATCHDOG: _EVERY | {name: read for fields in WATCHDOG_FIELDS.values() for name, read in fields.items()},
-    AGENT: _EVERY | {"diagnosis": _DIAGNOSIS, "suggestions": values.texts, "method": values.text},
+    AGENT: _EVERY | {"alive": values.flag, "diagnosis": _DIAGNOSIS, "suggestions": values.texts, "method": values.text},
     SIGNAL: _EVERY
     | {
         "step": values.text,
@@ -325,6 +328,18 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
         "longestSilenceMs": values.number,
         "totalMs": values.number,
         "attempts": values.whole,
+        "earlier": values.each_of(
+            values.object_of(
+                {
+                    "attempt": values.whole,
+                    "message": values.text,
+                    "status": values.text,
+                    "exitCode": values.integer,
+                    "timeoutReason": values.text,
+                    "durationMs": values.number,
+                }
+            )
+        ),
         "leaked": values.flag,
         "stalled": values.flag,
         "retryable": values.flag,

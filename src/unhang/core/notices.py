@@ -50,7 +50,7 @@ AUDIENCES: dict[str, dict[str, Audience]] = {
         "warning": Audience(terminal=INFO),
         "needs_approval": Audience(terminal=INFO, needs_person=True),
         "needs_input": Audience(needs_person=True),
-        "stuck": Audience(terminal=INFO),
+        "stuck": Audience(terminal=WARNING, client=NOTICE),
         "stopping": Audience(terminal=WARNING, ends_turn=True),
         "completed": Audience(ends_turn=True),
         "failed": Audience(ends_turn=True),

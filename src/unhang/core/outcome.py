@@ -53,6 +53,18 @@ SIGNAL_NAMES = {
     25: "SIGXFSZ",
     31: "SIGSYS",
 }
+# What the signals mean that end a program without being asked for.
+_MEANING = {
+    4: "illegal instruction",
+    6: "aborted",
+    7: "bus error",
+    8: "arithmetic error",
+    9: "killed",
+    11: "segmentation fault",
+    13: "broken pipe",
+    24: "CPU time limit",
+    25: "file size limit",
+}
 _NUMBERS = {name: number for number, name in SIGNAL_NAMES.items()}
 
 
@@ -81,6 +93,7 @@ class Facts(Record):
     survivors: list[dict[str, Any]]
     unseen: str = ""  # why there may be more of these two than could be listed
     reached: float | None = None  # the run time when a limit was reached; what came after is the ending
+    out_of_memory: bool = False  # the kernel has ended processes for want of memory while it ran
 
 
 class Ended(Record):
@@ -117,6 +130,20 @@ def ended(facts: Facts) -> Ended:
     return Ended(phase, message, fields)
 
 
+def of_attempt(number: int, end: Ended) -> dict[str, Any]:
+    """How one of several attempts ended, as the last event of the job tells it."""
+    kept = {name: end.fields.get(name) for name in ("status", "exitCode", "timeoutReason", "durationMs")}
+    return {"attempt": number, "message": end.message} | kept
+
+
+def attempts_of(last: dict[str, Any]) -> list[dict[str, Any]]:
+    """How each attempt of a job ended, from its last event; empty if there was only one."""
+    count, earlier = last.get("attempts") or 1, list(last.get("earlier") or [])
+    if count < 2:
+        return []
+    return [*earlier, of_attempt(count, Ended("", str(last.get("message", "")), last))]
+
+
 def _phase(facts: Facts) -> str:
     if facts.ending in TIMEOUT_REASON:
         return "timed_out"
@@ -142,9 +169,9 @@ def _message(phase: str, facts: Facts) -> str:
         return f"still running after {reached} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
     if phase == "cancelled":
         return f"cancelled by {_who(facts.cancelled_by)} after {took}; {_how(facts)}"
-    text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}"
+    text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}{_of_a_child(facts)}"
     if facts.signal is not None:
-        text = f"ended by {signal_name(facts.signal)}"
+        text = f"ended by {signal_name(facts.signal)}{_meaning(facts.signal, facts.out_of_memory)}"
     text += f" after {took}"
     if facts.leaked:
         names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in facts.leftovers[:3])
@@ -155,6 +182,18 @@ def _message(phase: str, facts: Facts) -> str:
         else:
             text += "; its output is held open by another process"
     return text
+
+
+def _meaning(number: int, out_of_memory: bool) -> str:
+    meaning = "out of memory: the kernel ended a process meanwhile" if number == 9 and out_of_memory else ""
+    meaning = meaning or _MEANING.get(number, "")
+    return f" ({meaning})" if meaning else ""
+
+
+def _of_a_child(facts: Facts) -> str:
+    """A shell, make and others pass the signal of a child on as 128 and its number."""
+    number = (facts.exit_code or 0) - EXIT_SIGNAL_BASE
+    return f", as after {signal_name(number)}{_meaning(number, facts.out_of_memory)}" if number in _MEANING else ""
 
 
 def _who(by: str) -> str:
@@ -194,6 +233,17 @@ def spawn_failed(message: str, exit_code: int) -> Ended:
     }
     fields = {"status": "error", "exitCode": exit_code, "signal": None, "durationMs": 0, "error": error}
     return Ended("failed", message, fields | {"timeoutReason": None, "terminationMode": None, "leaked": False})
+
+
+def agent_failed(end: Ended, agent: str, job_id: str, why: str, last_words: str) -> Ended:
+    """Say in the last event of an agent's job which agent failed, why, and what it said last to people."""
+    if end.phase != "failed" or end.fields.get("error") is not None:
+        return end
+    text = f"{agent} failed (job {job_id}): {why or end.message}"
+    if last_words and last_words not in text:
+        text += f"; its last words on stderr: {last_words}"
+    error = {"code": "EAGENT", "kind": "agent", "message": text, "killed": False, "signal": end.fields.get("signal")}
+    return end.replace(fields=end.fields | {"error": error | {"survivors": []}})
 
 
 def lost(message: str, duration: float | None, pid: int | None, ended_pids: list[int], survivors: list[int]) -> Ended:

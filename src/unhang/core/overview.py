@@ -53,7 +53,6 @@ class Pulse:
         self.calls: dict[str, dict[str, Any]] = {}
         self.usage: dict[str, Any] | None = None
         self.thread: str | None = None
-        self.attempt_at: str | None = None
         self.stopping = False
         self.idle_ends: float | None = None  # as it was announced after the last sign of life
 
@@ -66,7 +65,7 @@ class Pulse:
             self.idle_ends = None
         if kind == ev.STARTED:
             self.calls.clear()
-            self.attempt_at, self.stopping = values.text(event.get("ts")), False
+            self.stopping = False
         elif kind == ev.SIGNAL:
             self.stopping = True
         elif kind == ev.AGENT:
@@ -133,7 +132,7 @@ def clocks_of(view: View, pulse: Pulse) -> list[dict[str, Any]]:
     if view.ended or pulse.stopping or view.started_at is None:
         return []
     found: list[dict[str, Any]] = []
-    for name, since in (("idle", view.last_activity_at), ("hard", pulse.attempt_at or view.started_at)):
+    for name, since in (("idle", view.last_activity_at), ("hard", view.attempt_at or view.started_at)):
         limit = view.limits.get(f"{name}Ms") or {}
         length, begin = values.number(limit.get("value")), values.moment(since)
         if length is None or begin is None:
@@ -183,6 +182,7 @@ def entry_of(
         "answerable": bool(record.get("pty") or record.get("stdin") == PIPE),
         "agent": _agent_of(record, view, pulse),
         "usage": None,
+        "ports": [],
         "where": where or None,
     }
     if where:
@@ -223,6 +223,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "answerable": False,
         "agent": {"name": "claude", "phase": state["phase"], "task": state["title"], "calls": state["calls"]},
         "usage": None,
+        "ports": [],
         "where": None,
     }
     entry["group"], entry["order"] = _place(

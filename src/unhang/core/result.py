@@ -5,6 +5,7 @@ from __future__ import annotations
 from unhang import errors
 from unhang.core import outcome
 from unhang.core.advice import advise
+from unhang.core.plain_text import one_line
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.view import View
+
+# of the output, in the message of an exception
+_LAST_LINES = 10
+_LONGEST_LINE = 500
 
 
 class Result(Record):
@@ -34,6 +39,12 @@ class Result(Record):
     diagnosis: dict[str, Any] | None
     recovery: dict[str, Any] | None
     outcome: dict[str, Any]
+    command: str = ""  # one line for people, without secrets
+
+    def __repr__(self) -> str:
+        how = self.outcome.get("message") or self.status
+        command = f"{one_line(self.command, 60)}: " if self.command else ""
+        return f"<Result {self.status}: {command}{one_line(str(how), 100)} (job {self.job_id})>"
 
     @property
     def ok(self) -> bool:
@@ -54,13 +65,35 @@ class Result(Record):
         """This result if the job succeeded; else raises TimedOut, Cancelled or Failed with `.result`."""
         if self.ok:
             return self
-        message = (self.error or {}).get("message") or self.outcome.get("message") or f"the job is {self.status}"
+        how = (self.error or {}).get("message") or self.outcome.get("message") or f"the job is {self.status}"
+        message = f"{one_line(self.command, 200)}: {how}" if self.command else str(how)
         kinds: dict[str, type[errors.JobError]] = {"timeout": errors.TimedOut, "cancelled": errors.Cancelled}
-        raise kinds.get(self.status, errors.Failed)(f"{message} (job {self.job_id})", self)
+        raise kinds.get(self.status, errors.Failed)(f"{message} (job {self.job_id}){self._last_words()}", self)
+
+    def _last_words(self) -> str:
+        """The last lines of its output, for the message of an exception."""
+        text = self.stderr.rstrip() or self.stdout.rstrip()
+        lines = [one_line(line, _LONGEST_LINE) for line in text[-_LONGEST_LINE * _LAST_LINES :].splitlines()]
+        return "".join(f"\n    {line}" for line in lines[-_LAST_LINES:])
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """How each attempt ended, in their order; empty if there was only one."""
+        return outcome.attempts_of(self.outcome)
+
+    @property
+    def total(self) -> float | None:
+        """How many seconds all attempts took together."""
+        total = self.outcome.get("totalMs")
+        return self.duration if total is None else float(total) / 1000
 
     def to_json(self) -> dict[str, Any]:
         """The result as every face prints it, durations in milliseconds."""
-        return {
+        more: dict[str, Any] = {}
+        if self.attempts:
+            total = None if self.total is None else round(self.total * 1000)
+            more = {"attempts": len(self.attempts), "totalMs": total, "attemptEnds": self.attempts}
+        return more | {
             "jobId": self.job_id,
             "status": self.status,
             "exitCode": self.exit_code,
@@ -88,8 +121,13 @@ class Printed(Record):
     truncated: bool
 
 
-def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: float | None) -> Result:
-    """Build the result of a job from its events and its output; `elapsed` stands in while it has no duration yet."""
+def build(
+    job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: float | None, command: str = ""
+) -> Result:
+    """Build the result of a job from its events and its output; `elapsed` stands in while it has no duration yet.
+
+    `command`: one line for people.
+    """
     last: dict[str, Any] = view.outcome or {}
     duration = last["durationMs"] / 1000 if last.get("durationMs") is not None else elapsed
     succeeded = view.status == "success"
@@ -126,6 +164,7 @@ def build(job_id: str, view: View, stdout: Printed, stderr: Printed, elapsed: fl
             view.needs_input is not None,
         ),
         outcome=last,
+        command=command,
     )
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The label that holds the name of a job: `--name web` is `--label name=web`.
 NAME = "name"
+# The label that names the targets of one job's alerts: `--notify phone` is `--label notify=phone`.
+NOTIFY = "notify"
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
 COMMAND, AGENT = "command", "agent"
 
@@ -40,7 +42,9 @@ class JobSpec(Record):
     most_idle: float | None = None  # how far a retry may raise the limits
     most_hard: float | None = None
     note: str = ""  # something to say at the start: an open circuit breaker
+    terminal: str | None = None  # of the person who started it in the foreground
     shown: str | None = None  # the command for people, where its secrets are known by the environment only
+    env_names: list[str] = []  # noqa: RUF012 - as labels; the variables that the caller added, without their values
     agent: dict[str, Any] | None = None  # of an agent's job: see `agent_record`
 
     @property
@@ -93,6 +97,7 @@ _JOB: dict[str, values.Reading] = {
     "kind": values.text,
     "category": values.text,
     "argued": values.flag,
+    "env_names": values.texts,
     "agent": values.object_of(
         {
             "name": values.text,

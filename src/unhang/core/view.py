@@ -28,6 +28,9 @@ _SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == af
 # Those of them in which the job is not known to work.
 _IN_DOUBT = frozenset(phase for phase in _SILENT if notices.audience_of(ev.WATCHDOG, phase).client)
 
+# What an agent's own notices say of the job, however silent it is.
+_TELLING = frozenset({"stuck", "stopping", "completed", "failed", "needs_approval", "needs_input"})
+
 
 class View:
     """What the events so far say of a job. Only `apply` changes it."""
@@ -38,6 +41,7 @@ class View:
         self.status = "running"
         self.pid: int | None = None
         self.started_at: str | None = None
+        self.attempt_at: str | None = None  # when the attempt that runs was started
         self.last_activity_at: str | None = None
         self.ended_at: str | None = None
         self.limits: dict[str, Any] = {}
@@ -88,6 +92,7 @@ class View:
         if kind == ev.STARTED:
             self.phase, self.pid = "running", event.get("pid")
             self.started_at = self.started_at or at
+            self.attempt_at = at
             self._stopping = False
             self.last_activity_at = at
             self.limits = event.get("limits") or self.limits
@@ -105,10 +110,7 @@ class View:
         elif kind == ev.WATCHDOG:
             self._watched(phase, event)
         elif kind == ev.AGENT:
-            self._live(at)
-            self.agent, self.phase = event, phase
-            # the driver of an agent knows what it waits for; the kernel only shows an event loop
-            self.diagnosis = event.get("diagnosis") or self.diagnosis
+            self._agent_said(phase, event, at)
         elif kind == ev.SIGNAL:
             self._stopping = True
             self.phase = "stopping"
@@ -117,6 +119,23 @@ class View:
             self.status = event.get("status") or "error"
             self.outcome, self.warning = event, None
             self.bytes |= event.get("bytes") or {}
+
+    def _agent_said(self, phase: str, event: ev.Event, at: str) -> None:
+        """A notice about an agent is no activity of it. Events of version 1.0 do not say which they are."""
+        self.agent = event
+        if event.get("decision"):
+            self.needs_input = None
+        # the driver of an agent knows what it waits for; the kernel only shows an event loop
+        self.diagnosis = event.get("diagnosis") or self.diagnosis
+        if event.get("alive", True):
+            if not (self._stopping or event.get("diagnosis")):
+                self.diagnosis = None  # it goes on: why it did not is over
+            self._live(at)
+        elif self.silent and phase not in _TELLING:
+            return  # it says something, and is as silent as before
+        self.phase = phase
+        if phase == "needs_approval" and event.get("request"):
+            self.needs_input = {"prompt": event["request"], "since": at, "answers": event.get("answers")}
 
     def _live(self, at: str) -> None:
         if not self._stopping:  # output of a job that is being ended is not its own activity

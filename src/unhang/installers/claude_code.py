@@ -41,7 +41,7 @@ EVENTS = {
 # Seconds. A hook takes some 30 ms; a machine that is slower than this must not hold the session up any longer.
 TIMEOUT = 5
 _BY_HAND = "edit it by hand (`unhang claude install --project --dry-run` in an empty folder shows the hooks)"
-# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `jobs/executable.py` has it
+# `/opt/bin/unhang hook`, `python -P -m unhang hook`, with or without quotes; or as `procs/executable.py` has it
 _OURS = re.compile(r"""((^|[\s/"'])unhang|unhang\.__main__ import main; main\(\))["']?\s+hook\s*$""")
 
 
@@ -77,6 +77,18 @@ def states(environ: Mapping[str, str]) -> dict[str, str]:
         except UsageError as error:
             found[path] = str(error)
     return {path: state for path, state in found.items() if state}
+
+
+def plugin_states(environ: Mapping[str, str]) -> dict[str, bool]:
+    """Settings file → whether it enables the plugin; for `unhang claude status`."""
+    found: dict[str, bool] = {}
+    for project in (False, True):
+        try:
+            path = settings_file(environ, project=project)
+            found[path] = uses_plugin(user_file.read(path) or "{}")
+        except UsageError:
+            continue  # `states` says why
+    return found
 
 
 def hook_command() -> str:

@@ -95,7 +95,8 @@ def plan_file(
         after: str | None = remove(before)
         if after != before:
             for old in [*(user_file.read(name) for name in user_file.backups(path)), None]:
-                if old != before and _added(add, old or "") == before:
+                # a backup that has an entry of ours in it, too (an older one, which was updated) is no way back
+                if old != before and _tried(remove, old or "") == (old or "") and _tried(add, old or "") == before:
                     after = old
                     break
     except UsageError as error:
@@ -103,9 +104,9 @@ def plan_file(
     return FileChange(path, before, after, installs=False, with_folder=with_folder)
 
 
-def _added(add: Callable[[str], str], text: str) -> str | None:
+def _tried(change: Callable[[str], str], text: str) -> str | None:
     try:
-        return add(text)
+        return change(text)
     except UsageError:
         return None
 

@@ -34,9 +34,9 @@ def plan_install(home: str, options: list[str], environ: Mapping[str, str], *, j
         raise UsageError(f"already installed ({there['how']}: {there['path']}); run `unhang watch uninstall` first")
     command = executable.command_line("watch", "--take-over", *options)
     if job or not systemd_serves(environ):
-        return JobInstall(home, command)
+        return JobInstall(home, command, options)
     path = unit_path(environ)
-    return UnitInstall(home, command, environ, FileChange(path, user_file.read(path), unit(command, environ)))
+    return UnitInstall(home, command, options, environ, FileChange(path, user_file.read(path), unit(command, environ)))
 
 
 def plan_uninstall(home: str, environ: Mapping[str, str]) -> Uninstall:
@@ -52,6 +52,7 @@ class UnitInstall(Record):
 
     home: str
     command: list[str]
+    options: list[str]
     environ: Mapping[str, str]
     file: FileChange
     unchanged = None
@@ -61,13 +62,16 @@ class UnitInstall(Record):
         enable = f"will run: systemctl --user daemon-reload; systemctl --user enable --now {UNIT}"
         return [*self.file.preview(), enable]
 
+    def _started(self) -> dict[str, Any]:
+        return {"command": self.command, "options": self.options}
+
     def apply(self) -> str:
         """Write the unit, enable and start it; return what was done, as one line."""
         backup = None
         if self.file.before != self.file.after:
             backup = user_file.write(self.file.path, self.file.before, self.file.after)
         # noted before systemd is asked, so that an installation that fails half-way can be undone
-        _note(self.home, {"how": SYSTEMD, "path": self.file.path, "backup": backup, "command": self.command})
+        _note(self.home, {"how": SYSTEMD, "path": self.file.path, "backup": backup} | self._started())
         _systemctl(self.environ, "daemon-reload")
         _systemctl(self.environ, "enable", "--now", UNIT)
         return f"done: {UNIT} is enabled and running"
@@ -78,18 +82,22 @@ class JobInstall(Record):
 
     home: str
     command: list[str]
+    options: list[str]
     unchanged = None
 
     def preview(self) -> list[str]:
         """Return the line that names the command of the job."""
         return [f"will start a background job (until this machine restarts): {shlex.join(self.command)}"]
 
+    def _started(self) -> dict[str, Any]:
+        return {"command": self.command, "options": self.options}
+
     def apply(self) -> str:
         """Start the job, and return what was done, as one line."""
         from unhang.jobs import api
 
         job = api.start(self.command, idle="off", hard="off", stall="off", labels={"unhang": "watch"})
-        _note(self.home, {"how": JOB, "path": _note_path(self.home), "jobId": job.id, "command": self.command})
+        _note(self.home, {"how": JOB, "path": _note_path(self.home), "jobId": job.id} | self._started())
         return f"done: job {job.id}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from unhang.core.limit_request import read_duration, read_limits
 from unhang.jobs import run as foreground
 from unhang.jobs import start as background
+from unhang.jobs.callbacks import Callbacks
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
 from unhang.jobs.names import with_name
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from unhang.core.limit_request import Duration
     from unhang.core.result import Result
+    from unhang.jobs.callbacks import Callback
 
 
 _LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category")
@@ -46,6 +48,9 @@ class Options(TypedDict, total=False):
     category: str | None
     policy: str | None  # a policy file
     retry: int | None
+    on_event: Callback | None  # called with every event of the job, as it comes
+    on_warning: Callback | None  # called with the warning before a limit
+    on_timeout: Callback | None  # called when a limit has fired
 
 
 def _prepared(command: str | Sequence[str], options: Options, *, foreground: bool) -> Prepared:
@@ -69,6 +74,19 @@ def _prepared(command: str | Sequence[str], options: Options, *, foreground: boo
     )
 
 
+def _callbacks(options: Options) -> Callbacks | None:
+    callbacks = Callbacks(options.get("on_event"), options.get("on_warning"), options.get("on_timeout"))
+    return callbacks if callbacks.wanted else None
+
+
+def _begin(prepared: Prepared, options: Options) -> Job:
+    job = background.start(prepared, _input(options))
+    callbacks = _callbacks(options)
+    if callbacks is not None:
+        callbacks.follow(job)
+    return job
+
+
 def _input(options: Options) -> bytes | None:
     given = options.get("input")
     return given.encode() if isinstance(given, str) else given
@@ -78,22 +96,24 @@ def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
 
     `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's. `env` adds
-    to the environment, `input` is given to its stdin. Use `.check()` to raise on anything but success.
+    to the environment, `input` is given to its stdin. Use `.check()` to raise on anything but success. `on_event`,
+    `on_warning` and `on_timeout` are called with events while it runs; what they raise ends the job and goes on.
     """
-    return foreground.run(_prepared(command, options, foreground=True), _input(options))
+    return foreground.run(_prepared(command, options, foreground=True), _input(options), _callbacks(options))
 
 
 async def arun(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     """As `run`, without blocking the event loop. Cancelling the task ends the job."""
-    return await foreground.arun(_prepared(command, options, foreground=True), _input(options))
+    return await foreground.arun(_prepared(command, options, foreground=True), _input(options), _callbacks(options))
 
 
 def start(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
     """Start a job that outlives this process; returns when it has been started. Options as for `run`.
 
-    `stdin="pipe"` or `pty=True` lets `job.send()` write to it.
+    `stdin="pipe"` or `pty=True` lets `job.send()` write to it. `on_event`, `on_warning` and `on_timeout` are called
+    from a thread, as long as this process lives.
     """
-    return background.start(_prepared(command, options, foreground=False), _input(options))
+    return _begin(_prepared(command, options, foreground=False), options)
 
 
 async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
@@ -101,7 +121,7 @@ async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Jo
     import asyncio
 
     prepared = _prepared(command, options, foreground=False)
-    return await asyncio.to_thread(background.start, prepared, _input(options))
+    return await asyncio.to_thread(_begin, prepared, options)
 
 
 def job(name: str) -> Job:

@@ -180,10 +180,14 @@ class Connection:
                 return
             self.insist()
 
-    def wait_until_ended(self) -> None:
-        """Until the end of the job is recorded."""
-        while not self.ended and self.hear(self.patience()):
+    def wait_until_ended(self, heard: Callable[[], None] | None = None) -> None:
+        """Until the end of the job is recorded. `heard` is called when there may be new events."""
+        more = True
+        while more and not self.ended:
+            more = self.hear(self.patience())
             self.insist()
+            if heard is not None:
+                heard()
 
     def wait_until_closed(self) -> None:
         """Until nothing of the job is left."""
@@ -216,10 +220,14 @@ class Connection:
         else:
             self._wake_children()
 
-    async def wait_until_ended_async(self, in_thread: InThread) -> None:
+    async def wait_until_ended_async(self, in_thread: InThread, heard: Callable[[], None] | None = None) -> None:
         """As `wait_until_ended`, without blocking the event loop."""
-        while not self.ended and await self.hear_async(self.patience()):
+        more = True
+        while more and not self.ended:
+            more = await self.hear_async(self.patience())
             await self.insist_async(in_thread)
+            if heard is not None:
+                heard()
 
     # --- what was heard -------------------------------------------------------------------------------------
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from unhang.core.spec import AGENT
+from unhang.core.values import mapping_of
 from unhang.errors import ControlError, UnhangError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.handle import attach
 from unhang.jobs.home import state_home
-from unhang.procs import identity
+from unhang.procs import clock, identity
 from unhang.procs.process_handle import wait_for_end
 
 TYPE_CHECKING = False
@@ -21,10 +23,30 @@ WINDOW = 2.0
 
 
 def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
-    """Diagnose a running job by two looks, `window` seconds apart. Changes nothing."""
-    from unhang.core.diagnosis.rules import diagnose
+    """Diagnose a running job by two looks, `window` seconds apart. Changes nothing.
+
+    Of an agent its driver knows more than the kernel shows.
+    """
+    from unhang.core.diagnosis import agents
 
     job = attach(state_home(), name)
+    seen = diagnose_tree(job, window)
+    spec = job.spec
+    if spec.get("kind") == AGENT:
+        view = job.view()
+        told = view.diagnosis if view.in_doubt else None
+        since = view.last_activity_at or view.started_at
+        silent = max(0.0, clock.wall() - clock.parse(since)) if since else 0.0
+        return agents.of_driven_agent(seen, told, view.agent, silent)
+    if mapping_of(spec, "labels").get("acp") == "proxy":
+        return agents.of_proxied_agent(seen)
+    return seen
+
+
+def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:
+    """What the kernel alone shows of a running job."""
+    from unhang.core.diagnosis.rules import diagnose
+
     if job.ended():
         message = (job.view().outcome or {}).get("message", "")
         raise UnhangError(f"job {job.id} has ended: {message}")

@@ -17,7 +17,7 @@ from unhang.store.reader import EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from typing import Any
 
     from unhang.core.events import Event
@@ -40,6 +40,13 @@ class Job:
 
     def __repr__(self) -> str:
         return f"Job({self.id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are handles of one job."""
+        return isinstance(other, Job) and other.place == self.place
+
+    def __hash__(self) -> int:
+        return hash(self.place)
 
     @property
     def id(self) -> str:
@@ -72,9 +79,30 @@ class Job:
         shown = result_of(self.place, view).to_json()
         shown |= view.summary()
         shown |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
+        shown |= self._at_a_glance(view)
         if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}
         return shown
+
+    def _at_a_glance(self, view: View) -> dict[str, Any]:
+        """What a person asks first: what it is, what it needs, when it ends, where it listens."""
+        from unhang.core.spec import command_line, name_of
+        from unhang.jobs.needs import need_of
+        from unhang.jobs.outlook import ends_at, ports_of
+
+        spec = self.spec
+        labels = spec.get("labels") or {}
+        need = None if view.ended else need_of(self.place, view)
+        ends = None if view.ended else ends_at(self.place, view, always_ask=True)
+        return {
+            "name": name_of(labels) or None,
+            "command": command_line(spec),
+            "cwd": spec.get("cwd"),
+            "labels": labels,
+            "needs": None if need is None else need.to_json(),
+            "endsInMs": None if ends is None else max(0, round((ends - clock.wall()) * 1000)),
+            "ports": [] if view.ended else ports_of(self.place.home, [self.id]).get(self.id, []),
+        }
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
         """The events so far. `after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
@@ -101,6 +129,21 @@ class Job:
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
         """The same as `follow`, for `for` alone."""
         return self.follow(after_seq, timeout)
+
+    def lines(self, stream: str | None = None, timeout: Duration = None) -> Iterator[str]:
+        """Its lines as it prints them, until it ends or the time is over; without `stream` those of both streams.
+
+        A line that has no end yet is held back until it has, or until the job has ended.
+        """
+        from unhang.jobs.output_lines import follow_lines
+
+        return follow_lines(self, stream, read_duration("timeout", timeout))
+
+    def alines(self, stream: str | None = None, timeout: Duration = None) -> AsyncIterator[str]:
+        """As `lines`, for `async for`."""
+        from unhang.jobs.output_lines import follow_lines_async
+
+        return follow_lines_async(self, stream, read_duration("timeout", timeout))
 
     def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> output_reader.Slice:
         """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""

@@ -21,11 +21,12 @@ from unhang.store.index import listed
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
-__all__ = ["Summary", "catch_up", "forget", "open_breaker", "profile_of", "remember", "run_of", "summaries"]
+__all__ = ["Summary", "catch_up", "forget", "open_breaker", "profile_of", "remember", "run_of", "runs_of", "summaries"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Policy
@@ -59,6 +60,34 @@ def summaries(home: str, text: str | None, directory: str | None, limit: int) ->
     """What the history says of each command in each directory, the latest first. Filters: a text, a directory."""
     catch_up(home)
     return list(History(listing.index_path(home)).summary(text, directory, limit))
+
+
+def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[str, Any]:
+    """The newest runs of a command in a directory as JSON, and the limits that they would teach (null: too few)."""
+    catch_up(home)
+    history = History(listing.index_path(home))
+    profile = history.profile(command, directory)
+    learnt = {what: None if profile is None else learn.limit(profile, what) for what in ("duration", "silence")}
+    return {
+        "command": command,
+        "cwd": directory,
+        "runs": [
+            {
+                "jobId": run.job,
+                "startedAtMs": round(run.started_at * 1000),
+                "durationMs": round(run.duration * 1000),
+                "silenceMs": round(run.silence * 1000),
+                "status": run.status,
+                "timeoutReason": run.timeout_reason,
+                "teaches": run.teaches,
+            }
+            for run in history.runs(command, directory, count)
+        ],
+        "learnt": {
+            name: None if found is None else {"ms": round(found[0] * 1000), "source": found[1]}
+            for name, found in (("hard", learnt["duration"]), ("idle", learnt["silence"]))
+        },
+    }
 
 
 def forget(home: str, keep: Keep, now: float | None = None) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 
 from unhang.core.record import Record
+from unhang.core.spec import NOTIFY
 from unhang.errors import UnhangError
 from unhang.jobs import connection as connections
 from unhang.jobs.connection import Connection
 from unhang.keeper.prefork import spare
 from unhang.procs import executable
-from unhang.store import layout
+from unhang.store import alert_news, layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class ForkingLauncher:
             raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
         finally:
             theirs.close()
+        alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
         return Connection(ours, place, start_patience=_patience(prepared), guard=self._spare.guard)
 
     def close(self) -> None:
@@ -129,6 +131,7 @@ class ServedLauncher:
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
+        alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
         return Connection(ours, place, start_patience=_patience(prepared), server=self._server)
 
     def _send(self, message: bytes, fds: list[int]) -> None:

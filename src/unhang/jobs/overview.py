@@ -23,6 +23,7 @@ from unhang.core.view import View
 from unhang.errors import StateError, UnhangError
 from unhang.jobs import reconcile
 from unhang.jobs.listing import list_jobs
+from unhang.jobs.outlook import ports_of
 from unhang.jobs.results import fold, view_with_limits
 from unhang.procs import clock, identity, vantage
 from unhang.procs.file_watch import ADDED, CHANGED, GONE, OVERFLOWED, REMOVED, FileWatch
@@ -48,6 +49,7 @@ _KEPT_CHANGES = 2000
 _KEEPERS = 5.0
 # Between two looks at what the processes use: at least so long, and so that looking takes a fiftieth of a core.
 _USAGE, _USAGE_SHARE = 2.0, 50
+_PORTS = 5.0  # the same, for the addresses at which they listen
 # Without a file watch, and while a job is just being born.
 _NAP = 0.25
 _SLEEP = 1.0
@@ -106,6 +108,7 @@ class _TrackedJob:
         self.usual: Any = None
         self.usage: tuple[float, Usage] | None = None
         self.shown_usage: dict[str, Any] | None = None
+        self.ports: list[str] = []
         self._seq = self._position = 0
         self._begun = False
 
@@ -156,7 +159,7 @@ class _TrackedJob:
         view_with_limits(self.place, self.view)
         entry = entry_of(self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual)
         if not self.view.ended:
-            entry["usage"] = self.shown_usage
+            entry["usage"], entry["ports"] = self.shown_usage, self.ports
         return entry
 
 
@@ -216,7 +219,7 @@ class Overview:
         self._unwatched: set[str] = set()
         self._rescan = True
         self._blind = False  # a folder is not watched: it is not there yet, or cannot be
-        self._keepers_at = self._usage_at = 0.0
+        self._keepers_at = self._usage_at = self._ports_at = 0.0
         self._begun = False
 
     @property
@@ -250,7 +253,7 @@ class Overview:
                 touched.add(each)
         touched |= self._check_keepers()
         changed = {each for each in touched if each not in gone and self._read(each)}
-        changed |= self._check_usage()
+        changed |= self._check_usage() | self._check_ports()
         gone |= self._let_go()
         return self._publish(changed - gone, gone)
 
@@ -430,6 +433,19 @@ class Overview:
                 changed.add(job.place.id)
         took = clock.monotonic() - now
         self._usage_at = now + max(_USAGE, _USAGE_SHARE * took)
+        return {each for each in changed if each in self._entries}
+
+    def _check_ports(self) -> set[str]:
+        """Those that listen at other addresses than before."""
+        now = clock.monotonic()
+        if not self._wants_usage or now < self._ports_at:
+            return set()
+        running = [each for each, job in self._jobs.items() if job.keeper is not None]
+        found = ports_of(self.home, running) if running else {}
+        changed = {each for each in running if self._jobs[each].ports != found.get(each, [])}
+        for each in changed:
+            self._jobs[each].ports = found.get(each, [])
+        self._ports_at = now + max(_PORTS, _USAGE_SHARE * (clock.monotonic() - now))
         return {each for each in changed if each in self._entries}
 
     def _let_go(self) -> set[str]:

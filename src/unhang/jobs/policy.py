@@ -17,5 +17,13 @@ def find_policy(file: str | None, cwd: str) -> Policy:
 
 
 def read_policy(path: str) -> Policy:
-    """Read and check one policy file. Raises UsageError, with line and column where there is one."""
-    return policy_file.read(path)
+    """Read and check one policy file, by the rules that hold for it when `run` finds it.
+
+    Raises UsageError, with line and column where there is one.
+    """
+    return policy_file.read(path, trusted=not policy_file.is_of_a_project(path))
+
+
+def is_built_in(policy: Policy) -> bool:
+    """Whether this is the built-in policy, and not one of a file."""
+    return policy.name == policy_file.BUILT_IN

@@ -25,13 +25,27 @@ if TYPE_CHECKING:
 _GONE = ".gone"
 
 
-def remove_old_jobs(home: str, keep: Keep, now: float | None = None) -> list[str]:
-    """Remove the records of old jobs; the ids of those. `now`: what ages are counted by; None: the wall clock."""
+def remove_old_jobs(
+    home: str,
+    keep: Keep,
+    now: float | None = None,
+    *,
+    labels: dict[str, str] | None = None,
+    dry_run: bool = False,
+) -> dict[str, int]:
+    """Remove the records of old jobs; the ids of those with their bytes, oldest first.
+
+    `now`: what ages are counted by; None: the wall clock. `labels`: only jobs with these. `dry_run`: remove nothing.
+    """
     clocks = retention.ClockReadings(clock.wall(), clock.monotonic(), identity.boot_id())
     now = clocks.wall if now is None else now
-    rows = [row for row in list_jobs(home) if row.final]
+    rows = [row for row in list_jobs(home, labels=labels) if row.final]
     offered = [_offered(home, row, keep, clocks, now) for row in rows]
-    removed = [job for job in retention.choose(offered, keep, now) if remove(JobDir(home, job))]
+    sizes = {job.id: job.bytes for job in offered}
+    chosen = retention.choose(offered, keep, now)
+    if dry_run:
+        return {job: sizes[job] for job in chosen}
+    removed = {job: sizes[job] for job in chosen if remove(JobDir(home, job))}
     if removed:
         listed(index_path(home), find.all_ids(home), lambda job: row_of(JobDir(home, job)))
     _finish_removals(home)
@@ -88,16 +102,15 @@ def _finish_removals(home: str) -> None:
             remove_tree(os.path.join(folder, name))
 
 
-def remove_old_sessions(home: str, keep: Keep, now: float | None = None) -> list[str]:
-    """Remove the logs of old sessions; the ids of those. A session that lives keeps its own. `now`: as above."""
+def remove_old_sessions(home: str, keep: Keep, now: float | None = None, *, dry_run: bool = False) -> list[str]:
+    """Remove the logs of old sessions; the ids of those. A session that lives keeps its own. Options: as above."""
     try:
         logs = {name: SessionLog(name, home) for name in session_ids(home)}
     except StateError:
         return []
     offered = [ended for log in logs.values() if (ended := _ended_session(log)) is not None]
-    return [
-        name for name in retention.choose(offered, keep, clock.wall() if now is None else now) if logs[name].remove()
-    ]
+    chosen = retention.choose(offered, keep, clock.wall() if now is None else now)
+    return chosen if dry_run else [name for name in chosen if logs[name].remove()]
 
 
 def _ended_session(log: SessionLog) -> retention.EndedJob | None:

@@ -102,11 +102,13 @@ def prepare(
         size=size,
         keep=keep,
         foreground=foreground,
+        terminal=_terminal() if foreground else None,
         labels=_labels(labels or {}),
         kind=COMMAND if agent is None else AGENT,
         agent=record,
         category=resolution.category,
         shown=shown,
+        env_names=sorted(str(name) for name in env or {}),
         argued=resolution.argued,
         retry=retries,
         most_idle=resolution.bounds.idle_max,
@@ -134,6 +136,13 @@ def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:
 
     breaker = open_breaker(locate(os.environ), command, cwd)
     return (asked, "") if breaker is None else (0, f"{breaker}; this attempt is the only one")
+
+
+def _terminal() -> str | None:
+    try:
+        return os.ttyname(2)
+    except OSError:
+        return None
 
 
 def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str | None]:

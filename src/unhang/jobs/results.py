@@ -7,6 +7,7 @@ import os
 from unhang.core import plain_text, values
 from unhang.core.record import Record
 from unhang.core.result import Printed, Result, build
+from unhang.core.spec import command_line
 from unhang.core.view import View
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
@@ -83,7 +84,7 @@ def result_of(place: JobDir, view: View | None = None) -> Result:
     """The result of a job; of a running one what is known so far."""
     view = view_with_limits(place, view)
     stdout, stderr = (printed(place, stream, view) for stream in ("stdout", "stderr"))
-    return build(place.id, view, stdout, stderr, elapsed_of(view))
+    return build(place.id, view, stdout, stderr, elapsed_of(view), command_line(records.job(place) or {}))
 
 
 def output_mark(place: JobDir) -> tuple[tuple[int, int], ...]:

@@ -7,16 +7,19 @@ from unhang.jobs.start import launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unhang.core.result import Result
+    from unhang.jobs.callbacks import Callbacks
     from unhang.jobs.connection import Connection
     from unhang.jobs.request import Prepared
 
 
-def run(prepared: Prepared, data: bytes | None = None) -> Result:
-    """Block until the job has ended. An exception in here (Ctrl-C) ends the job before it goes on."""
+def run(prepared: Prepared, data: bytes | None = None, callbacks: Callbacks | None = None) -> Result:
+    """Block until the job has ended. An exception in here (Ctrl-C, or of a callback) ends the job before it goes on."""
     connection = launch(prepared, data)
     try:
-        connection.wait_until_ended()
+        connection.wait_until_ended(_telling(connection, callbacks))
     except BaseException:
         connection.cancel("SIGINT")
         try:
@@ -30,7 +33,20 @@ def run(prepared: Prepared, data: bytes | None = None) -> Result:
     return _result(connection)
 
 
-async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
+def _telling(connection: Connection, callbacks: Callbacks | None) -> Callable[[], None] | None:
+    """What passes new events on to the callbacks; None: there are none."""
+    if callbacks is None:
+        return None
+    told = callbacks  # for the type checker: it is not None inside either
+
+    def tell() -> None:
+        for event in connection.new_events():
+            told.tell(connection.place.id, event)
+
+    return tell
+
+
+async def arun(prepared: Prepared, data: bytes | None = None, callbacks: Callbacks | None = None) -> Result:
     """As `run`; cancelling the task ends the job, and the cancellation goes on when it has ended."""
     import asyncio
 
@@ -45,9 +61,13 @@ async def arun(prepared: Prepared, data: bytes | None = None) -> Result:
         try:
             if cancelled is not None:
                 raise cancelled
-            await connection.wait_until_ended_async(asyncio.to_thread)
+            await connection.wait_until_ended_async(asyncio.to_thread, _telling(connection, callbacks))
         except asyncio.CancelledError:
             connection.cancel("cancellation of its task")
+            await asyncio.to_thread(connection.wait_until_closed)
+            raise
+        except BaseException:
+            connection.cancel("an exception of its caller")
             await asyncio.to_thread(connection.wait_until_closed)
             raise
     finally:

@@ -21,14 +21,14 @@ class TreeLook(Record):
 def look_at(job: Job) -> TreeLook:
     """Look at the processes of a job; one that has ended, or that cannot be seen from here, shows nothing."""
     from unhang.procs.sampler.cheap import cheap
-    from unhang.procs.sampler.listeners import listeners
+    from unhang.procs.sampler.connections import listening
 
     try:
         spec = job.spec
         keeper = int(spec["keeper"]["pid"])
         found = {} if spec.get("pty") else cheap(keeper).processes
         editors = {process.comm for pid, process in found.items() if _waits_for_keys(pid, process.comm)}
-        return TreeLook(listeners(keeper), tuple(sorted(editors)))
+        return TreeLook(tuple(listening([keeper]).get(keeper, ())), tuple(sorted(editors)))
     except (UnhangError, OSError, KeyError, TypeError, ValueError):
         return TreeLook()
 

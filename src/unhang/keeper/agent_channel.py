@@ -2,8 +2,9 @@
 
     {"phase": "thinking", "message": "…", "alive": true, "window": 600, …}
 
-becomes an `agent` event. `alive` says whether it is progress (a keep-alive is not), `window` that a tool with a limit
-of its own is in flight (null: it has ended). Only the driver has the descriptor: it must not hand it on to the agent.
+becomes an `agent` event. `alive` says whether it is progress (a keep-alive is not), `window` that it waits for
+something with a limit of its own (null: no longer), and `windowFor` what that is: a tool in flight, a person. Only the
+driver has the descriptor: it must not hand it on to the agent.
 Whatever is written there, the keeper holds no more than one line of it, and takes each field only in its own type.
 """
 
@@ -29,7 +30,7 @@ _LONGEST_WINDOW = 100 * 365 * 86400.0
 # An event has one line of 4 KiB: `raw` takes what is left of it, the other fields and the head share this much.
 _MOST = 3600
 _SIZES = (4000, 500, 120, 30)
-_HEAD = ("type", "phase", "message", "alive", "window", "seq", "ts", "v")
+_HEAD = ("type", "phase", "message", "alive", "window", "windowFor", "seq", "ts", "v")
 
 
 class AgentChannel:
@@ -70,7 +71,7 @@ class AgentChannel:
 
 def said_of(line: bytes) -> dict[str, Any] | None:
     """None: not an object. `alive` and `window`, if they are there, have the types that the loop expects."""
-    from unhang.core.values import number_of, parse_message  # only the keeper of an agent's job needs them
+    from unhang.core.values import number_of, parse_message, text_of  # only the keeper of an agent's job needs them
 
     said = parse_message(line, _PARTS)
     if not isinstance(said, dict):
@@ -79,6 +80,7 @@ def said_of(line: bytes) -> dict[str, Any] | None:
     if "window" in said:
         seconds = number_of(said, "window")
         said["window"] = float(seconds) if seconds is not None and 0 < seconds <= _LONGEST_WINDOW else None
+        said["windowFor"] = text_of(said, "windowFor", most=20)
     return said
 
 
@@ -89,7 +91,8 @@ def event_of(said: dict[str, Any]) -> ev.Event | None:
     phase = text_of(said, "phase", most=40)
     if not phase:
         return None
-    head = ev.agent(phase if phase in ev.PHASES[ev.AGENT] else "unknown", text_of(said, "message", most=1000))
+    phase = phase if phase in ev.PHASES[ev.AGENT] else "unknown"
+    head = ev.agent(phase, text_of(said, "message", most=1000), alive=said.get("alive") is True)
     rest = {name: value for name, value in said.items() if name not in (*_HEAD, *_SHAPED, "raw")}
     rest |= {name: shaped for name, shape in _SHAPED.items() if (shaped := shape(said.get(name))) is not None}
     event = head
@@ -111,6 +114,11 @@ def _suggestions(value: Any) -> list[str] | None:
 
 def _size(event: ev.Event) -> int:
     return len(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
+def verdict_of(said: dict[str, Any]) -> dict[str, Any] | None:
+    """Why the agent is silent, as its driver says; None: it says nothing of that."""
+    return _diagnosis(said.get("diagnosis"))
 
 
 def _diagnosis(value: Any) -> dict[str, Any] | None:

@@ -65,6 +65,7 @@ class Attempts:
         """Run to the end of the last attempt. Raise SpawnError if the job cannot be started."""
         spec = self._launch.spec
         started = clock.monotonic()
+        earlier: list[dict[str, Any]] = []
         while True:
             loop = self._start(spec)
             facts = loop.run()
@@ -77,13 +78,22 @@ class Attempts:
                 stream.close()
             if longer is None:
                 break
+            earlier.append(outcome.of_attempt(self._attempt, end))
             self._attempt += 1
             spec = spec.replace(limits=longer, sources=_moved(spec.sources, longer))
+        if spec.agent is not None:
+            end = outcome.agent_failed(
+                end,
+                str(spec.agent.get("name") or "the agent"),
+                self._launch.place.id,
+                loop.failure,
+                loop.last_words() if loop.failure else "",
+            )
         fields = end.fields | self._account(end, loop)
         if worth is not None:
             fields["retryable"] = worth.again
         if self._attempt > 1:
-            fields |= {"attempts": self._attempt, "totalMs": ev.ms(clock.monotonic() - started)}
+            fields |= {"attempts": self._attempt, "totalMs": ev.ms(clock.monotonic() - started), "earlier": earlier}
         return end.replace(fields=fields)
 
     def _start(self, spec: JobSpec) -> Loop:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
+from unhang.core.alerts.kinds import kind_of
 from unhang.core.view import View
 from unhang.keeper.durability import Durability
 from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
 from unhang.procs import clock
-from unhang.store import files
+from unhang.store import alert_news, files
 from unhang.store.event_log import EventLog
+from unhang.store.output_order import OrderWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Journal:
         self._place = place
         self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
         self._durability = Durability(place)
+        self._order = OrderWriter(place.order)
+        self.alerts_wanted = False  # the job names targets of its own
         self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
@@ -44,6 +48,7 @@ class Journal:
     def heard(self, stream: OutputStream, now: float) -> None:
         """Note that a stream has printed; its event is written now, or soon together with what follows."""
         self._streams[stream.name] = stream
+        self._order.note(stream.name, stream.store.total, clock.wall())
         self._durability.wrote_output(now)
         if now - stream.said_at >= COALESCE:
             self._say(stream, now)
@@ -89,6 +94,7 @@ class Journal:
         for stream in list(self._pending.values()):
             self._say(stream, now)
         self._append(event)
+        self._tell(event)
         if self.seq > SHORT:
             self.write_status()
 
@@ -127,6 +133,12 @@ class Journal:
         written = self._log.append_last(event)
         if written is not None:
             self.view.apply(written)
+        self._tell(event)
+
+    def _tell(self, event: ev.Event) -> None:
+        """Leave a mark for whoever delivers alerts, if the event is worth one, or is the last they wait for."""
+        if event["type"] == ev.EXITED or kind_of(event) is not None:
+            alert_news.tell(self._place.home, self._place.id, wanted=self.alerts_wanted)
 
     def write_status(self) -> None:
         """Replace status.json by the newest view; a full disk leaves the old one."""

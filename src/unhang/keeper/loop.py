@@ -22,7 +22,7 @@ from unhang.keeper import agent_channel
 from unhang.keeper.observer import Observer, Screen
 from unhang.keeper.prefork.deadline_board import Promise
 from unhang.keeper.stopper import Step, Stopper, exit_of
-from unhang.procs import clock
+from unhang.procs import clock, identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ TERM_ROUND = 0.1
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
 _LAST_READS = 16
+_LAST_WORDS, _LAST_LINES = 2000, 4
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -92,10 +93,12 @@ class Loop:
         self.signals = parts.signals
         self.board = parts.board
         self.started = clock.monotonic()
+        self._memory_kills = identity.memory_kills()
         self.dog = Watchdog(spec.limits, self.started, keep=spec.keep)
         self.stopper = Stopper(parts.tree)
         self.diagnosis: dict[str, Any] | None = None
         self.cancelled_by = ""
+        self.failure = ""  # why the agent failed, as its driver says
         self._tree = parts.tree
         self._poll = select.poll()
         self._observer = Observer()
@@ -104,6 +107,7 @@ class Loop:
         self._settled: act.Settle | None = None
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
+        self._tool_since: float | None = None  # since when a tool of the agent is in flight
         self._was_alive = True
         self._reached: float | None = None  # how long it had run then
         self._term_check: float | None = None  # when to see whether SIGTERM is ignored
@@ -245,18 +249,34 @@ class Loop:
     def _hear_agent(self, agent: AgentChannel) -> None:
         for said in agent.hear():
             now = clock.monotonic()
-            if said.get("alive"):
+            if said["alive"]:
                 self._life_at, self._told = clock.wall(), False
+                if self.dog.phase == RUNNING:
+                    self.diagnosis = None  # it goes on: why it did not is over
                 self.dog.tell(fact.AgentMoved(), now)
             if "window" in said:
-                idle = said["window"]
-                usable = isinstance(idle, int | float) and not isinstance(idle, bool) and idle > 0
-                self.dog.tell(fact.Window(float(idle) if usable else None), now)
+                idle, purpose = said["window"], said["windowFor"]
+                self.dog.tell(fact.Window(idle, purpose), now)
+                in_flight = idle is not None and purpose == fact.TOOL
+                self._tool_since = (self._tool_since or now) if in_flight else None
+            if (verdict := agent_channel.verdict_of(said)) is not None:
+                self._take_verdict(verdict, said.get("phase") == "stuck", now)
             event = agent_channel.event_of(said)
             if event is not None:
-                if isinstance(event.get("diagnosis"), dict):  # the kernel only sees an event loop
-                    self.diagnosis, self._told = event["diagnosis"], True
+                if event["phase"] == "failed":
+                    self.failure = event["message"]
                 self._record(event)
+
+    def _take_verdict(self, verdict: dict[str, Any], stuck: bool, now: float) -> None:
+        """The driver's reason stands above what the kernel shows, which is an event loop."""
+        self.diagnosis, self._told = verdict, True
+        if not stuck:
+            return
+        self.stalled = True
+        self.dog.tell(fact.AgentStuck(), now)
+        hung = verdict["state"] == "hung" and verdict["cause"] != "input"
+        if hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
+            self.dog.tell(fact.HungVerdict(), now)
 
     def _tell_held(self) -> None:
         held = any(stream.blocked for stream in self.outputs)
@@ -340,16 +360,23 @@ class Loop:
         return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
 
     def _look(self, full: bool) -> None:
+        own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
+        since = self._tool_since if own else None
         if not full:
-            looked = self._observer.cheap()
+            looked = self._observer.cheap(since)
         else:
-            looked, diagnosis = self._observer.full(self._screen())
-            self.diagnosis = (None if self._told else diagnosis) or self.diagnosis
-            if not looked.alive and self._observer.moving:
+            looked, diagnosis = self._observer.full(self._screen(), since)
+            telling = not own or since is not None or self._observer.stopped
+            if telling:
+                self.diagnosis = (None if self._told and not self._observer.stopped else diagnosis) or self.diagnosis
+            if not own and not looked.alive and self._observer.moving:
                 looked = fact.Looked(True, (self.diagnosis or {}).get("reason", ""))
-            if self._observer.hung and self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING:
+            ends = self.dog.limits.on_hung == "end" and self.dog.phase == RUNNING
+            if telling and self._observer.hung and ends:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
-        if not self._prompted and self._may_ask(looked.alive, full):
+        if own and since is None:
+            looked = fact.Looked(False, "", looked.still)
+        elif not self._prompted and self._may_ask(looked.alive, full):
             self._notice_prompt()
         self._was_alive = looked.alive
         self._note_pause()
@@ -475,7 +502,16 @@ class Loop:
             survivors=survivors,
             unseen=self.stopper.unseen,
             reached=self._reached,
+            out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
+
+    def last_words(self) -> str:
+        """The end of what an agent wrote to its stderr, on one line, without what its driver adds for people."""
+        from unhang.core.plain_text import decode, one_line
+
+        texts = [decode(stream.store.tail(_LAST_WORDS)) for stream in self.outputs if stream.name == "stderr"]
+        lines = [line for text in texts for line in text.splitlines() if not line.startswith("unhang: ")]
+        return one_line(" ".join(lines[-_LAST_LINES:])[-_LAST_WORDS:], 300)
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """The suggestions that follow from the diagnosis, for the last event."""

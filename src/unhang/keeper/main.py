@@ -15,7 +15,7 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.limits import Limits
 from unhang.core.record import Record
-from unhang.core.spec import JobSpec
+from unhang.core.spec import NOTIFY, JobSpec
 from unhang.core.view import View
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog.clocks import NEVER
@@ -113,6 +113,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     try:
         # the log first: where there is one already, the job was given up before we came, and must not be run
         journal = Journal(place, tree.allocate)
+        journal.alerts_wanted = NOTIFY in launch.spec.labels
         _write_job(launch, ready.identity | {"tag": tag})
     except AlreadyRecorded as error:
         _tell_owner(launch, str(error))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from unhang.procs.sampler.cheap import TreeSampler
 
 
+# A tool of an agent may run this long before the agent says so, in seconds.
+BEFORE_WORD = 2.0
 # A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
 STILL_FOR = 5.0
 
@@ -47,10 +49,10 @@ class Observer:
         self._verdict: Diagnosis | None = None
         self._no_sockets: float | None = None  # asked for the stillness that began then
 
-    def cheap(self) -> Looked:
-        """Compare the counters of the tree with those of the last look."""
+    def cheap(self, since: float | None = None) -> Looked:
+        """Compare the counters of the tree with those of the last look; `since`: only of processes begun after that."""
         try:
-            from unhang.core.diagnosis.progress import progressed
+            from unhang.core.diagnosis.progress import begun_since, progressed
             from unhang.procs.sampler.cheap import TreeSampler
 
             self._sampler = self._sampler or TreeSampler(os.getpid())
@@ -61,6 +63,8 @@ class Observer:
             if after.at - before.at >= 0.2:  # else too close to tell; keep the older one to compare with
                 self._cheap = after
             still = self._still() is not None
+            if since is not None:
+                before, after = begun_since(before, since - BEFORE_WORD), begun_since(after, since - BEFORE_WORD)
             return Looked(*progressed(before, after), still)
         except Exception:  # see the top of this file
             self._cheap = self._sampler = None
@@ -87,9 +91,14 @@ class Observer:
         """Whether the last full look found that the job is hung."""
         return self._verdict is not None and self._verdict.state == "hung"
 
-    def full(self, screen: Screen) -> tuple[Looked, dict[str, Any] | None]:
+    @property
+    def stopped(self) -> bool:
+        """Whether the last full look found that a signal has stopped the job."""
+        return self.hung and self._verdict is not None and self._verdict.cause == "stopped"
+
+    def full(self, screen: Screen, since: float | None = None) -> tuple[Looked, dict[str, Any] | None]:
         """Return whether the tree moved, and the diagnosis so far as JSON; None after only one sample."""
-        looked = self.cheap()
+        looked = self.cheap(since)
         try:
             from unhang.core.diagnosis.rules import diagnose
             from unhang.core.diagnosis.standstill import as_it_was

@@ -56,4 +56,5 @@ def _user_packages() -> list[str]:
     import site
 
     folder = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
-    return [folder] if folder in sys.path else []
+    # not where it is empty: `python -c` has an empty entry for the current directory
+    return [folder] if folder and folder in sys.path else []

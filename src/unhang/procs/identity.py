@@ -24,6 +24,7 @@ executable = system.executable
 find = system.find
 ignores = system.ignores
 lock_limit = system.lock_limit
+memory_kills = system.memory_kills
 owner = system.owner
 pid_namespace = system.pid_namespace
 sees_own_namespace = system.sees_own_namespace

@@ -13,6 +13,7 @@ import os
 import signal
 
 from unhang.core.record import Record
+from unhang.core.spec import quote
 from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, SpawnError
 
 # Python ignores these two for itself; a job must not inherit that.
@@ -52,15 +53,20 @@ def find_program(name: str, path: str) -> str:
             seen_unusable = seen_unusable or candidate
     if seen_unusable:
         raise SpawnError(f"not executable: {seen_unusable}", EXIT_NOT_EXECUTABLE)
-    raise SpawnError(f"command not found: {name}", EXIT_NOT_FOUND)
+    raise SpawnError(f"command not found: {name}{_shell_hint(name)}", EXIT_NOT_FOUND)
 
 
 def _checked(program: str, name: str) -> str:
     if not os.path.exists(program):
-        raise SpawnError(f"command not found: {name}", EXIT_NOT_FOUND)
+        raise SpawnError(f"command not found: {name}{_shell_hint(name)}", EXIT_NOT_FOUND)
     if os.path.isdir(program) or not os.access(program, os.X_OK):
         raise SpawnError(f"not executable: {name}", EXIT_NOT_EXECUTABLE)
     return program
+
+
+def _shell_hint(name: str) -> str:
+    """For a whole line where the name of a program is expected."""
+    return f" (a shell line needs --shell: --shell {quote(name)})" if len(name.split()) > 1 else ""
 
 
 def enter(cwd: str) -> None:

@@ -28,6 +28,7 @@ class FileEvents:
         self._home = streams
         self._home_wd: int | None = None
         self._folders: dict[int, str] = {}  # watch → config dir
+        self._parents: dict[int, str] = {}  # watch → config dir in which no session has ever been
         self._streams: dict[int, set[int]] = {}  # watch → pids
         self.deaf: set[int] = set()  # pids whose stream cannot be listened to
 
@@ -44,6 +45,8 @@ class FileEvents:
                 wd = self._files.add(status_file.sessions_dir(config), WRITTEN | ADDED | REMOVED)
                 if wd is not None:
                     self._folders[wd] = config
+                elif config not in self._parents.values() and (wd := self._files.add(config, ADDED)) is not None:
+                    self._parents[wd] = config
         if self._home_wd is None:
             self._home_wd = self._files.add(self._home, ADDED)
 
@@ -71,6 +74,7 @@ class FileEvents:
         for wd, mask, name in self._files.read():
             if mask & RELEASED:  # what was listened to is gone; if it comes back, the next scan finds it
                 self._folders.pop(wd, None)
+                self._parents.pop(wd, None)
                 self.deaf |= self._streams.pop(wd, set())
                 self._home_wd = None if wd == self._home_wd else self._home_wd
             elif mask & OVERFLOWED:
@@ -78,6 +82,11 @@ class FileEvents:
             elif wd in self._folders:
                 if pid := status_file.pid_of(name):
                     heard.files.add((self._folders[wd], pid))
+            elif wd in self._parents:
+                if name == status_file.SESSIONS:  # the first session ever: from now on its folder is listened to
+                    del self._parents[wd]
+                    self._files.remove(wd)
+                    heard = heard.replace(lost=True)
             elif wd in self._streams:
                 heard.streams.update(self._streams[wd])
             elif wd == self._home_wd and is_session_id(name):

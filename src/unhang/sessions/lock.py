@@ -10,8 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import time
 
+from unhang import __version__
 from unhang.core.durations import human
 from unhang.core.values import integer_of, number_of, parse_message, text_of
 from unhang.errors import StateError
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOCK = "lock"
-WATCHING, STOPPED, HUNG = "watching", "stopped", "hung"
+WATCHING, STOPPED, HUNG, OUTDATED = "watching", "stopped", "hung", "outdated"
 # How often a watcher signs at most, and after how long without that it counts as hung. Its longest work in one go
 # (tmux servers that do not answer, a session that is started again) takes half a minute.
 _BETWEEN = 5.0
@@ -103,7 +105,8 @@ class WatcherLock:
         """Write the owner's pid and the time of its last turn; after a fork the child signs again."""
         pid = os.getpid()
         self._signed = _now()
-        data = json.dumps({"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)})
+        signed = {"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)}
+        data = json.dumps(signed | {"version": __version__})
         os.pwrite(self._fd, data.encode().ljust(_SIZE - 1) + b"\n", 0)  # of one length: never half of it is read
         os.ftruncate(self._fd, _SIZE)
 
@@ -132,7 +135,7 @@ class WatcherLock:
 
 
 def holder(home: str) -> dict[str, Any] | None:
-    """Return the pid, start, state (watching, stopped, hung) and silentMs of the watcher; None: there is none.
+    """Return the watcher's pid, start, state, silentMs and version; None: none runs.
 
     A field is null where it is not known.
     """
@@ -161,8 +164,31 @@ def _judged(signed: Any) -> dict[str, Any]:
         state = STOPPED
     elif silent is not None and silent > _SILENT:
         state = HUNG
+    version = text_of(signed, "version", most=40)
+    if state == WATCHING and pid is not None and _numbers(version) < _numbers(__version__):
+        state = OUTDATED
     silent_ms = None if silent is None else round(silent * 1000)
-    return {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms}
+    return {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms, "version": version or None}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """To compare by; of two installations only the newer one replaces the watcher of the other."""
+    words = version.split("+")[0].split(".")
+    return tuple(int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 9)
+
+
+def send(who: dict[str, Any], number: int, *, wait: bool) -> bool:
+    """Send a signal to this watcher and no other process; `wait`: until it has ended. False: not reached."""
+    pid = integer_of(who, "pid") or 0
+    try:
+        handle = ProcessHandle(pid)
+    except OSError:
+        return False
+    with handle:
+        if not who["start"] or identity.start_time(pid) != who["start"]:
+            return False
+        # one that is stopped must go on to be ended
+        return handle.signal(number, signal.SIGCONT) and (not wait or handle.wait(_LOOK_AGAIN))
 
 
 def described(who: dict[str, Any]) -> str:
@@ -170,6 +196,8 @@ def described(who: dict[str, Any]) -> str:
     name = f"pid {who['pid'] or '?'}"
     if who["state"] == WATCHING:
         return f"a watcher is running ({name})"
+    if who["state"] == OUTDATED:
+        return f"the watcher ({name}) is of an older version ({who['version'] or 'unknown'}): the next hook replaces it"
     what = "is stopped" if who["state"] == STOPPED else f"has not moved for {human((who['silentMs'] or 0) / 1000)}"
     return f"the watcher ({name}) {what}: no session is watched; `unhang watch` takes its place"
 

@@ -23,12 +23,12 @@ class Notifier:
     """Runs `command` (a shell line) with the event on its stdin and its main fields in the environment."""
 
     def __init__(self, command: str) -> None:
-        self._command = command
+        self.command = command
         self._running: list[tuple[subprocess.Popen[bytes], float]] = []
 
     def tell(self, event: dict[str, Any]) -> None:
         """Start the command for this event; do nothing where no command is set or too many of them run."""
-        if not self._command:
+        if not self.command:
             return
         self.reap()
         if len(self._running) >= _MOST:
@@ -40,7 +40,7 @@ class Notifier:
         }
         try:
             process = subprocess.Popen(
-                ["/bin/sh", "-c", self._command],
+                ["/bin/sh", "-c", self.command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -81,11 +81,11 @@ def _word(event: dict[str, Any], name: str) -> str:
     return text_of(event, name).replace("\0", " ").encode("utf-8", "replace").decode()
 
 
-def show(tmux: Tmux, address: Address | None, text: str) -> None:
-    """Show the text in the pane; a server that does not answer is ignored."""
+def show(tmux: Tmux, address: Address | None, session: str, text: str) -> None:
+    """Show the text in the pane's status line, with the session and its window; a silent server is ignored."""
     if address is None:
         return
     try:
-        tmux.show(address, f"unhang: {text}")
+        tmux.show(address, f"unhang: {session} in {tmux.window(address)}: {text}")
     except TmuxError:
         pass

@@ -12,12 +12,16 @@ import os
 import shlex
 import signal
 
+from unhang.core.diagnosis import rules
 from unhang.core.diagnosis.counters import CheapSample
 from unhang.core.diagnosis.progress import progressed
+from unhang.core.diagnosis.samples import FullSample
+from unhang.core.diagnosis.verdict import Diagnosis
 from unhang.core.record import Record
 from unhang.procs import clock, descriptors, identity
 from unhang.procs.base import ProcessInfo
 from unhang.procs.sampler.cheap import cheap
+from unhang.procs.sampler.full import full
 from unhang.procs.tree import children, descendants, signal_one
 from unhang.sessions.state.calls import ToolCall
 
@@ -32,6 +36,7 @@ class Sample(Record):
 
     counters: CheapSample
     printed: dict[str, int]  # file → size
+    whole: FullSample  # to explain a silence
 
 
 def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[ProcessInfo]:
@@ -103,7 +108,7 @@ def sample(root: ProcessInfo) -> Sample:
                     printed[path] = os.stat(path).st_size
                 except OSError:
                     continue
-    return Sample(cheap(root.pid, include_root=True), printed)
+    return Sample(cheap(root.pid, include_root=True), printed, full(root.pid, include_root=True))
 
 
 def compare(before: Sample, after: Sample) -> tuple[bool, str]:
@@ -113,6 +118,11 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
         return True, f"it has printed {grown} bytes"
     moved = progressed(before.counters, after.counters)
     return moved.alive, moved.reason
+
+
+def diagnose(before: Sample, after: Sample) -> Diagnosis:
+    """Return why the tree is quiet."""
+    return rules.diagnose(before.whole, after.whole)
 
 
 def end(root: ProcessInfo, number: int) -> list[int]:

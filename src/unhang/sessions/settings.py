@@ -28,7 +28,7 @@ _NAMES = ("watch.toml", "watch.json")
 _DURATIONS = {"turn": True, "total": True, "api": True, "warn": True}
 _PAUSES = ("hands_off", "verify", "cooldown", "retry")
 _COUNTS = ("escapes", "per_session", "per_machine", "clear_after")
-_SWITCHES = ("allow_clear", "allow_restart", "dry_run")
+_SWITCHES = {"allow_clear": "allow_clear", "allow_restart": "allow_restart", "dry_run": "dry_run", "continue": "go_on"}
 
 
 class WatchSettings(Record):
@@ -82,7 +82,7 @@ def parse(value: dict[str, Any], path: str) -> WatchSettings:
         elif key in _SWITCHES:
             if not isinstance(given, bool):
                 raise UsageError(f"{where}: must be true or false, not {given!r}")
-            changes[key] = given
+            changes[_SWITCHES[key]] = given
         elif key == "limits":
             if not isinstance(given, dict):
                 raise UsageError(f"{where}: must be a table of PATTERN = DURATION")

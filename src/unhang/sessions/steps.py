@@ -49,15 +49,16 @@ def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, roo
     """Take the step, or say why it was refused."""
     step = action.step
     try:
+        saved = ""
         if step in (actions.END_TREE, actions.KILL_TREE):
             detail = _end_tree(target, step, root)
         else:
-            detail = _on_pane(tmux, action, target, hands_off)
+            detail, saved = _on_pane(tmux, action, target, hands_off)
     except (StepRefused, TmuxError) as refused:
         return facts.Done(step, sent=False, detail=str(refused))
     except OSError as error:  # a full disk: a step that needs its state saved is not taken
         return facts.Done(step, sent=False, detail=f"its state cannot be saved: {error.strerror or error}")
-    return facts.Done(step, sent=True, detail=detail)
+    return facts.Done(step, sent=True, detail=detail, saved=saved)
 
 
 def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
@@ -71,27 +72,32 @@ def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
     return f"{len(reached)} processes"
 
 
-def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float) -> str:
+def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float) -> tuple[str, str]:
+    """Return what was done, and where the session's state was saved before."""
     address, step = target.address, action.step
     if address is None:
         raise StepRefused("no tmux pane is known for it")
-    seen, shown = _look(tmux, target, hands_off, busy=step != actions.CLEAR)
+    at_prompt = step in (actions.CLEAR, actions.CONTINUE)
+    seen, shown = _look(tmux, target, hands_off, busy=not at_prompt)
     if step == actions.LEAVE_MODE:
         if not seen.in_mode:
-            return "copy mode was left before"
+            return "copy mode was left before", ""
         _send(tmux, address, seen, "-X", "cancel", in_mode=True)
-        return "left"
+        return "left", ""
     if seen.in_mode:
         raise StepRefused("the pane is in copy mode")
-    if shown.kind != screen.PROMPT or shown.background or (shown.shell and step != actions.CLEAR):
+    if shown.kind != screen.PROMPT or shown.background or (shown.shell and not at_prompt):
         raise StepRefused("the screen shows no busy prompt")
     if step == actions.ESCAPE:
         _send(tmux, address, seen, "Escape")
-        return "sent"
+        return "sent", ""
+    if step == actions.CONTINUE:
+        return _continue(tmux, address, target, hands_off, seen, shown, action.text), ""
     if step == actions.CLEAR:
         return _clear(tmux, address, target, hands_off, seen, shown)
-    save(target, seen, shown)
-    return resume.restart(tmux, address, target.pid, target.start, target.session_id, seen.pane_pid, target.folder)
+    saved = save(target, seen, shown)
+    done = resume.restart(tmux, address, target.pid, target.start, target.session_id, seen.pane_pid, target.folder)
+    return done, saved
 
 
 def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[PaneState, screen.AgentScreen]:
@@ -121,11 +127,11 @@ def _send(tmux: Tmux, address: Address, seen: PaneState, *keys: str, in_mode: bo
 
 def _clear(
     tmux: Tmux, address: Address, target: Target, hands_off: float, seen: PaneState, shown: screen.AgentScreen
-) -> str:
+) -> tuple[str, str]:
     """Type `/clear` into the empty box of an idle prompt; the content of the box is saved first."""
     if shown.insert or _has_vim(target.config):
         raise StepRefused("in vim mode, /clear would act as vim commands")
-    save(target, seen, shown)
+    saved = save(target, seen, shown)
     for _ in range(min(_MOST_LINES, 2 * len(shown.draft.splitlines()))):
         if not shown.draft:
             break
@@ -137,9 +143,33 @@ def _clear(
     seen, shown = _redrawn(tmux, target, hands_off, "", "/clear")
     if shown.draft.strip() == "/clear":
         _send(tmux, address, seen, "Enter")
-        return "typed"
+        return "typed", saved
     _send(tmux, address, seen, "C-u")
     raise StepRefused("the input box did not take /clear")
+
+
+def _continue(
+    tmux: Tmux,
+    address: Address,
+    target: Target,
+    hands_off: float,
+    seen: PaneState,
+    shown: screen.AgentScreen,
+    text: str,
+) -> str:
+    """Send what Claude Code put back into the box; or, into an empty one, type the text and send it."""
+    if shown.insert or _has_vim(target.config):
+        raise StepRefused("in vim mode, a prompt would act as vim commands")
+    if bool(shown.draft) == bool(text):
+        raise StepRefused("the input box has changed")
+    if text:
+        _send(tmux, address, seen, "-l", text)
+        seen, shown = _redrawn(tmux, target, hands_off, "", text)
+        if "".join(shown.draft.split()) != "".join(text.split()):
+            _send(tmux, address, seen, "C-u")
+            raise StepRefused("the input box did not take the prompt")
+    _send(tmux, address, seen, "Enter")
+    return "sent"
 
 
 def _redrawn(
@@ -149,7 +179,7 @@ def _redrawn(
     deadline = clock.monotonic() + _REDRAW
     while True:
         seen, shown = _look(tmux, target, hands_off, busy=False)
-        done = shown.draft != before if wanted is None else shown.draft.strip() == wanted
+        done = shown.draft != before if wanted is None else "".join(shown.draft.split()) == "".join(wanted.split())
         if done or clock.monotonic() > deadline:
             return seen, shown
         time.sleep(0.05)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from unhang.core.alerts.kinds import kind_of
+from unhang.core.diagnosis.verdict import HUNG
 from unhang.core.values import id_of, mapping_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
 from unhang.procs.sampler.connections import connections
-from unhang.sessions import notify, process_identity, process_trees, steps
+from unhang.sessions import model_notes, notify, process_identity, process_trees, steps
 from unhang.sessions.claude import fact_reader, hooks, status_file, transcript
 from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
-from unhang.sessions.state.wire import Wire
+from unhang.sessions.state.wire import Peer
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
+from unhang.store import alert_news
 from unhang.store.session_log import HOOK, WATCH, SessionLog
 
 TYPE_CHECKING = False
@@ -31,6 +34,7 @@ _LATE = 10.0
 # The end of a long stream: enough to know the open calls and the steps of the last hour.
 _PAST = 4 << 20
 _MOST_SAMPLES = 200
+_MOST_PEERS = 100
 # How often the transcript of a busy session is read that has no hooks.
 _WITHOUT_HOOKS = 20.0
 
@@ -191,6 +195,11 @@ class Subject:
             for action in wanted:
                 self._do(action)
 
+    def use(self, settings: WatchSettings) -> None:
+        """Judge by other settings from now on."""
+        self._settings = settings
+        self.session.use(settings.limits)
+
     def deadline(self) -> float | None:
         """When `turn` must be called at the latest; None: only a change of its files matters."""
         due = self.session.deadline()
@@ -206,11 +215,15 @@ class Subject:
             self._decline(action)
         elif isinstance(action, actions.LookAtPane):
             self.read_status()
-            self.session.tell(self._look().fact.replace(wire=self._wire()))
+            self.session.tell(self._with_connections(self._look().fact))
         elif isinstance(action, actions.LookAtTree):
             self.session.tell(self._look_at_tree(action.call))
+        elif isinstance(action, actions.Note):
+            model_notes.leave(self.log.folder, action.call, action.text, action.agent_id)
         else:
             root = self._root(action.call)
+            if action.step == actions.CONTINUE and action.text:  # it is typed, and so told
+                model_notes.take(self.log.folder, "")
             self.session.tell(steps.take(self._tmux, action, self._target(), self._hands_off, root))
 
     def _decline(self, action: actions.Action) -> None:
@@ -226,13 +239,20 @@ class Subject:
     def _look(self) -> panes.PaneLook:
         return panes.look(self._tmux, self.address, self.pid, self.start, self._hands_off)
 
-    def _wire(self) -> Wire:
-        """What has come in on the connections of its own process."""
-        return {
+    def _with_connections(self, pane: facts.Pane) -> facts.Pane:
+        """With what has come in on the connections of its own process."""
+        found = connections(self.pid, alone=True)
+        wire = {
             link: (seen.received, seen.segments)
-            for link, seen in connections(self.pid, alone=True).items()
+            for link, seen in found.items()
             if seen.received is not None and seen.segments is not None
         }
+        peers = [
+            Peer(seen.remote, seen.state, seen.received, seen.since_receive)
+            for seen in found.values()
+            if seen.family == "tcp"
+        ]
+        return pane.replace(wire=wire, peers=tuple(peers[:_MOST_PEERS]))
 
     def _root(self, call_id: str) -> Any:
         call = self.session.known.calls.get(call_id)
@@ -256,7 +276,9 @@ class Subject:
         moved, reason = process_trees.compare(before, after)
         if moved:
             self._samples[call_id] = after
-        return facts.CallTree(call_id, count, moved, reason)
+            return facts.CallTree(call_id, count, moved, reason)
+        found = process_trees.diagnose(before, after)
+        return facts.CallTree(call_id, count, moved, reason, found.reason, found.state == HUNG)
 
     def _target(self) -> steps.Target:
         known = self.session.known
@@ -288,9 +310,12 @@ class Subject:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
             pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
+        if kind_of(event) is not None:
+            alert_news.expect(self._home)
+            alert_news.tell(self._home, alert_news.SESSION + self.session_id)
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
-            notify.show(self._tmux, self.address, said.message)
+            notify.show(self._tmux, self.address, self.name or self.session_id[:8], said.message)
 
     def say(self, phase: str, message: str, **fields: Any) -> None:
         """Record an event of the watcher, and tell the listener."""

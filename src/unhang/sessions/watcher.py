@@ -15,10 +15,10 @@ import traceback
 from functools import partial
 
 from unhang.core.values import id_of, integer_of
-from unhang.errors import StateError
+from unhang.errors import StateError, UnhangError
 from unhang.procs import clock
 from unhang.procs.process_handle import open_process
-from unhang.sessions import process_identity
+from unhang.sessions import process_identity, running
 from unhang.sessions.claude import status_file
 from unhang.sessions.file_events import FileEvents
 from unhang.sessions.lock import WatcherLock
@@ -62,7 +62,9 @@ class Watcher:
         tell: Callable[[dict[str, Any]], None] | None = None,
         lock: WatcherLock | None = None,
         linger: float | None = None,
+        load: Callable[[], WatchSettings] | None = None,
     ) -> None:
+        """`load` reads the settings again."""
         self._home = home
         self._settings = settings
         self._configs = config_dirs
@@ -70,6 +72,9 @@ class Watcher:
         self._listener = tell
         self._lock = lock
         self._linger = linger  # leave when there was no session for this long
+        self._load = load
+        self._reload = False
+        self._settings_stamp = _stamp(settings.source)
         self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
@@ -81,6 +86,7 @@ class Watcher:
         self._trouble: dict[int, float] = {}  # pid → until
         self._unreadable: set[str] = set()  # what has been said to be so
         self._poll = select.poll()
+        self._wake_fd = -1
         self._stop = False
         # what must be read again, and when each session must be woken; no other session is looked at in a round
         self._status_changed: set[int] = set()
@@ -193,15 +199,20 @@ class Watcher:
         signal.set_wakeup_fd(wake_w)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGUSR1, self._on_reload)
         self._poll.register(wake_r, select.POLLIN)
+        self._wake_fd = wake_r
         if self._file_events.fd >= 0:
             self._poll.register(self._file_events.fd, select.POLLIN)
         for folder in (self._home, f"{self._home}/{session_log.SESSIONS}"):
             homes.make(folder)  # there to be listened to
+        self._announce()
         self.scan()
         tick = clock.monotonic() + TICK
         empty_since = clock.monotonic()
         while not self._stop and self._holds():
+            if self._reload:
+                self._read_settings()
             self._judge()
             now = clock.monotonic()
             if self.subjects:
@@ -211,6 +222,7 @@ class Watcher:
             if now >= tick:
                 tick = now + TICK
                 self.scan()
+                self._reload = self._reload or _stamp(self._settings.source) != self._settings_stamp
                 self._hooks_came |= self._file_events.deaf
                 self._notifier.reap()
                 continue
@@ -220,6 +232,33 @@ class Watcher:
                 until = min(until, empty_since + self._linger + 0.01)
             self._wait(max(0.0, until - now))
         self._notifier.reap(last=True)
+        if self._lock is not None:
+            running.remove(self._home)
+
+    def _announce(self) -> None:
+        """Let others know with which settings this watcher runs."""
+        if self._lock is not None:
+            running.write(self._home, self._settings)
+
+    def _read_settings(self) -> None:
+        """Take an edited settings file over; one with a mistake changes nothing, and is reported once."""
+        self._reload = False
+        self._settings_stamp = _stamp(self._settings.source)
+        if self._load is None:
+            return
+        try:
+            found = self._load()
+        except UnhangError as error:
+            self._tell({"type": session_log.WATCH, "phase": "warning", "message": str(error)[:300], "sessionId": ""})
+            return
+        self._settings_stamp = _stamp(found.source)
+        self._settings = found
+        self._machine_budget.most = found.limits.per_machine
+        self._notifier.command = found.notify
+        for subject in self.subjects.values():
+            subject.use(found)
+            self._due[subject.pid] = 0.0
+        self._announce()
 
     def _holds(self) -> bool:
         """Whether this is still the watcher: one that was stopped for long may have been replaced."""
@@ -228,11 +267,16 @@ class Watcher:
     def _on_signal(self, *_: object) -> None:
         self._stop = True
 
+    def _on_reload(self, *_: object) -> None:
+        self._reload = True
+
     def _wait(self, timeout: float) -> None:
         if self._file_events.fd < 0:
             timeout = min(timeout, 0.5)
             self._status_changed.update(self.subjects)
         ready = self._poll.poll(timeout * 1000 + 1)
+        if self._wake_fd in (fd for fd, _ in ready):
+            os.read(self._wake_fd, 512)
         if not ready:
             return
         gone = [fd for fd, _ in ready if fd in self._processes]
@@ -331,6 +375,15 @@ class Watcher:
             os.close(fd)
         self._file_events.close()
         sys.stdout.flush()
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """When a settings file last changed, and its size; the same for one that does not exist."""
+    try:
+        found = os.stat(os.path.expanduser(path))
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def _changed(home: str, session_id: str) -> int:

@@ -104,14 +104,15 @@ class Summary(NamedTuple):
     directory: str
     runs: int
     succeeded: int
-    median: float
-    p95: float
+    median: float | None  # of the runs that succeeded; None: none did
+    p95: float | None
     longest: float
     longest_silence: float
     idle_timeouts: int
     hard_timeouts: int
     last_at: float
     recent: tuple[float, ...]
+    failed: int = 0  # ended with another code than 0, or by a signal
 
 
 class History:
@@ -190,6 +191,35 @@ class History:
             ).fetchall()
         return [values.text(row[0]) or "error" for row in rows]
 
+    def runs(self, command: str, directory: str, count: int) -> list[Run]:
+        """The newest runs of a command in a directory, oldest first."""
+        with self._reading() as db:
+            if db is None:
+                return []
+            rows = db.execute(
+                "SELECT started_at, duration, silence, status, timeout_reason, teaches, job FROM history_runs"
+                " WHERE command = ? AND directory = ? ORDER BY id DESC LIMIT ?",
+                (_text(command), _text(directory), count),
+            ).fetchall()
+        found: list[Run] = []
+        for started, duration, silence, status, reason, teaches, job in reversed(rows):
+            at, took = values.number(started), values.number(duration)
+            if at is not None and took is not None:
+                found.append(
+                    Run(
+                        command,
+                        directory,
+                        at,
+                        took,
+                        values.number(silence) or 0.0,
+                        values.text(status) or "error",
+                        values.text(reason),
+                        teaches == 1,
+                        values.text(job),
+                    )
+                )
+        return found
+
     def summary(self, command: str | None = None, directory: str | None = None, limit: int = 20) -> list[Summary]:
         """The commands that ran last, newest first; `command` is matched as a part of the text."""
         with self._reading() as db:
@@ -217,8 +247,12 @@ class History:
         ).fetchall()
         newest = [duration for (value,) in rows if (duration := values.number(value)) is not None]
         recent = tuple(reversed(newest[:40]))
-        ordered = sorted(newest) or [0.0]
-        median, p95 = ordered[rank(len(ordered), 0.5)], ordered[rank(len(ordered), 0.95)]
+        ordered = sorted(newest)
+        median, p95 = (ordered[rank(len(ordered), part)] if ordered else None for part in (0.5, 0.95))
+        failed = db.execute(
+            "SELECT count(*) FROM history_runs WHERE command = ? AND directory = ? AND status = 'error'",
+            (row[0], row[1]),
+        ).fetchone()
         return Summary(
             command,
             directory,
@@ -232,6 +266,7 @@ class History:
             hard or 0,
             last_at or 0.0,
             recent,
+            values.whole(failed[0]) or 0,
         )
 
     # -- the file

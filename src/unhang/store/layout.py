@@ -6,6 +6,7 @@ events.ndjson   the truth: append-only, one JSON object a line
 status.json     the newest view, replaced atomically; a cache
 stdout, stderr  what it printed: the beginning; when the job has ended also the end (see output.py)
 stdout.tail     while it runs: the end, as a ring
+order           in which order it printed on both streams (see output_order.py); only if it did
 control         the keeper's socket
 notify          the socket for the job's own heartbeats, where its path is short enough for an address
 """
@@ -58,6 +59,11 @@ class JobDir(Record):
     def notify(self) -> str:
         """The socket on which the job sends heartbeats."""
         return f"{self.path}/notify"
+
+    @property
+    def order(self) -> str:
+        """The file that says in which order the streams were printed to."""
+        return f"{self.path}/order"
 
     def stream(self, name: str) -> str:
         """The file that holds what was printed on this stream."""

@@ -9,7 +9,7 @@
 The search upward ends at the home directory or at the root, and takes a file only if this user owns it and
 not every user may write to it: a file that another user left in /tmp decides nothing. That is asked of the open
 file which is then read, so that it cannot be exchanged in between. Such a file may come with a project that was
-only downloaded, so it may not set variables that choose what code runs (see `harmless.py`).
+only downloaded, so it may not set variables that choose what code runs (see core/policy/file/allowed_env.py).
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ def read(path: str, trusted: bool = True) -> Policy:
         return _read(_open(path), path, trusted)
     except OSError as error:
         raise UsageError(f"cannot read policy {path}: {error.strerror}") from None
+
+
+def is_of_a_project(path: str) -> bool:
+    """Whether a file has the name of one that is found from the working directory upward, and is not trusted then."""
+    return os.path.basename(path) in _HERE
 
 
 def _read(file: int, path: str, trusted: bool) -> Policy:

@@ -7,8 +7,9 @@ import time
 
 from unhang.core import events as ev
 from unhang.core import outcome
+from unhang.core.spec import NOTIFY
 from unhang.errors import StateError
-from unhang.store import claim, files, output, reader
+from unhang.store import alert_news, claim, files, output, reader
 from unhang.store.event_log import EventLog
 
 TYPE_CHECKING = False
@@ -138,6 +139,7 @@ def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool
     _forget(place)
     if written is not None:
         _write_status(place, written)
+    alert_news.tell(place.home, place.id, wanted=NOTIFY in ((job or {}).get("labels") or {}))
 
 
 def _pid(events: list[ev.Event]) -> int | None:

@@ -5,8 +5,9 @@ many and short-lived: every hook of the agent is a process of its own, and the w
 writer holds a lock on the file for the moment it takes to look up the last number, cut off a torn line (its writer was
 killed in the middle, or out of disk), and write one line.
 
-A hook may never make its agent wait: a lock that is not free in time (its owner was stopped) is an error, not a wait,
-and so is a link, a pipe or a folder in the place of the stream. A line that is no event of ours costs itself alone.
+A hook may never make its agent wait, and no event may be lost: where a lock is not free in time (its owner was
+stopped), a copy takes the place of the file, and the owner, should it ever go on, finds that and writes its line there.
+A link, a pipe or a folder in the place of the stream is an error. A line that is no event of ours costs itself alone.
 """
 
 from __future__ import annotations
@@ -78,8 +79,20 @@ class SessionLog:
         """Number, stamp and write it; its `seq`. OSError: it could not be written, and nothing of it was."""
         for folder in (self.home, f"{self.home}/{SESSIONS}", self.folder):
             homes.make(folder)
+        seq, lost = self._append(event)
+        return seq if lost is None else self._append(event, *lost)[0]
+
+    def _append(
+        self, event: dict[str, Any], place: int = 0, written: bytes = b""
+    ) -> tuple[int, tuple[int, bytes] | None]:
+        """Its `seq`; and, if another file has taken the place of ours meanwhile, where the line stood and the line.
+
+        A line that the other file has at that place was copied, and is not written twice.
+        """
         fd = self._locked()
         try:
+            if written and os.pread(fd, len(written), place) == written:
+                return int((ev.from_line(written) or {"seq": 0})["seq"]), None
             last, size = _last_of(fd)
             seq = last + 1
             numbered = {"seq": seq, "ts": _now()} | event | {"seq": seq} | ({"v": ev.FORMAT} if seq == 1 else {})
@@ -92,7 +105,7 @@ class SessionLog:
                     os.ftruncate(fd, size)
             if done != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
-            return seq
+            return seq, (size, line) if self._is_replaced(fd) else None
         finally:
             os.close(fd)  # and the lock with it
 
@@ -104,15 +117,60 @@ class SessionLog:
             try:
                 while not _locks(fd):
                     if time.monotonic() > deadline:
-                        raise TimeoutError(errno.ETIMEDOUT, "another writer holds the lock", self.path)
+                        copy = self._copy()
+                        if copy >= 0:
+                            os.close(fd)
+                            return copy
+                        if time.monotonic() > deadline + PATIENCE:
+                            raise TimeoutError(errno.ETIMEDOUT, "another writer holds the lock", self.path)
+                        time.sleep(0.01)
+                        break
                     time.sleep(0.001)
-                if os.fstat(fd).st_nlink:
-                    return fd
+                else:
+                    if os.fstat(fd).st_nlink:
+                        return fd
             except BaseException:
                 os.close(fd)
                 raise
             os.close(fd)
             homes.make(self.folder)
+
+    def _copy(self) -> int:
+        """A copy, locked, in the place of a file whose lock is not given back; -1: another writer has just made one."""
+        place = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        temporary = f"{self.path}.{os.urandom(4).hex()}.new"
+        fd = -1
+        try:
+            if not _locks(place):
+                return -1
+            old = files.open_plain(self.path, os.O_RDONLY)
+            try:
+                if _locks(old):  # given back, or replaced, in this very moment
+                    return -1
+                fd = files.open_plain(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+                _locks(fd)
+                _pass_on(old, fd)
+                os.rename(temporary, self.path)
+                _pass_on(old, fd)  # what its owner wrote until then; what it writes later it writes again
+            finally:
+                os.close(old)
+            return fd
+        except BaseException:
+            if fd >= 0:
+                os.close(fd)
+                if os.path.lexists(temporary):
+                    os.unlink(temporary)
+            raise
+        finally:
+            os.close(place)
+
+    def _is_replaced(self, fd: int) -> bool:
+        """Whether a copy stands in the place of the file that was written to (and not nothing: it was removed)."""
+        try:
+            ours, found = os.fstat(fd), os.lstat(self.path)
+        except OSError:
+            return False
+        return (ours.st_dev, ours.st_ino) != (found.st_dev, found.st_ino)
 
     def remove(self) -> bool:
         """The whole stream. False: another process writes to it just now, or it cannot be removed."""
@@ -143,7 +201,7 @@ class SessionLog:
     def events(self, after_seq: int = 0) -> Iterator[dict[str, Any]]:
         """The same, one at a time: a stream may be long."""
         if after_seq < self._seq:
-            self._file = (0, 0)
+            self._file, self._seq = (0, 0), 0
         for event in self.news():
             if event["seq"] > after_seq:
                 yield event
@@ -153,11 +211,13 @@ class SessionLog:
         try:
             fd = files.open_plain(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            self._file = (0, 0)  # whatever comes next is another one, also if it gets the same inode
+            self._file, self._seq = (0, 0), 0  # whatever comes next is another one, also if it gets the same inode
             return
         try:
             found = os.fstat(fd)
             file = (found.st_dev, found.st_ino)
+            if file != self._file and self._is_copy(fd, found.st_size):
+                self._file = file
             if file != self._file or found.st_size < self._position:
                 self._file, self._position, self._seq, self._skips = file, 0, 0, False
                 if most is not None and found.st_size > most:
@@ -165,6 +225,15 @@ class SessionLog:
             yield from self._read_on(fd)
         finally:
             os.close(fd)
+
+    def _is_copy(self, fd: int, size: int) -> bool:
+        """Whether the last event that was read stands at the same place of this file: then it is read on from there."""
+        if not self._seq or self._skips or size < self._position:
+            return False
+        for start, end in lines_from_the_end(fd, self._position, max(0, self._position - _CHUNK)):
+            event = ev.from_line(os.pread(fd, end - start, start))
+            return event is not None and event["seq"] == self._seq
+        return False
 
     def _read_on(self, fd: int) -> Iterator[dict[str, Any]]:
         while chunk := os.pread(fd, _CHUNK, self._position):
@@ -193,6 +262,13 @@ def _locks(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _pass_on(old: int, new: int) -> None:
+    """Copy what is left to read of one file to the end of the other."""
+    while chunk := os.read(old, _CHUNK):
+        if os.write(new, chunk) != len(chunk):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _last_of(fd: int) -> tuple[int, int]:

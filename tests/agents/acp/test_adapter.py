@@ -126,7 +126,7 @@ def test_a_tool_that_gets_its_name_later_is_shown_by_it_at_once() -> None:
     named = update("tool_call_update", toolCallId="t", rawInput={"command": "make check"})
     (said,) = session.hear(named, 3.01)
     assert (said.message, said.phase, said.fields["command"]) == ("make check", "verifying", "make check")
-    assert [one.phase for one in session.hear(named, 3.02)] == [""]
+    assert session.hear(named, 3.02) == []  # the same again is no sign of life
     renamed = [update("tool_call_update", toolCallId="u", title=f"{number} %") for number in range(100)]
     told = [one for number, again in enumerate(renamed) for one in session.hear(again, 4 + number / 100)]
     assert len([one for one in told if one.phase]) <= 6
@@ -226,6 +226,15 @@ def test_every_end_of_a_turn_has_a_phase_and_its_stop_reason(reason: str, phase:
     assert session.ended.reason == reason
 
 
+def test_the_same_plan_again_is_no_sign_of_life() -> None:
+    session = in_turn()
+    plan = update("plan", entries=[{"content": "look", "status": "pending"}])
+    assert [one.alive for one in session.hear(plan, 3.0)] == [True]
+    assert [one.alive for one in session.hear(plan, 4.0)] == [False]
+    done = update("plan", entries=[{"content": "look", "status": "completed"}])
+    assert [one.alive for one in session.hear(done, 5.0)] == [True]
+
+
 # --- questions ------------------------------------------------------------------------------------------------
 
 KINDS_OF_OPTIONS = ("allow_once", "allow_always", "reject_once", "reject_always", "something_new", "")
@@ -253,6 +262,23 @@ def test_a_decision_never_picks_its_opposite_or_more_than_it_may(kinds: list[str
     if decision == ALLOW and "allow_once" in kinds:
         assert picked == "allow_once"
     assert how == ("cancelled" if not picked else "allowed" if picked.startswith("allow") else "denied")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"title": "Bash", "content": [{"type": "content", "content": {"type": "text", "text": "$ rm -r build"}}]},
+        {"title": "Bash", "rawInput": {"command": ["rm", "-r", "build"]}},
+        {"title": "rm -r build", "rawInput": 7, "content": "odd", "locations": [3]},
+        {"kind": "edit", "locations": [{"path": "rm -r build"}]},
+        {"title": "Write", "content": [{"type": "diff", "path": "rm -r build", "newText": "x"}]},
+        {"title": "WebFetch", "rawInput": {"url": "rm -r build"}},
+    ],
+)
+def test_a_question_shows_what_would_be_done_wherever_the_agent_says_it(call: dict[str, Any]) -> None:
+    request = request_of({"id": 1, "method": "session/request_permission", "params": {"toolCall": call}})
+    assert request is not None
+    assert "rm -r build" in request.text
 
 
 def test_an_answer_may_name_an_option() -> None:

@@ -42,6 +42,10 @@ def test_a_model_that_never_answers_uses_up_the_first_response(bench: Bench, nam
     assert "has had nothing from its model" in turn.said("nothing from its model", "stuck")["cause"]
     assert "nothing from its model" in turn.result["diagnosis"]["reason"]
     assert turn.result["diagnosis"]["cause"] == "network"
+    stalls = [event for event in turn.events if event["phase"] == "stuck"]
+    hung = [event["type"] for event in stalls if (event.get("diagnosis") or {}).get("state") == "hung"]
+    assert hung == ["agent"]  # once, and not by the kernel; a slow start is a stall, too, and no hang
+    assert "quiet" not in [event["phase"] for event in turn.events]
     assert turn.steps()["cancel"] is True
     assert turn.about["stopReason"] == "cancelled"
 

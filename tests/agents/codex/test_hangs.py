@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+from typing import Any
+
 import pytest
 
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.engine import wait_until
-from unhang.procs import command_line, tree
+from unhang.procs import clock, command_line, tree
 from unhang.testing.liveness import Process, RollCall
 
 POLICY = """
@@ -19,6 +22,11 @@ no_output_timeout_sec = 4
 naps = ["sleep"]
 """
 SHORT = ("--idle", "6", "--hard", "100", "--stall", "2", "--grace", "10")
+
+
+def is_hung(event: dict[str, Any]) -> bool:
+    """A slow start is a stall, too, and no hang."""
+    return event["phase"] == "stuck" and (event.get("diagnosis") or {}).get("state") == "hung"
 
 
 @pytest.mark.parametrize("how", ["hang", "hang_headers", "hang_mid", "trickle", "trickle_ev"])
@@ -35,6 +43,45 @@ def test_a_hanging_model_is_ended_gently_and_explained(bench: Bench, how: str) -
     assert any(turn.about["threadId"] in hint for hint in result["recovery"]["suggestions"])
     assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
     assert turn.about["turnStatus"] == "interrupted"
+
+
+@pytest.mark.timeout(240)
+def test_under_the_default_limits_a_silent_model_is_called_stuck_once_and_by_its_driver(bench: Bench) -> None:
+    """The only test that waits for the real stall time: Codex writes its own files meanwhile, and that is no work."""
+    job = bench.begun("[[hang]]")
+    stuck = next(event for event in job.watch() if is_hung(event) or event["phase"] == "quiet")
+    assert (stuck["type"], stuck["phase"], stuck["alive"]) == ("agent", "stuck", False)
+    found = bench.said("diagnose", job.id)
+    assert (found["state"], found["cause"]) == ("hung", "network")
+    assert found["reason"].startswith("Codex has had nothing from the model")
+    view = job.view()
+    assert (view.phase, view.diagnosis) == ("stuck", stuck["diagnosis"])
+    assert view.last_activity_at is not None
+    assert clock.parse(stuck["ts"]) - clock.parse(view.last_activity_at) > 55
+    job.cancel()
+    assert [event["type"] for event in job.events() if is_hung(event) or event["phase"] == "quiet"] == ["agent"]
+
+
+def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
+    words = ("--idle", "90", "--hard", "100", "--stall", "2", "--warn", "1", "--grace", "10", "--on-hung", "end")
+    turn = bench.turn("[[hang]]", *words)
+    assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
+    assert turn.result["diagnosis"]["reason"].startswith("Codex has had nothing from the model")
+    assert turn.result["error"]["idleMs"] < 60_000
+    assert [event["type"] for event in turn.events if is_hung(event) or event["phase"] == "quiet"] == ["agent"]
+
+
+def test_a_stopped_codex_is_called_stopped(bench: Bench) -> None:
+    job = bench.begun("[[hang]]", "--idle", "60", "--hard", "90", "--stall", "3", "--grace", "4")
+    wait_until(lambda: len(bench.fake.requests), "the model is asked")
+    driver = job.view().pid
+    assert driver is not None
+    (server,) = [pid for pid in tree.children(driver) if "app-server" in command_line.of(pid, 4000)]
+    assert Process(server).send(signal.SIGSTOP)
+    found = next(event["diagnosis"] for event in job.watch() if is_hung(event))
+    assert (found["cause"], str(server) in found["reason"]) == ("stopped", True)
+    job.cancel()
+    assert bench.left_over() == []
 
 
 def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench) -> None:

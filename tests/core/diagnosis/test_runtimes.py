@@ -155,23 +155,22 @@ def test_a_scheduler_of_erlang_is_no_hope_beside_a_question() -> None:
     assert (found.state, found.cause) == ("hung", "input")
 
 
-def npm(timeout: float, pid: int = 2, **more: Any) -> ProcessSample:
-    loop = thread(pid, "epoll_pwait", timeout=timeout, remaining=timeout - 1)
-    return process(pid, loop, thread(pid + 1), runtime="node", **more)
+def npm(timeout: float) -> ProcessSample:
+    return process(2, thread(2, "epoll_pwait", timeout=timeout, remaining=timeout - 1), thread(3))
 
 
 ASKS = process(8, thread(8, "read", reads=(0,)), ppid=2, fds={0: "/dev/pts/3"}, tty=1, pgid=2)
 
 
-@pytest.mark.parametrize(
-    ("timeout", "state"), [(7.2, "hung"), (8.071, "hung"), (10.0, "unsure"), (20.0, "unsure"), (60.0, "unsure")]
-)
-def test_only_a_timer_of_v8_above_a_question_is_none_of_the_program(timeout: float, state: str) -> None:
+@pytest.mark.parametrize(("timeout", "state"), [(7.2, "unsure"), (60.0, "unsure"), (FOREVER, "hung")])
+def test_a_timer_above_a_question_may_be_the_program_s(timeout: float, state: str) -> None:
+    """Also one of eight seconds, which may be V8's: that one is gone soon."""
     found = twice(npm(timeout), ASKS, terminal=TTY, screen="Publish to latest? [y/N] ")
     assert (found.state, found.cause) == (state, "input")
 
 
-def test_a_short_timer_of_another_node_than_the_one_above_may_go_on() -> None:
-    beside = npm(7.2, pid=20)
-    found = twice(npm(FOREVER), beside, ASKS, terminal=TTY, screen="Publish to latest? [y/N] ")
+@pytest.mark.parametrize("prompt", ["1> ", "(node@host)12> ", "iex(3)> ", "...(3)> ", "iex(node@host)1> "])
+def test_behind_a_shell_of_erlang_its_timers_may_do_anything(prompt: str) -> None:
+    asks = thread(5, "epoll_wait", reads=(0,), comm="0_poller")
+    found = twice(beam(SCHEDULER, asks), pipes=OWN_PIPE, terminal=TTY, screen=prompt)
     assert (found.state, found.cause) == ("unsure", "input")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli.hooks import Hooks
+from tests.support.jobs import Jobs
 
 
 @pytest.fixture
@@ -16,4 +17,14 @@ def hooks(tmp_path: Path) -> Iterator[Hooks]:
     yield hooks
     hooks.close()
     left = hooks.left_over()
+    assert not left, f"still running after the test: {left}"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    jobs = Jobs(tmp_path)
+    yield jobs
+    jobs.close()
+    jobs.end_everything()
+    left = jobs.left_over()
     assert not left, f"still running after the test: {left}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,68 @@ def test_the_schema_names_every_key_that_the_loader_knows(capsys: pytest.Capture
     assert set(schema["$defs"]["category"]["properties"]) == load._IN_CATEGORY
 
 
+# -- what `run` says of the same files
+
+HARD_ALONE = 'version = "1.0"\nextends = "built-in"\n[categories.quick-build]\nexec_timeout_sec = "2m"\n'
+FILES = {
+    "sound": HARD_ALONE,
+    "starter": policy_cli.STARTER,
+    "idle above hard": HARD_ALONE + 'no_output_timeout_sec = "5m"\n',
+    "harmless variable": HARD_ALONE + '[env]\nCI = "1"\n',
+    "variable that runs code": HARD_ALONE + '[env]\nLD_PRELOAD = "x.so"\n',
+    "unknown key": HARD_ALONE + 'exec_timeout = "2m"\n',
+    "no TOML": "version = ",
+    "no such category": 'version = "1.0"\nextends = "built-in"\n[command_patterns]\nnone = ["x"]\n',
+    "huge": "# " + "x" * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_check_and_run_agree_on_every_file(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".unhang.toml").write_text(FILES[name])
+
+    def ends(*words: str) -> str:
+        try:
+            assert call(policy_cli, *words) == 0
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    found, named = ends("check"), ends("check", str(tmp_path / ".unhang.toml"))
+    assert found == named
+    done = subprocess.run(
+        [sys.executable, "-m", "unhang", "run", "--", "true"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) == (found == "")
+    if found:
+        assert found[:100] in done.stderr
+    if name == "variable that runs code":
+        assert "LD_PRELOAD" in found
+    if name in ("sound", "starter"):
+        assert "sound" in capsys.readouterr().out
+
+
+def test_an_idle_limit_that_was_not_written_is_capped_by_the_hard_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".unhang.toml").write_text(HARD_ALONE)
+    assert call(policy_cli, "explain", "--category", "quick-build", "--json", "x") == 0
+    limits = json.loads(capsys.readouterr().out)["limits"]
+    assert (limits["idleMs"]["value"], limits["hardMs"]["value"]) == (120_000, 120_000)
+
+
+def test_without_a_file_check_says_which_policy_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(policy_cli, "check") == 0
+    assert "built-in" in capsys.readouterr().out
+
+
+def test_every_permitted_variable_is_documented() -> None:
+    from unhang.core.policy.file import allowed_env
+
+    text = (TESTS.parent / "docs" / "policy.md").read_text()
+    assert [name for name in [*allowed_env.VALUES, *allowed_env.SHAPES] if f"`{name}`" not in text] == []
+
+
 # -- history
 
 
@@ -150,7 +214,10 @@ def test_history_shows_numbers_and_a_chart(capsys: pytest.CaptureFixture[str], t
     text = capsys.readouterr().out
     assert "\x1b" not in text
     row = next(line for line in text.splitlines() if line.startswith("npm test"))
-    assert row.split()[:9] == ["npm", "test", "9", "88%", "4s", "8s", "30s", "1", "0"]
+    assert row.split()[:10] == ["npm", "test", "9", "88%", "0", "4s", "8s", "30s", "1", "0"]
+    assert f"in {tmp_path}" in text.splitlines()
+    never = next(line for line in text.splitlines() if line.startswith("evil"))
+    assert never.split()[1:6] == ["1", "0%", "1", "-", "-"]  # it never succeeded: nothing is known of how long it takes
     assert row.split()[-1] == history_cli.spark([float(n + 1) for n in range(8)], history_cli._draws_blocks())
     assert call(history_cli, "npm", "--json") == 0
     (item,) = json.loads(capsys.readouterr().out)["commands"]

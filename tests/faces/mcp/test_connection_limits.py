@@ -22,9 +22,9 @@ from tests.support.mcp.harness import Servers
 from tests.support.mcp.raw import INITIALIZE
 from unhang.faces.mcp import http
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.connection_limits import ConnectionLimits, LimitedConnection, admit
 from unhang.faces.mcp.server import build
 from unhang.faces.mcp.settings import Settings
+from unhang.jobs.local_server import ConnectionLimits, LimitedConnection, admit, hosts_of
 
 # far more than a loaded machine needs
 PATIENCE = 30.0
@@ -227,7 +227,7 @@ def test_a_refusal_closes_its_connection(servers: Servers) -> None:
 def test_sessions_are_bounded_in_number_and_in_idle_time() -> None:
     backend = Backend(Settings())
     server = build(backend)
-    http.app_of(server, http.hosts_of("127.0.0.1", 1))
+    http.app_of(server, hosts_of("127.0.0.1", 1))
     manager = server._lowlevel_server._session_manager
     assert manager is not None
     assert manager.max_sessions == http.MOST_SESSIONS

@@ -28,9 +28,9 @@ def test_commands_that_talk_or_compute_are_left_alone_without_hooks(desk: Desk) 
 def test_a_model_that_thinks_for_longer_than_the_limit_is_left_alone(desk: Desk) -> None:
     """Neither the screen nor the transcript shows it: only the bytes on its connection."""
     session, control = desk.claude(), desk.claude()
-    watcher = desk.watch("--api", "5", "--warn", "2.5")
     session.ask("fake: think 1000 0.1")
     desk.fake.wait_for(lambda seen: seen.verb == "think", "it thinks")
+    watcher = desk.watch("--api", "6", "--warn", "3")
     for _ in range(3):
         helped(control, watcher)
     assert [e for e in watcher.said("extended") if e["sessionId"] == session.session_id], watcher.story()

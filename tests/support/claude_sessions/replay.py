@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.claude_sessions import recorder
 from unhang.sessions.claude import fact_reader as hooks
 from unhang.sessions.state import facts, screen
-from unhang.sessions.state.actions import LookAtPane, LookAtTree, Say, Take
+from unhang.sessions.state.actions import LookAtPane, LookAtTree, Note, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
@@ -30,6 +30,7 @@ class Replay:
         self.steps: list[tuple[float, str]] = []
         self.refused: list[tuple[float, str]] = []  # steps that nobody took when the recording was made
         self.said: list[tuple[float, Say]] = []
+        self.notes: list[str] = []  # what the model is told
         self.now = 0.0
         self._lines = recorder.load(name)
         self._place = 0
@@ -104,6 +105,8 @@ class Replay:
             self.machine.tell(self._look())
         elif isinstance(action, LookAtTree):
             self.machine.tell(self._look_at_tree(action.call))
+        elif isinstance(action, Note):
+            self.notes.append(action.text)
         elif isinstance(action, Take):
             self._take(action)
         else:

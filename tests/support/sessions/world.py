@@ -8,6 +8,7 @@ from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
+from unhang.sessions.state.wire import Peer
 
 
 class World:
@@ -33,7 +34,10 @@ class World:
         self.draft = ""
         self.shell = False
         self.synchronized = False
-        self.wire: dict[str, tuple[int, int]] = {}
+        self.wire: dict[str, tuple[int, int]] = {}  # what came in on the agent's connections
+        self.live_wire: tuple[str, int, int] | None = None  # connection, and bytes and pieces that come every 0.1 s
+        self.peers: tuple[Peer, ...] = ()
+        self.typed = ""
         self.shows_background = True  # Claude says so where only agents in the background run
         # what steps do
         self.escape_works = True
@@ -43,6 +47,7 @@ class World:
         # what was seen
         self.said: list[tuple[float, actions.Say]] = []
         self.taken: list[tuple[float, str]] = []
+        self.notes: dict[str, str] = {}  # call → what the model is told
         self.looked: facts.Pane | facts.CallTree | None = None  # since the last step
         self.tree_asked = False
         self.bash: set[str] = set()  # calls of the main loop
@@ -195,6 +200,8 @@ class World:
             self.tree_asked = True
             self.looked = fact
             self.tell(fact)
+        elif isinstance(action, actions.Note):
+            self.notes[action.call] = action.text
         else:
             self.check(action)
             self.taken.append((self.now, action.step))
@@ -219,7 +226,14 @@ class World:
             draft=self.draft,
             shell=self.shell,
         )
-        return facts.Pane(in_mode=self.in_mode, human=self.human, screen=shown, wire=dict(self.wire))
+        return facts.Pane(in_mode=self.in_mode, human=self.human, screen=shown, wire=self._came_in(), peers=self.peers)
+
+    def _came_in(self) -> dict[str, tuple[int, int]]:
+        if self.live_wire is None:
+            return dict(self.wire)
+        link, size, pieces = self.live_wire
+        times = round(self.now * 10)
+        return self.wire | {link: (size * times, pieces * times)}
 
     def _effect(self, action: actions.Take) -> None:
         if action.step == actions.LEAVE_MODE:
@@ -232,6 +246,11 @@ class World:
             agent = self.calls.pop(action.call, None)
             if agent is not None:
                 self.hook("PostToolUseFailure", tool_use_id=action.call, agent_id=agent)
+        elif action.step == actions.CONTINUE:
+            self.draft, self.typed = "", action.text
+            self.main_busy = True
+            self._status(facts.BUSY)
+            self.hook("UserPromptSubmit")
         elif action.step == actions.CLEAR:
             self.draft = ""
             self.tell(facts.Renamed())

@@ -28,6 +28,7 @@ class Notice(Enum):
 # The ids of a protocol are counters or UUIDs; an id is kept as long as its request is open.
 _LONGEST_ID, _LARGEST_ID = 1000, 1e300
 _CHUNK = re.compile(rb'"sessionUpdate":"agent_(?:message|thought)_chunk"')
+_EMPTY = re.compile(rb'"text"\s*:\s*""')
 _SESSION = re.compile(rb'"sessionId":"([^"\\\\]*)"')
 
 
@@ -45,6 +46,11 @@ def chunk_of(line: bytes) -> tuple[str, bytes] | None:
     if found is None or b'"method":"session/update"' not in start:
         return None
     return found[1].decode("utf-8", "replace"), start
+
+
+def is_empty_chunk(line: bytes) -> bool:
+    """Whether a line that `chunk_of` knows carries no word at all."""
+    return _EMPTY.search(line) is not None
 
 
 def key_of(id: Any) -> str | None:
@@ -94,6 +100,8 @@ def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: f
 def limit_text(limit: str, length: float, set_to: float, tools: list[str]) -> str:
     """Return the sentence that says which limit cancels the turn."""
     during = f" while {tools[0]} was running" if tools else ""
+    if limit == "repeat":
+        return f"The turn is being cancelled: it has only repeated itself for {human(length)} (limit {human(set_to)})."
     if limit == "hard":
         return f"The turn is being cancelled: it has taken {human(length)}{during} (limit {human(set_to)})."
     return (

@@ -15,7 +15,7 @@ import select
 import time
 from functools import partial
 
-from unhang.acp.proxy.messages import chunk_of, key_of, names_terminals, opens_or_closes, with_terminals
+from unhang.acp.proxy.messages import chunk_of, is_empty_chunk, key_of, names_terminals, opens_or_closes, with_terminals
 from unhang.acp.proxy.sink import Sink
 from unhang.acp.proxy.thread_results import ThreadResults, look_at
 from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, DueLines
@@ -38,6 +38,7 @@ _LATE = 2.0
 # An agent that never stops talking cannot put its judgement off for longer than this.
 _PATIENCE = 0.25
 _COMPLAINTS = 5
+_LAST_WORDS = 400
 
 
 class Direction:
@@ -87,10 +88,12 @@ class Proxy:
         agent_out: int,
         signals: int,
         terminals: dict[str, Any] | None = None,
+        agent: str = "the agent",
         editor_in: int = 0,
         editor_out: int = 1,
     ) -> None:
         self._connection = connection
+        self._agent = agent
         self._conversation = conversation
         self._to_agent = Direction(Sink(agent_in, own=True))
         self._to_editor = Direction(Sink(editor_out, own=False))
@@ -153,16 +156,26 @@ class Proxy:
                 self._to_editor.forward(line)
 
     def _listen_to_agent(self, lines: list[bytes], now: float) -> None:
-        start = b"\0"
+        start, session = b"\0", ""
+        marks: list[int] = []
         for line in lines:
-            if line.startswith(start):
-                continue  # a few words more, from the same session and at the same time
+            if line.startswith(start):  # a few words more, from the same session and at the same time
+                if not is_empty_chunk(line):
+                    marks.append(hash(line))
+                continue
+            self._surely(partial(self._tell_words, session, marks, now))
+            start, session, marks = b"\0", "", []
             chunk = chunk_of(line)
             if chunk is None:
                 self._surely(partial(self._conversation.agent_said, parsed(line), now))
             else:
                 session, start = chunk
-                self._conversation.agent_spoke(session, now)
+                marks = [] if is_empty_chunk(line) else [hash(line)]
+        self._surely(partial(self._tell_words, session, marks, now))
+
+    def _tell_words(self, session: str, marks: list[int], now: float) -> None:
+        if marks:
+            self._conversation.agent_spoke(session, now, marks)
 
     def _is_for_us(self, message: Any) -> bool:
         """With --terminals: answered here, not by the editor."""
@@ -199,12 +212,21 @@ class Proxy:
         if self._owned:
             self._connection.wait_until_closed()
         last = self._connection.outcome() or {}
-        self._to_editor.last_words(self._conversation.died(str(last.get("message") or "the agent is gone")))
+        self._to_editor.last_words(self._conversation.died(self._how_it_died(last)))
         self._drain_to_editor()
         if self._terminals is not None:
             self._terminals.close()
         self._connection.wait_for_guard()
         return last
+
+    def _how_it_died(self, last: dict[str, Any]) -> str:
+        """Who, in which job, how, and what it said last to people."""
+        from unhang.jobs.handle import Job
+
+        place = self._connection.place
+        text = f"{self._agent} (job {place.id}) has ended: {last.get('message') or 'the agent is gone'}"
+        words = preview(Job(place).tail("stderr", _LAST_WORDS).strip()[-_LAST_WORDS:], _LAST_WORDS)
+        return f"{text}; its last words on stderr: {words}" if words else text
 
     def _turn(self) -> None:
         poll = select.poll()
@@ -321,7 +343,8 @@ class Proxy:
         for line in told.editor:
             self._to_editor.say(line)
         for session in dict.fromkeys(told.stalled):
-            look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session))
+            busy = self._conversation.is_busy(session)
+            look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session), busy=busy)
 
     def _stalled(self, session: str, why: str) -> None:
         line = self._conversation.stall_line(session, why, time.monotonic())

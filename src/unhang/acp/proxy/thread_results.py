@@ -35,20 +35,24 @@ class ThreadResults:
             self._done.popleft()()
 
 
-def look_at(job: str, results: ThreadResults, told: Callable[[str], None]) -> None:
-    """Find out in a thread why the agent's tree is quiet, and call `told` with a short reason; empty: unknown."""
+def look_at(job: str, results: ThreadResults, told: Callable[[str], None], *, busy: bool) -> None:
+    """Find out in a thread why the agent is silent, and call `told` with a short reason; empty: unknown.
+
+    `busy`: a tool of the agent is in flight.
+    """
 
     import threading  # here, so that a start without a stall does not pay for it
 
     def look() -> None:
+        from unhang.core.diagnosis.agents import why_a_turn_is_silent
         from unhang.errors import UnhangError
-        from unhang.jobs.diagnose import diagnose_job
+        from unhang.jobs.diagnose import diagnose_tree
+        from unhang.jobs.handle import attach
+        from unhang.jobs.home import state_home
 
         why = ""
         try:
-            found = diagnose_job(job, window=1.0)
-            # that it waits for its next line is what an agent does all day
-            why = "" if found.cause == "input" else found.reason
+            why = why_a_turn_is_silent(diagnose_tree(attach(state_home(), job), window=1.0), busy=busy)
         except (UnhangError, OSError):
             pass
         results.give(lambda: told(why))

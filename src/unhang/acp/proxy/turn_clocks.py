@@ -1,12 +1,14 @@
 """The clocks of a conversation between an editor and its agent, kept by the proxy between them. Pure: told the time.
 
 A *turn* is a `session/prompt` that has not been answered. Its silence counts from the last progress: an update that
-says something new, a request of the agent's, an answer to one. While the agent waits for the editor (a permission, a
-file) the clocks stand: that is a person's time. While a tool is in flight, its limit runs instead of the idle one.
+says something, a request of the agent's, an answer to one. An empty text says nothing, nor does a tool call or a plan
+that is told again as it was. While the agent waits for the editor (a permission, a file) the clocks stand: that is a
+person's time. While a tool is in flight, its limit runs instead of the idle one.
 
     stall   say so in the turn's own stream, once
     idle    cancel the turn (`tool`: while a tool is in flight)
     hard    cancel the turn, whatever it does
+    repeat  cancel a turn that talks, and has said nothing new for this long
     start   an `initialize` that is not answered by then is answered by us, with an error
     grace   a cancelled turn that is not answered by then is answered by us, and the agent's late answer is dropped
 """
@@ -14,9 +16,10 @@ file) the clocks stand: that is a person's time. While a tool is in flight, its 
 from __future__ import annotations
 
 from unhang.acp.proxy.messages import Notice, answer, cancel, error, key_of, limit_text, notice, stall_text, title_of
+from unhang.agents.base.update import mark_of
 from unhang.core.durations import human
 from unhang.core.record import Record
-from unhang.core.values import id_of, mapping_of, text_of
+from unhang.core.values import id_of, mapping_of, mappings_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 PROMPT, CANCEL, INITIALIZE = "session/prompt", "session/cancel", "initialize"
+PERMISSION = "session/request_permission"
+_CHUNKS = frozenset({"agent_message_chunk", "agent_thought_chunk", "user_message_chunk"})
 CANCEL_REQUEST, REQUEST_CANCELLED = "$/cancel_request", -32800
 # Says that a session is there, or what it costs; not that anything moves.
 _NO_PROGRESS = frozenset(
@@ -40,6 +45,8 @@ _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
 # More of these at once are an end that loses count: requests past it are passed on and not watched, and of tools,
 # questions and answers that are no longer wanted the oldest are forgotten.
 _MOST = 2000
+# So many different words: what comes back within them is a repetition.
+_RECENT = 200
 
 
 class TurnLimits(Record):
@@ -49,6 +56,7 @@ class TurnLimits(Record):
     idle: float | None = 600.0
     tool: float | None = 1800.0
     hard: float | None = None
+    repeat: float | None = 3600.0
     start: float | None = 300.0
     grace: float = 10.0
 
@@ -65,11 +73,30 @@ class OpenRequest:
         self.tools: dict[str, tuple[str, float]] = {}  # in flight: title, since
         self.commands: set[str] = set()  # terminal/* requests of the agent's that wait for a command
         self.asked: set[str] = set()  # what the agent waits for from the editor
+        self.renewed = now  # when it last said something that it had not just said
+        self._said: dict[int, None] = {}  # marks of what it said last, the oldest first
+        self._last: dict[str, int] = {}  # tool call, or the plan → the mark of the last word about it
         self.stood = 0.0  # how long it did, in all
         self.stands_since: float | None = None
         self.stalled = False
         self.cancelled: float | None = None
         self.cancelled_by_request = False
+
+    def repeats(self, about: str, mark: int) -> bool:
+        """Whether this is the last word about a tool call or the plan once more; it is remembered."""
+        same = self._last.pop(about, None) == mark
+        self._last[about] = mark
+        if len(self._last) > _MOST:
+            del self._last[next(iter(self._last))]
+        return same
+
+    def heard(self, mark: int, now: float) -> None:
+        """Something that may have been said before."""
+        if self._said.pop(mark, 0) == 0:
+            self.renewed = now
+        self._said[mark] = None
+        if len(self._said) > _RECENT:
+            del self._said[next(iter(self._said))]
 
     @property
     def busy(self) -> bool:
@@ -93,6 +120,7 @@ class Conversation:
         self.notices = notices
         self._open: dict[str, OpenRequest] = {}
         self._asked: dict[str, list[OpenRequest]] = {}  # the agent's requests: the turns they belong to
+        self._permissions: dict[str, Message] = {}  # the agent's open questions: their parameters
         self._given_up: dict[str, None] = {}
         self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
 
@@ -105,6 +133,7 @@ class Conversation:
         method, params = message.get("method"), mapping_of(message, "params")
         key = key_of(message.get("id"))
         if method is None:
+            self._note_permission(key, message, now)
             self._answered_by_editor(key, now)
         elif "id" in message:
             self._asked_by_editor(key, message["id"], text_of(method, most=200), params, now)
@@ -141,10 +170,12 @@ class Conversation:
                 for turn in self._turns(text_of(params, "sessionId")):
                     self._update(turn, update, now)
 
-    def agent_spoke(self, session: str, now: float) -> None:
-        """Count a further chunk of text in this session as progress."""
+    def agent_spoke(self, session: str, now: float, marks: list[int] | None = None) -> None:
+        """Count further chunks of text in this session as progress; `marks` tell them from each other."""
         for turn in self._turns(session):
-            self._moved(turn, now)
+            for mark in marks or ():
+                turn.heard(mark, now)
+            self._moved(turn, now, new=marks is None)
 
     def agent_moved(self, now: float) -> None:
         """Count a line that was too long to be read as progress of every turn."""
@@ -173,19 +204,30 @@ class Conversation:
         kind = text_of(update, "sessionUpdate", most=120)
         if kind in _NO_PROGRESS:
             return
+        if kind in _CHUNKS and text_of(update, "content", "type") == "text" and not text_of(update, "content", "text"):
+            return
+        mark = mark_of(update)
         tool = id_of(update, "toolCallId")
         if kind in ("tool_call", "tool_call_update") and tool:
+            if turn.repeats(tool, mark):
+                return
             if text_of(update, "status", most=60) in _TOOL_OVER:
                 turn.tools.pop(tool, None)
             elif tool not in turn.tools:
                 turn.tools[tool] = (title_of(update), now)
                 if len(turn.tools) > _MOST:
                     del turn.tools[next(iter(turn.tools))]
-        self._moved(turn, now)
+        elif kind in ("plan", "plan_update") and turn.repeats(kind, mark):
+            return
+        turn.heard(mark, now)
+        self._moved(turn, now, new=False)
 
-    def _moved(self, turn: OpenRequest, now: float) -> None:
+    def _moved(self, turn: OpenRequest, now: float, *, new: bool = True) -> None:
+        """Progress. `new` False: it may be what was said before."""
         turn.moved = now
         turn.stalled = False
+        if new:
+            turn.renewed = now
 
     def _asked_by_agent(self, key: str | None, method: str, params: Message, now: float) -> None:
         turns = self._turns(text_of(params, "sessionId"))
@@ -195,6 +237,8 @@ class Conversation:
             return
         self._answered_by_editor(key, now)  # one that has the same id: no answer could be told from this one's
         self._asked[key] = turns
+        if method == PERMISSION:
+            self._permissions[key] = params
         if len(self._asked) > _MOST:
             self._answered_by_editor(next(iter(self._asked)), now)
         for turn in turns:
@@ -205,7 +249,22 @@ class Conversation:
                 if turn.stands_since is None:
                     turn.stands_since = now
 
+    def _note_permission(self, key: str | None, message: Message, now: float) -> None:
+        """A call that may run is in flight from now on: some agents say nothing else of it before it is over."""
+        params = self._permissions.get(key or "")
+        if params is None:
+            return
+        call = mapping_of(params, "toolCall")
+        chosen = text_of(message, "result", "outcome", "optionId")
+        kinds = {text_of(one, "optionId"): text_of(one, "kind", most=60) for one in mappings_of(params, "options")}
+        tool = id_of(call, "toolCallId")
+        if not tool or not chosen or kinds.get(chosen, "").startswith("reject"):
+            return
+        for turn in self._asked.get(key or "", []):
+            turn.tools.setdefault(tool, (title_of(call), now))
+
     def _answered_by_editor(self, key: str | None, now: float) -> None:
+        self._permissions.pop(key or "", None)
         for turn in self._asked.pop(key or "", []):
             turn.commands.discard(key)
             turn.asked.discard(key)
@@ -230,6 +289,7 @@ class Conversation:
         for turn in self._open.values():
             turn.since += seconds
             turn.moved += seconds
+            turn.renewed += seconds
             if turn.stands_since is not None:
                 turn.stands_since += seconds
             if turn.cancelled is not None:
@@ -261,6 +321,8 @@ class Conversation:
             dues["idle"] = turn.moved + idle
         if self.clocks.hard is not None:
             dues["hard"] = turn.since + turn.stood + self.clocks.hard
+        if self.clocks.repeat is not None and turn.moved > turn.renewed:
+            dues["repeat"] = turn.renewed + self.clocks.repeat
         return dues
 
     def deadline(self) -> float | None:
@@ -275,8 +337,8 @@ class Conversation:
             due = {name for name, at in self._dues(turn).items() if at <= now}
             if "give up" in due:
                 self._give_up(turn, told)
-            elif due & {"idle", "hard"}:
-                self._cancel(turn, "hard" if "hard" in due else "idle", now, told)
+            elif limits := [name for name in ("hard", "idle", "repeat") if name in due]:
+                self._cancel(turn, limits[0], now, told)
             elif "stall" in due:
                 turn.stalled = True
                 if self.notices is not Notice.OFF:
@@ -289,11 +351,11 @@ class Conversation:
             text = f"the agent has not answered {INITIALIZE} for {human(now - turn.since)}"
             self._close(turn, told, error(turn.id, text))
             return
-        length = now - turn.since - turn.stood if limit == "hard" else now - turn.moved
-        set_to = self.clocks.hard if limit == "hard" else self.clocks.tool if turn.busy else self.clocks.idle
+        length = {"hard": now - turn.since - turn.stood, "repeat": now - turn.renewed}.get(limit, now - turn.moved)
+        idle = self.clocks.tool if turn.busy else self.clocks.idle
+        set_to = {"hard": self.clocks.hard, "repeat": self.clocks.repeat}.get(limit, idle)
         text = limit_text(limit, length, set_to or 0.0, [title for title, _ in turn.tools.values()])
-        if self.notices is not Notice.OFF:
-            told.editor.append(notice(turn.session, text, Notice.MESSAGE))
+        told.editor.append(notice(turn.session, text, Notice.MESSAGE))  # a cancelled turn is explained in any case
         told.agent.append(cancel(turn.session))
         for other in self._turns(turn.session):  # it is the session that is cancelled, once
             other.cancelled = other.cancelled or now
@@ -317,6 +379,7 @@ class Conversation:
         """Stop watching every open request; its answers pass unchanged."""
         self._open.clear()
         self._asked.clear()
+        self._permissions.clear()
 
     def stall_line(self, session: str, why: str, now: float) -> bytes | None:
         """Return the line that tells the editor of a stall that has been diagnosed; None: it is over."""
@@ -328,6 +391,10 @@ class Conversation:
             tool = next(((title, now - since) for title, since in turn.tools.values()), None)
             return notice(session, stall_text(now - turn.moved, tool, why, left), self.notices)
         return None
+
+    def is_busy(self, session: str) -> bool:
+        """Whether a tool call or a command of this session runs."""
+        return any(turn.busy for turn in self._turns(session))
 
     def died(self, how: str) -> list[bytes]:
         """Return an error for every open request: the agent has ended."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unhang.agents.acp.plan import AcpPlan
-from unhang.agents.acp.protocol.requests import ALLOW, DENY, AcpRequest
+from unhang.agents.acp.protocol.requests import ALLOW, AcpRequest
 from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.approvals import Approvals
 from unhang.agents.base.jsonrpc import Message
@@ -55,8 +55,8 @@ class Permissions(Approvals[AcpRequest]):
     def _offered(self, question: AcpRequest) -> str:
         return ", ".join(f"{number} {option.name}" for number, option in enumerate(question.options, 1))
 
-    def _decision(self, question: AcpRequest, word: str) -> str:
-        return word if question.pick(word) else DENY
+    def _decision(self, question: AcpRequest, word: str) -> str | None:
+        return word if question.pick(word) else None
 
     def _fields(self, question: AcpRequest) -> dict[str, Any]:
         return {"sessionId": self._session.id or None, "options": [option.id for option in question.options] or None}

@@ -26,7 +26,7 @@ from unhang.agents.base.child import DISMISSAL, RpcChild
 from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, RpcError, WireRecorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
-from unhang.agents.base.update import AgentUpdate, preview
+from unhang.agents.base.update import AgentUpdate, StallReason, preview
 from unhang.core.durations import human
 from unhang.core.policy.model import Policy
 from unhang.procs import identity
@@ -94,8 +94,15 @@ class AcpDriver(Driver):
     def _silence(self, now: float) -> float:
         return self._session.silent(now)
 
-    def _explain(self, now: float) -> None:
-        self._tell_stuck(self._session.stall_reason(now), **self._known(now))
+    def _patience(self) -> float:
+        limit = self._session.budget(time.monotonic()).limit
+        return self._stall if limit is None else min(self._stall, limit / 2)
+
+    def _agent_pid(self) -> int | None:
+        return None if self._agent is None else self._agent.process.pid
+
+    def _stall_reason(self, now: float) -> StallReason:
+        return self._session.stall_reason(now)
 
     def _close(self) -> None:
         self._end_line()

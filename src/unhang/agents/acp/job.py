@@ -17,7 +17,7 @@ from unhang.agents.base.job import JobOptions
 from unhang.agents.base.program import AgentProgram
 from unhang.core.limit_request import LimitRequest
 from unhang.core.values import dig, whole_of
-from unhang.errors import SpawnError, UsageError
+from unhang.errors import EXIT_NOT_FOUND, SpawnError, UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
 from unhang.procs.spawn import find_program
@@ -43,7 +43,8 @@ def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
     recipe = catalogue.find(name or "")
     if recipe is None:
         known = ", ".join(catalogue.NAMES)
-        raise UsageError(f"no recipe for the agent {name!r} (there are: {known}); --command starts any other")
+        text = f"no recipe for the agent {name!r} (there are: {known}); --command starts any other"
+        raise SpawnError(text, EXIT_NOT_FOUND)
     hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
     return (program.find(recipe.argv[0], hint), *recipe.argv[1:])
 
@@ -79,7 +80,7 @@ def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared
     if asked.idle == 0.0:
         asked = asked.replace(idle=_ENDLESS)
     resolved = base.resolve_job(PROTOCOL, asked, base.WRITE, options)
-    stall = resolved.stall(plan.startup, plan.first, plan.tool)
+    stall = resolved.stall()
     plan = replace(plan, grace=resolved.limits.grace, stall=stall, idle=resolved.limits.idle)
     name = plan.agent or os.path.basename(plan.argv[0])
     return resolved.prepare(name, plan, asks=plan.permissions == ASK)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from abc import ABC, abstractmethod
 from typing import Any, Generic, Protocol, TypeVar
 
 from unhang.agents.base.answers import AnswerReader
 from unhang.agents.base.keeper_channel import KeeperChannel
+from unhang.agents.base.update import preview
 from unhang.core.durations import human
 
 DENY, ASK = "deny", "ask"
 _YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
-_NO = frozenset({"n", "no", "deny", "reject", ""})
+_NO = frozenset({"n", "no", "deny", "reject"})
 # Our own limit must not come before the end of the wait that we have announced.
 _SLACK = 30.0
 _MOST_OPEN = 100  # questions for one person
@@ -65,10 +67,10 @@ class Approvals(ABC, Generic[Q]):
         del question
         return ""
 
-    def _decision(self, question: Q, word: str) -> str:
-        """What a person's answer that is neither yes nor no means."""
+    def _decision(self, question: Q, word: str) -> str | None:
+        """What a person's answer that is neither yes nor no means; None: nothing that was offered."""
         del question, word
-        return DENY
+        return None
 
     def _fields(self, question: Q) -> dict[str, Any]:
         """What the events of a question carry besides it."""
@@ -101,21 +103,31 @@ class Approvals(ABC, Generic[Q]):
             job = os.environ.get("UNHANG_JOB", "") or "JOB"
             offered = self._offered(question)
             words = f"yes|no, or one of: {offered}" if offered else "yes|no"
-            text = f"{question.text}. Answer it: unhang send {job} {words} (denied in {human(self._wait)})"
-            known = {"method": question.method, "request": question.text} | self._fields(question)
+            known = {"method": question.method, "request": question.text, "answers": words} | self._fields(question)
+            until, odd = time.monotonic() + self._wait, ""
             self._waits(question, self._wait + _SLACK)
-            self._channel.tell("needs_approval", text, alive=True, **known)
             try:
-                word = await answers.next_answer(self._wait)
+                while True:
+                    left = max(0.0, until - time.monotonic())
+                    text = f"{odd}{question.text}. Answer it: unhang send {job} {words} (denied in {human(left)})"
+                    self._channel.tell("needs_approval", text, alive=not odd, **known)
+                    word = await answers.next_answer(left)
+                    decision = self._read(question, word)
+                    if decision is not None:
+                        self.settle(question, decision, "answer")
+                        return
+                    odd = f"Not understood: {preview(word, 80)!r}. "
             except TimeoutError:
                 self.settle(question, DENY, f"no answer in {human(self._wait)}")
-            else:
-                lowered = word.lower()
-                no = lowered in _NO
-                decision = self._yes if lowered in _YES else DENY if no else self._decision(question, word)
-                self.settle(question, decision, "answer")
             finally:
                 self._waited()
+
+    def _read(self, question: Q, word: str) -> str | None:
+        """The decision that an answer means; None: it is not understood, and no answer."""
+        lowered = word.lower()
+        if lowered in _YES:
+            return self._yes
+        return DENY if lowered in _NO else self._decision(question, word)
 
     def close(self) -> None:
         """Take no answers any more."""

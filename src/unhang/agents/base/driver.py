@@ -28,9 +28,11 @@ from unhang.errors import (
     UnhangError,
 )
 from unhang.keeper.agent_channel import RECORD
+from unhang.procs import identity, tree
 from unhang.store import files, policy_file
 
 _TROUBLES = 5
+_FRESH = 1.1
 
 
 class Driver(ABC):
@@ -61,8 +63,21 @@ class Driver(ABC):
         """Seconds without a sign of life; 0.0: silence is to be expected now."""
 
     @abstractmethod
-    def _explain(self, now: float) -> None:
-        """Say why nothing moves."""
+    def _stall_reason(self, now: float) -> StallReason:
+        """Why nothing moves."""
+
+    def _known(self, now: float) -> dict[str, Any]:
+        """What else the event of a stall says."""
+        del now
+        return {}
+
+    @abstractmethod
+    def _agent_pid(self) -> int | None:
+        """The process of the agent; None: it has not been started."""
+
+    def _patience(self) -> float:
+        """Seconds without a sign of life that are explained now."""
+        return self._stall
 
     def _close(self) -> None:  # noqa: B027 - not every driver has something to close
         """Close what is open, as the last thing."""
@@ -113,15 +128,29 @@ class Driver(ABC):
 
     def _tell_stuck(self, why: StallReason, **fields: Any) -> None:
         """Say why there is no sign of life."""
+        why = self._stopped() or why
         fields |= {"cause": why.reason, "diagnosis": why.diagnosis()}
         self._channel.tell("stuck", f"{why.reason[0].upper()}{why.reason[1:]}.", **fields)
 
     def _tell_stopping(self, why: StallReason, text: str = "", **fields: Any) -> None:
         """Say what the agent was doing when it was to be ended. `text`: in other words than the reason's."""
+        if stopped := self._stopped():
+            why, text = stopped, ""
         fields |= {"cause": why.reason, "diagnosis": why.diagnosis()}
         fields |= {"suggestions": why.suggestions or None, "hints": why.hints or None}
         self._channel.tell("stopping", f"Asked to stop: {text or why.reason}.", **fields)
         complain(why.reason)
+
+    def _stopped(self) -> StallReason | None:
+        """A process of the agent that a signal has stopped: whatever else it waits for, that is why nothing moves."""
+        pid = self._agent_pid()
+        if pid is None:
+            return None
+        found = [one for one in (identity.find(pid), *tree.descendants(pid)) if one is not None and one.state == "T"]
+        if not found:
+            return None
+        names = ", ".join(f"{one.name} [{one.pid}]" for one in found[:3])
+        return StallReason("stopped", f"the agent is stopped by a signal: {names}", [f"kill -CONT {found[0].pid}"])
 
     def _trouble(self, text: str, raw: str) -> None:
         """A message of the agent was passed over. The first few are worth an event each."""
@@ -135,17 +164,23 @@ class Driver(ABC):
             await asyncio.gather(self._working, return_exceptions=True)
 
     async def _watch(self) -> None:
-        """Explain a silence once after `stall` seconds, then at growing distances. This ends nothing."""
-        due = self._stall
+        """Announce a silence after `stall` seconds, once: it is over at the next sign of life. This ends nothing.
+
+        What the keeper says later, at a limit, has a reason that is not much older than that.
+        """
+        due = 0.0
         while True:
-            await asyncio.sleep(min(1.0, self._stall / 4))
+            await asyncio.sleep(min(1.0, self._patience() / 4))
             now = time.monotonic()
             silent = self._silence(now)
-            if silent < self._stall:
-                due = self._stall
+            if silent < self._patience():
+                due = 0.0
+            elif not due:
+                due = _FRESH * silent
+                self._tell_stuck(self._stall_reason(now), **self._known(now))
             elif silent >= due:
-                due *= 2
-                self._explain(now)
+                due = _FRESH * silent
+                self._channel.refresh_verdict((self._stopped() or self._stall_reason(now)).diagnosis())
 
 
 P = TypeVar("P", bound=AgentPlan)

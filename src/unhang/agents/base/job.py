@@ -58,10 +58,10 @@ class ResolvedJob(NamedTuple):
     limits: Limits
     options: JobOptions
 
-    def stall(self, *budgets: float | None) -> float:
-        """Seconds after which the driver explains a silence: before the shortest of these limits warns."""
-        shortest = min(one for one in (self.limits.idle, *budgets, 2 * STALL) if one is not None)
-        return min(self.limits.stall or STALL, shortest / 2)
+    def stall(self) -> float:
+        """Seconds after which the driver explains a silence: before the idle limit warns."""
+        idle = self.limits.idle
+        return min(self.limits.stall or STALL, STALL if idle is None else idle / 2)
 
     def prepare(self, name: str, plan: AgentPlan, *, asks: bool) -> Prepared:
         """The job that carries out a plan. `asks`: the agent may want an answer from a person."""

@@ -11,6 +11,7 @@ from unhang.agents.base.update import AgentUpdate
 from unhang.core.events import AGENT, check_phase
 from unhang.core.notices import audience_of
 from unhang.core.values import bounded
+from unhang.core.watchdog.facts import TOOL
 from unhang.keeper.agent_channel import VARIABLE
 
 # A reply comes in hundreds of deltas a second; the idle clock is set back often enough like this.
@@ -77,9 +78,13 @@ class KeeperChannel:
         """Tell the keeper how a message of the agent was answered. It counts as one of the agent's own events."""
         self.pass_on(AgentUpdate(phase, message, fields=fields))
 
-    def window(self, seconds: float | None) -> None:
+    def window(self, seconds: float | None, purpose: str = TOOL) -> None:
         """Put another limit in the place of the idle limit; None: the idle limit holds again."""
-        self._write({"window": seconds})
+        self._write({"window": seconds, "windowFor": purpose})
+
+    def refresh_verdict(self, diagnosis: dict[str, Any]) -> None:
+        """Put another reason in the place of the one that the last event gave, without an event."""
+        self._write({"diagnosis": diagnosis})
 
     def _write(self, told: dict[str, Any]) -> None:
         """Write one line, bounded: the keeper would pass over a longer one."""

@@ -6,6 +6,7 @@ import json
 
 from unhang.core.record import Record
 from unhang.core.values import bounded
+from unhang.core.watchdog.facts import TOOL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 _RAW = 1500
 _RAW_DEPTH = 20
 PREVIEW = 240
+# The states of a diagnosis; a slow start is no proof of anything.
+HUNG, UNSURE = "hung", "unsure"
 
 
 class AgentUpdate(Record):
     """What one message means.
 
-    `phase` "": nothing to record. `windowed`: the tools in flight have changed, and `window` is their limit now.
+    `phase` "": nothing to record. `windowed`: what the agent waits for has changed, `window` is its limit now, and
+    `window_for` says what that is (`core/watchdog/facts.py`).
     """
 
     phase: str = ""
@@ -33,6 +37,7 @@ class AgentUpdate(Record):
     window: float | None = None
     fields: dict[str, Any] = {}  # noqa: RUF012 - a Record is frozen; nothing writes to it
     raw: str = ""
+    window_for: str = TOOL
 
     @property
     def empty(self) -> bool:
@@ -52,7 +57,7 @@ class AgentUpdate(Record):
         if self.alive:
             told["alive"] = True
         if self.windowed:
-            told["window"] = self.window
+            told |= {"window": self.window, "windowFor": self.window_for}
         return told
 
 
@@ -63,16 +68,25 @@ class StallReason(Record):
     reason: str
     suggestions: list[str]  # in the words of the command line
     hints: list[str] | None = None  # their names, where the protocol has some: another face has other words for them
+    state: str = HUNG
 
     def diagnosis(self) -> dict[str, Any]:
         """The reason in the shape of a diagnosis."""
-        return {"state": "hung", "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
+        return {"state": self.state, "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 
 def preview(text: str, most: int = PREVIEW) -> str:
     """The beginning of a text on one line, for people. Control characters stay: what shows it makes it harmless."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def mark_of(update: Any) -> int:
+    """A number that tells one message of an agent from another: what only repeats itself has the same."""
+    try:
+        return hash(json.dumps(update, sort_keys=True))
+    except (TypeError, ValueError, RecursionError):
+        return 0
 
 
 def raw_of(message: Any) -> str:

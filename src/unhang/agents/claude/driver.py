@@ -19,7 +19,7 @@ from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
-from unhang.agents.base.update import StallReason
+from unhang.agents.base.update import UNSURE, StallReason
 from unhang.agents.claude.child import ClaudeChild
 from unhang.agents.claude.plan import INSTALL, ClaudePlan
 from unhang.agents.claude.protocol.errors import suggestions
@@ -78,7 +78,7 @@ class ClaudeDriver(Driver):
 
     def _stall_reason(self, now: float) -> StallReason:
         if self._claude.phase == "starting":
-            return StallReason("unknown", "Claude Code has not started: it has sent nothing yet", [])
+            return StallReason("unknown", "Claude Code has not started: it has sent nothing yet", [], state=UNSURE)
         return self._claude.stall_reason(now)
 
     def _known(self, now: float) -> Message:
@@ -87,8 +87,8 @@ class ClaudeDriver(Driver):
     def _silence(self, now: float) -> float:
         return self._claude.silent(now) if self._claude.tools.window is None else 0.0
 
-    def _explain(self, now: float) -> None:
-        self._tell_stuck(self._stall_reason(now), **self._known(now))
+    def _agent_pid(self) -> int | None:
+        return None if self._child is None else self._child.process.pid
 
     def _close(self) -> None:
         self._recorder.close()

@@ -40,8 +40,7 @@ def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepa
     base.check_task(plan.task)
     category = base.READ_ONLY if plan.permission_mode == READ_ONLY_MODE else base.WRITE
     resolved = base.resolve_job(PROTOCOL, asked, category, options)
-    # a stall is explained a moment before the keeper notices it
-    plan = replace(plan, grace=resolved.limits.grace, stall=0.9 * resolved.stall())
+    plan = replace(plan, grace=resolved.limits.grace, stall=resolved.stall())
     return resolved.prepare("claude", plan, asks=False)
 
 

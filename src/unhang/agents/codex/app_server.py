@@ -12,7 +12,7 @@ from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
-from unhang.agents.base.update import StallReason
+from unhang.agents.base.update import UNSURE, StallReason
 from unhang.agents.codex.approvals import CodexApprovals
 from unhang.agents.codex.plan import COMPACT, INSTALL, REVIEW, CodexPlan
 from unhang.agents.codex.protocol import hints
@@ -36,7 +36,7 @@ class AppServerDriver(Driver):
         self._server: AppServer | None = None
         self._turn_over = asyncio.Event()
         self._before: int | None = None  # tokens in the context when the newest turn began
-        self._doing = "starting Codex"
+        self._doing, self._since = "starting Codex", time.monotonic()
         self._approvals = CodexApprovals(plan, channel, self._reply, self._codex.tools)
 
     # --- the whole ------------------------------------------------------------------------------------------
@@ -62,13 +62,22 @@ class AppServerDriver(Driver):
     def _stall_reason(self, now: float) -> StallReason:
         if self._codex.turn:
             return self._codex.stall_reason(now)
-        return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [])
+        return StallReason("unknown", f"Codex has not answered; it was {self._doing}", [], state=UNSURE)
 
     def _silence(self, now: float) -> float:
-        return self._codex.silent(now) if self._codex.tools.window is None else 0.0
+        if not self._codex.turn:
+            return 0.0 if self._turn_over.is_set() else now - self._since
+        return self._codex.silent(now) if self._codex.tools.window is None and not self._codex.waiting else 0.0
 
-    def _explain(self, now: float) -> None:
-        self._tell_stuck(self._stall_reason(now), threadId=self._codex.thread or None)
+    def _agent_pid(self) -> int | None:
+        return None if self._server is None else self._server.process.pid
+
+    def _begin(self, doing: str) -> None:
+        self._doing, self._since = doing, time.monotonic()
+
+    def _known(self, now: float) -> Message:
+        del now
+        return {"threadId": self._codex.thread or None}
 
     def _close(self) -> None:
         self._approvals.close()
@@ -121,7 +130,7 @@ class AppServerDriver(Driver):
         plan = self._plan
         argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
         self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
-        self._doing = "waiting for Codex to greet"
+        self._begin("waiting for Codex to greet")
         await server.greet()
         self._channel.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
         await self._open_thread(server)
@@ -139,12 +148,12 @@ class AppServerDriver(Driver):
         params |= {"approvalPolicy": plan.ask_for_approval}
         params = {name: value for name, value in params.items() if value is not None}
         if plan.thread:
-            self._doing = f"resuming the thread {plan.thread}"
+            self._begin(f"resuming the thread {plan.thread}")
             answer = await server.peer.request(
                 "thread/resume", params | {"threadId": plan.thread, "excludeTurns": True}
             )
         else:
-            self._doing = "starting a thread"
+            self._begin("starting a thread")
             answer = await server.peer.request("thread/start", params)
         thread = id_of(answer, "thread", "id")
         self._codex.adopt(thread, time.monotonic())
@@ -156,7 +165,7 @@ class AppServerDriver(Driver):
 
     async def _turn(self, server: AppServer) -> CodexTurnEnd:
         plan = self._plan
-        self._doing = "in a turn"
+        self._begin("in a turn")
         self._turn_over.clear()
         if plan.verb == REVIEW:
             params: Message = {"threadId": self._codex.thread, "target": _target(plan)}
@@ -192,7 +201,7 @@ class AppServerDriver(Driver):
 
     async def _compact(self, server: AppServer) -> CodexTurnEnd:
         """Accepted is not done: it is a turn of its own, and its end says how it went."""
-        self._doing = "compacting"
+        self._begin("compacting")
         self._turn_over.clear()
         self._codex.compacted = 0
         await server.peer.request("thread/compact/start", {"threadId": self._codex.thread})

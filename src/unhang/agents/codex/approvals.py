@@ -12,6 +12,8 @@ from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.codex.plan import ACCEPT, CodexPlan
 from unhang.agents.codex.protocol.requests import CodexRequest
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
+from unhang.core.values import id_of
+from unhang.core.watchdog.facts import PERSON
 
 
 class CodexApprovals(Approvals[CodexRequest]):
@@ -29,7 +31,9 @@ class CodexApprovals(Approvals[CodexRequest]):
         if question.method == "currentTime/read":
             self._send(jsonrpc_message.result(question.id, {"currentTimeAt": int(time.time())}))
         elif question.approval:
-            super().take(question)
+            about = self._tools.about.get(id_of(question.fields, "itemId"), "")
+            blind = about and not question.fields.get("command")
+            super().take(question.replace(text=f"{question.text}: {about}") if blind else question)
         else:
             self.settle(question, DENY, "policy")
 
@@ -40,7 +44,7 @@ class CodexApprovals(Approvals[CodexRequest]):
 
     def _waits(self, question: CodexRequest, seconds: float) -> None:
         del question
-        self._channel.window(seconds)
+        self._channel.window(seconds, PERSON)
 
     def _waited(self) -> None:
         self._channel.window(self._tools.window)  # what was asked for may run now, by its own limit

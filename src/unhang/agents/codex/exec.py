@@ -17,6 +17,7 @@ from unhang.agents.base.jsonrpc import Message, Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
 from unhang.agents.base.shutdown import Shutdown
+from unhang.agents.base.update import StallReason
 from unhang.agents.codex.plan import INSTALL, CodexPlan
 from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.core.policy.model import Policy
@@ -39,6 +40,7 @@ class ExecDriver(Driver):
     async def _work(self) -> int:
         # an open pipe for its input makes it wait for ever before it begins
         argv = to_argv(self._plan)
+        self._exec.begin(time.monotonic())
         self._child = child = await Child.start(argv, self._recorder, self._hear, self._trouble, deaf=True)
         looks = asyncio.ensure_future(self._look(child.process.pid))
         try:
@@ -57,7 +59,8 @@ class ExecDriver(Driver):
     async def _end_agent(self) -> None:
         """SIGINT is the signal at which `exec` ends its tools and their children too; SIGTERM leaves them."""
         await self._give_up()
-        self._tell_stopping(self._exec.stall_reason(time.monotonic()), threadId=self._exec.thread or None)
+        now = time.monotonic()
+        self._tell_stopping(self._stall_reason(now), **self._known(now))
         if self._child is not None:
             shutdown = Shutdown("codex exec", self._child, self._channel, self._plan.grace)
             await shutdown.signal(signal.SIGINT, "SIGINT", 0.6)
@@ -65,11 +68,17 @@ class ExecDriver(Driver):
             await shutdown.done()
 
     def _silence(self, now: float) -> float:
-        del now
-        return 0.0  # the keeper says that it is silent; why, is said at the end
+        return self._exec.silent(now) if self._exec.tools.window is None else 0.0
 
-    def _explain(self, now: float) -> None:
-        pass
+    def _stall_reason(self, now: float) -> StallReason:
+        return self._exec.stall_reason(now)
+
+    def _known(self, now: float) -> Message:
+        del now
+        return {"threadId": self._exec.thread or None}
+
+    def _agent_pid(self) -> int | None:
+        return None if self._child is None else self._child.process.pid
 
     def _close(self) -> None:
         self._recorder.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Socket, Thread
 from unhang.core.diagnosis.waits import (
     DESCRIPTOR,
+    FIFO,
     INTERNAL,
     STDIN,
     TERMINAL,
@@ -26,18 +27,21 @@ from unhang.core.durations import human
 
 # The end of a terminal that belongs to the program which made it.
 MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
+# Through these the kernel itself may write to an eventfd, when a transfer or a timer of theirs is over.
+RINGS = ("anon_inode:[io_uring]", "anon_inode:io_uring")
 # In a set, the first of these that is there names the wait.
 # A server with idle connections is a server, so listening comes before them.
-ORDER = ("input", "listen", "net", "peer", "terminal", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
+ORDER = ("input", "listen", "fifo", "net", "peer", "terminal", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
 
 
 def descriptors(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     """The wait of a thread that sits in a call on the descriptors it `reads` and `writes`."""
     ends = ends_of(thread)
     single = len(thread.reads) + len(thread.writes) == 1 and not _in_set(thread)
+    closed = [_hangup(process.fds.get(fd, "")) for fd in thread.hangups]
     asked = [(fd, False) for fd in thread.reads] + [(fd, True) for fd in thread.writes]
     seen = [_one(view, process, thread, fd, writing, single) for fd, writing in asked]
-    found = [wait for wait in seen if wait is not None]
+    found = [wait for wait in seen if wait is not None] + closed
     if not found:
         return for_timer(ends) if ends != FOREVER else for_loop(view, process, ends)
     found.sort(key=lambda wait: ORDER.index(wait.kind) if wait.kind in ORDER else len(ORDER))
@@ -67,6 +71,10 @@ def _relay(found: list[Wait], ends: float | None) -> Wait | None:
     return Wait("peer", "passes its terminal on to the one that it made", users, FOREVER if serves else ends)
 
 
+def _hangup(target: str) -> Wait:
+    return Wait("other", f"waits for the other end of {target or 'a descriptor'} to be closed", ends=None)
+
+
 def _in_set(thread: Thread) -> bool:
     return "poll" in thread.syscall or "select" in thread.syscall
 
@@ -77,6 +85,8 @@ def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writ
         if others := process.strangers.get(fd):
             text = f"waits for {strangers(others)} outside of the job, with which it shares an eventfd"
             return Wait("other", text, ends=None, stranger=True)
+        if any(held.startswith(RINGS) for held in process.fds.values()):
+            return Wait("other", "waits for an eventfd that the kernel may write to (io_uring)", ends=None)
         # In a set it is how the loop wakes itself; a plain read of one waits for another thread.
         return Wait("self_pipe", "waits for an eventfd that only it could write to") if single else None
     if target in MASTERS:
@@ -140,9 +150,11 @@ def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writin
     name = "a pipe" if target.startswith("pipe:") else f"the FIFO {target}"
     channel, where = (STDIN, "stdin") if fd == 0 else (DESCRIPTOR, f"descriptor {fd}")
     stranger = strangers(pipe.outside)
+    # A FIFO has a name: any process may open it, write a line and close it again.
+    reachable = not writing and not target.startswith("pipe:") and not target.endswith(" (deleted)")
     if partners:
         names = view.names(partners)
-        until = None if pipe.outside else FOREVER
+        until = None if pipe.outside or reachable else FOREVER
         if pipe.outside:
             names += f" and, outside of the job, {stranger}"
         if writing:
@@ -160,6 +172,9 @@ def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writin
         kind = "input" if fd == 0 else "other"
         text = f"waits for {stranger} outside to write to its {where}"
         return Wait(kind, text, ends=None, channel=channel, stranger=True)
+    if own and reachable:
+        text = f"waits for {name} of which it holds both ends itself, and to which any process may write"
+        return Wait("fifo", text, ends=None, channel=FIFO)
     if own:
         return Wait("self_pipe", f"waits for {name} of which it holds both ends") if single else None
     if writing:
@@ -187,6 +202,9 @@ def _socket(
         return Wait("self_pipe", "waits for a socket of which it holds both ends") if single else None
     if partners:
         return Wait("peer", f"waits for {view.names(partners)} over a socket", partners)
+    if fd == 0 and seen.family == "unix" and (others := process.strangers.get(fd)):
+        text = f"waits for {strangers(others)} outside to write to its stdin"
+        return Wait("input", text, ends=None, channel=STDIN, stranger=True)
     if fd == 0 and seen.family == "unix":
         text = "waits for input on stdin (a socket that no process of the job writes to)"
         return Wait("input", text, channel=STDIN)

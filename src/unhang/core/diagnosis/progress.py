@@ -81,6 +81,12 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     return Progress(False, NOTHING)
 
 
+def begun_since(sample: CheapSample, since: float) -> CheapSample:
+    """The processes of a sample that were started after a moment of the clock of this boot."""
+    begun = {pid: seen for pid, seen in sample.processes.items() if seen.start >= since * sample.hz}
+    return sample.replace(processes=begun)
+
+
 class _Change:
     """The processes of two looks: those seen in both (`kept`: then, now), those that came and those that went."""
 

@@ -14,12 +14,13 @@ do not know) spoils the proof, and the verdict is `unsure`. That is how a live j
 
 from __future__ import annotations
 
+import re
+
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Activity, compare
 from unhang.core.diagnosis.assemble import Finding, finish
-from unhang.core.diagnosis.progress import CPU_SHARE
+from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
-from unhang.core.diagnosis.runtimes import may_reduce
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
 from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
@@ -34,6 +35,8 @@ LATER = 3600.0
 WORKERS = frozenset(
     {"cc1", "cc1plus", "clang", "rustc", "ld", "lld", "lto1", "as", "javac", "xz", "gzip", "bzip2", "zstd"}
 )
+# The prompts of Erlang's shell and of iex, from which programs run in the background.
+SHELL = re.compile(r"^(?:\([^()]+\))?\d+>$|^(?:iex|\.\.\.)\(.+\)\d*>$")
 # Woken by its own timer this often without anything to show for it: it polls.
 POLLS = 0.3
 
@@ -77,25 +80,21 @@ def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: li
     terminal = view.sample.terminal
     raw = terminal is not None and not terminal.canonical and asked.channel == TERMINAL
     mine = [each for each in blocked if each.process.pid == asked.pid and each.wait.kind in ("input", "hidden")]
-    # A line editor with a timeout of its own waits for keys, if it was seen to wake and to do nothing. And a thread
-    # that ran in between got something, except at a terminal, where it may have been a signal.
-    waits = asked.endless or (raw and any(each.woke or may_reduce(each.process, each.thread) for each in mine))
-    waits = waits and (asked.channel == TERMINAL or all(each.steady for each in mine))
+    # A thread that ran in between got something, except at a terminal, where it may have been a signal.
+    waits = asked.endless and (asked.channel == TERMINAL or all(each.steady for each in mine))
     above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
+    sure = steady and waits and not any(_besides(each, asked.pid, asked.prompt, above, raw) for each in blocked)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
-def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
+def _besides(each: Blocked, asks: int, prompt: str, above: set[int], raw: bool) -> bool:
     """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
     terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
     if each.wait.stranger:
         return True
-    if each.wait.kind == "scheduler" or (
-        each.process.pid in above and each.steady and may_reduce(each.process, each.thread)
-    ):
-        return False  # a runtime's timer answers no question, be it beside the one that asks or above it
+    if each.wait.kind == "scheduler":
+        return SHELL.search(prompt) is not None  # its timers answer no question; behind a shell they may do anything
     unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
     if unseen and each.steady and not each.process.tty and each.process.pid not in {asks, *above}:
         return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
@@ -178,7 +177,7 @@ def _busiest(view: SampleView, activity: Activity) -> str:
 
 
 # What a wait that may end says of the job, where its kind alone decides.
-_BY_KIND: dict[str, tuple[str, causes.Cause]] = {
+BY_KIND: dict[str, tuple[str, causes.Cause]] = {
     "listen": (ALIVE, causes.LISTENING),
     "watch": (ALIVE, causes.LISTENING),
     "net": (UNSURE, causes.NETWORK),
@@ -214,7 +213,12 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
         # The call that reads has a timeout of its own: what it does then, it does without input.
         text = f"{named(process)} {wait.text}, and goes on by itself in {human(wait.ends)}"
         return Finding(ALIVE, causes.TIMER, text, process.pid, wait)
-    state, cause = _BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
+    if wait.kind == "running" and best.steady:
+        text = f"{named(process)} runs, or waits for its turn on a busy machine"
+        if process.comm in WORKERS:
+            return Finding(ALIVE, causes.PROGRESS, text, process.pid, wait)
+        return Finding(UNSURE, causes.BUSY, f"{text}: a loop, or a long computation", process.pid, wait)
+    state, cause = BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
     lock = process.lock if cause is causes.LOCK else None
     if cause is causes.NETWORK:
         ends = best.wait.ends
@@ -283,14 +287,14 @@ def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding
     left = [each for each in view.sample.processes.values() if not dead(each)]
     names = ", ".join(named(each) for each in sorted(left, key=lambda each: each.pid)[:3])
     state = finding.state
-    if finding.cause is causes.TIMER and not any(each.hope and not _sleeps_long(each) for each in blocked):
-        state = HUNG
+    if finding.cause is causes.TIMER and left and all(each.comm in PAUSES for each in left) and _sleep_long(blocked):
+        state = HUNG  # what is left is a `sleep`, which does nothing when it wakes
     reason = f"the command has ended, but left {names} running: {finding.reason}"
     return finding._replace(state=state, cause=causes.LEAK, reason=reason)
 
 
-def _sleeps_long(each: Blocked) -> bool:
-    return each.wait.kind == "timer" and each.wait.ends is not None and each.wait.ends > SOON
+def _sleep_long(blocked: list[Blocked]) -> bool:
+    return all(each.wait.kind == "timer" and each.wait.ends is not None and each.wait.ends > SOON for each in blocked)
 
 
 def _percent(share: float) -> str:

@@ -12,8 +12,8 @@ are housekeeping is decided here, by the call that they sit in.
   interpreter's own image; every other lock lies in memory that was asked for.
 * **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
   program's. Which of both it is cannot be seen from outside.
-* **Node**: V8 looks 8 s after a burst of work whether memory can be given back. Until then that is the timeout of an
-  event loop without a timer of its own.
+* **Node**: V8 looks 8 s after a burst of work whether memory can be given back. Until then the event loop has a timeout
+  that looks like a timer of the program, and counts as one: it is gone by the time that a silence is worth a word.
 * **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out.
 * **The JVM**: threads with well-known names.
 """
@@ -22,10 +22,12 @@ from __future__ import annotations
 
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 
-GO, OCAML, PYTHON, ERLANG, JVM, NODE = "go", "ocaml", "python", "erlang", "jvm", "node"
+GO, OCAML, PYTHON, ERLANG, JVM = "go", "ocaml", "python", "erlang", "jvm"
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0
+# The longest that Go's network poller asks for: there is a timer, and it is weeks away.
+LONGEST = 1_000_000.0
 # Python's threads ask for the GIL every 5 ms, unless a program has set another interval.
 SWITCH = 0.1
 # OCaml's tick, in seconds.
@@ -41,8 +43,6 @@ _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
 _SCHEDULERS = "_scheduler", "erts_sched_"
 # What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
 _AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
-# V8's memory reducer, in seconds: eight, counted from a clock of the loop that may lag behind a little.
-REDUCER = 8.5
 
 
 def named_runtime(threads: tuple[Thread, ...]) -> str:
@@ -104,7 +104,6 @@ def scheduler_rests(process: ProcessSample, thread: Thread, kind: str) -> bool:
     return process.runtime == ERLANG and named and kind in _AT_REST
 
 
-def may_reduce(process: ProcessSample, thread: Thread) -> bool:
-    """Whether the timeout of an event loop may be no timer of the program, but V8's."""
-    loop = process.runtime == NODE and thread.tid == process.pid and "epoll" in thread.syscall
-    return loop and thread.timeout is not None and thread.timeout <= REDUCER
+def polls_for_ever(process: ProcessSample, thread: Thread) -> bool:
+    """Whether Go's network poller waits without a timer that will fire within days."""
+    return process.runtime == GO and "epoll" in thread.syscall and thread.timeout == LONGEST

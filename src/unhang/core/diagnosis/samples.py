@@ -36,6 +36,8 @@ class Thread(NamedTuple):
     shared: bool = False  # the lock word may be another process's to release
     child: int | None = None  # the one child it waits for; None for any
     path: str = ""  # the file it is opening
+    reachable: bool = False  # another process may open the other end of the FIFO that it is opening, at any moment
+    hangups: tuple[int, ...] = ()  # descriptors of which it waits for the other end to be closed, and for nothing else
     unseen: bool = False  # the set it waits for could not be read whole
     common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
     static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
@@ -78,6 +80,7 @@ class ProcessSample(NamedTuple):
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    catches_signal: bool = False  # has a handler for SIGUSR1 or SIGUSR2: another process may wake it
     tracer: int = 0  # the process that traces it
     timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
     # Of the descriptors that one of its threads waits for:

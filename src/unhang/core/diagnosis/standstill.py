@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
 from unhang.core.diagnosis.runtimes import own_threads
-from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
+from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
@@ -29,10 +29,10 @@ from unhang.core.diagnosis.waits import SampleView, Wait, dead, named
 RECHECK = 1.1
 # Two looks closer together than this show too little of a standstill to call it one.
 WINDOW = 1.0
-# A lock whose holder sleeps this long is not about to be released.
-HOLDER_SLEEPS = 600.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
+# Programs that handle SIGUSR1 or SIGUSR2 to say how far they are, and then wait on as before.
+REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client"})
 # What merely passes the question on to another process.
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
@@ -57,13 +57,19 @@ class Blocked(NamedTuple):
     @property
     def hope(self) -> bool:
         """Whether the wait may end without help from the tree."""
-        return self.wait.open_ended or self.process.catches_alarm or self.process.timers
+        process = self.process
+        return self.wait.open_ended or process.catches_alarm or heeds_signals(process) or process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
         """The order in which to name waits: a hopeful one first, of the most telling group, in a main thread first."""
         group, place = place_of(self.wait.kind)
         return not self.hope, group, not self.main, place
+
+
+def heeds_signals(process: ProcessSample) -> bool:
+    """Whether a signal from another process may make it go on."""
+    return process.catches_signal and process.comm not in REPORTERS
 
 
 def place_of(kind: str) -> tuple[int, int]:
@@ -145,7 +151,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
-        if holder.catches_alarm or holder.timers:
+        if holder.catches_alarm or heeds_signals(holder) or holder.timers:
             return False
         old = before.others.get(holder.pid)
         ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
@@ -153,7 +159,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             if ran.get(thread.tid) != thread.switches:
                 return False
             wait = wait_of(around, holder, thread)
-            if wait.ends is None or (wait.ends != FOREVER and wait.ends < HOLDER_SLEEPS):
+            if wait.open_ended:
                 return False
             if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
                 return False  # a person may type or continue it, or it waits for processes that were not looked at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
-from unhang.core.diagnosis.runtimes import parked, scheduler_rests, wants_gil
+from unhang.core.diagnosis.runtimes import parked, polls_for_ever, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 from unhang.core.diagnosis.waits import FIFO, SampleView, Wait, dead, ends_of, for_lock, for_loop, for_timer
 from unhang.core.durations import human
@@ -22,6 +22,8 @@ SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pw
 
 def wait_of(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     """What a thread of a process waits for."""
+    if polls_for_ever(process, thread):
+        thread = thread._replace(timeout=FOREVER, remaining=None)
     wait = _called(view, process, thread)
     if scheduler_rests(process, thread, wait.kind):
         text = "has nothing to run until a timer fires: one of the program's or of Erlang's own, which cannot be seen"
@@ -34,6 +36,8 @@ def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return _stopped(view, process, thread)
     if thread.state == "R" or thread.syscall == "running":
         return Wait("running", "runs", ends=None)
+    if "freez" in thread.wchan:
+        return Wait("other", "is frozen with its control group, until that is thawed", ends=None)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
         return for_lock(view, process, lock)
@@ -61,7 +65,7 @@ def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return _opening(thread)
     if thread.unseen:
         return Wait("unknown", f"waits in {name} for what could not be read", ends=None)
-    if thread.reads or thread.writes:
+    if thread.reads or thread.writes or thread.hangups:
         return descriptors(view, process, thread)
     if name in SETS:  # an empty one
         ends = ends_of(thread)
@@ -83,7 +87,8 @@ def _stopped(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     foreground = terminal.foreground if terminal is not None and terminal.foreground else process.tpgid
     if process.tty and foreground > 0 and foreground != process.pgid:
         return Wait("stopped", "is stopped by SIGTTIN or SIGTTOU: a background job used the terminal")
-    return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it")
+    # Whoever has stopped it may continue it, as batch systems and throttles do.
+    return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it", ends=None)
 
 
 def _child(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
@@ -104,6 +109,8 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return Wait("child", "waits for a signal, and has children", below, ends)
     if process.catches_alarm:
         return Wait("signal", "waits for a signal; it may have set itself an alarm", ends=ends)
+    if process.catches_signal:
+        return Wait("signal", "waits for a signal, which another process may send", ends=ends)
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
 
 
@@ -166,5 +173,5 @@ def _common(view: SampleView, process: ProcessSample, thread: Thread, what: str)
 def _opening(thread: Thread) -> Wait:
     if "fifo" in thread.wchan or "partner" in thread.wchan:
         text = f"opens the FIFO {thread.path or '?'}, and no process opens its other end"
-        return Wait("fifo", text, channel=FIFO)
+        return Wait("fifo", text, ends=None if thread.reachable else FOREVER, channel=FIFO)
     return Wait("disk", f"opens {thread.path or 'a file'}", ends=None)

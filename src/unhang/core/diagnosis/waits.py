@@ -20,10 +20,8 @@ from unhang.core.durations import human
 # not among them: those may be woken from outside.
 INTERNAL = ("anon_inode:[eventfd]",)
 
-# A wait that ends later than this counts as endless: no job that is watched by the minute sleeps for a day, but
-# `sleep infinity` and its kin do.
-NEVER = 86_400.0
-_A_YEAR = 86_400 * 365
+# A wait that ends later than this counts as endless: no job sleeps for a year, but `sleep infinity` and its kin do.
+NEVER = 86_400.0 * 365
 
 # Where input is waited for.
 TERMINAL, STDIN, DESCRIPTOR, FIFO = "terminal", "stdin", "descriptor", "fifo"
@@ -119,7 +117,7 @@ def terminal_number(path: str) -> int:
 
 def strangers(holders: tuple[tuple[int, str], ...]) -> str:
     """Processes outside of the job, for people."""
-    return ", ".join(f"{comm} [{pid}]" for pid, comm in holders[:3])
+    return ", ".join(f"{comm} [{pid}]" if pid else comm for pid, comm in holders[:3])
 
 
 def holder_of(lock: Lock) -> str:
@@ -147,7 +145,7 @@ def for_timer(ends: float | None, before: str = "") -> Wait:
     """A sleep that ends by itself after `ends` seconds. `before` is put before the words."""
     if ends is None:
         text = "with a timeout" if before else "sleeps, with a timeout"
-    elif ends == FOREVER or ends > _A_YEAR:
+    elif ends == FOREVER or ends > NEVER:
         text = "sleeps for ever"
     else:
         text = f"sleeps, wakes by itself in {human(ends)}"

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from unhang.core.limits import Limits, lead
 from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ BASELINE = 2.0
 AHEAD_OF_HARD = 0.1
 SHORTEST_LOOK = 0.5
 LONGEST_LOOK = 300.0
+# The driver of an agent announces a stall, with its reason. One that has said nothing for this long after it was due
+# cannot speak (it is stopped, or hangs itself), and the watchdog does.
+DRIVER_LATE = 10.0
 # A job that has been quiet for this long can wait until the other jobs of the machine are looked at, too.
 PATIENT = 30.0
 
@@ -54,6 +58,7 @@ class Clocks:
         self.hung = False
         self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
         self._own_idle: float | None = None  # the idle limit, while a window stands in its place
+        self._window_for = ""  # what that window stands for
         self._moved_by = ""  # the last movement that a look saw, in words
         self._announced = NEVER if limits.idle is None else now + limits.idle
         self._idle_warned: float | None = None
@@ -98,6 +103,8 @@ class Clocks:
         if self._still and not still and now >= self._stall_due():
             self._stall_not_before = now + BASELINE
         self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
+        if alive and self.limits.liveness == "agent" and self.limits.stall is not None:
+            self._stall_not_before = now + self.limits.stall  # its tool worked until now
         if not alive or self.limits.liveness != "progress" or self.held_since is not None:
             return []
         if now - self.spoke <= SETTLE:
@@ -132,11 +139,13 @@ class Clocks:
             said.append(act.Extended(act.HARD, left, "asked for", asked=True))
         return said
 
-    def set_window(self, idle: float | None) -> None:
+    def set_window(self, idle: float | None, purpose: str = "") -> None:
         """While a tool of an agent is in flight its own limit runs instead of the idle limit."""
+        self._changed()
+        self._window_for = "" if idle is None else purpose
+        self.moved = False  # what was seen to move was not what this window is for
         if self.limits.idle is None:
             return
-        self._changed()
         if self._own_idle is None:
             self._own_idle = self.limits.idle
         self.limits = self.limits.replace(idle=self._own_idle if idle is None else idle)
@@ -163,6 +172,11 @@ class Clocks:
         elif self.held_since is not None:
             since, self.held_since = self.held_since, None
             self.pause(now - since, now)
+
+    def announced_by_agent(self) -> None:
+        """Note that the driver of an agent has announced this silence."""
+        self._changed()
+        self.noticed = "stuck"
 
     def judged(self, hung: bool) -> None:
         """Note whether the diagnosis found the tree hung."""
@@ -261,7 +275,7 @@ class Clocks:
         stall = self.limits.stall
         if stall is None:
             return []
-        if self.moved and not self.noticed and now - self.spoke >= stall:
+        if self.moved and not self.noticed and self._looks_count and now - self.spoke >= stall:
             self.noticed = "quiet"
             return [act.Quiet(now - self.spoke, self.look_reason)]
         if now >= self._stall_due():
@@ -303,9 +317,24 @@ class Clocks:
     def _stall_due(self) -> float:
         if self.limits.stall is None or self.noticed == "stuck":
             return NEVER
+        if self.limits.liveness == "agent":
+            return self._agent_stall_due(self.limits.stall)
         if self.noticed == "quiet" and self.limits.liveness != "progress":
             return NEVER  # looks do not move this clock, so it would be due again at once
         return max(self.life + self.limits.stall, self._stall_not_before)
+
+    @property
+    def _looks_count(self) -> bool:
+        """Whether movement that a look saw says anything: an agent's own files and timers do not."""
+        return self.limits.liveness != "agent" or self._window_for == fact.TOOL
+
+    def _agent_stall_due(self, stall: float) -> float:
+        """A person may think for as long as the window lasts; of a tool the kernel knows more than the driver."""
+        if self._window_for == fact.PERSON:
+            return NEVER
+        if self._window_for == fact.TOOL:
+            return max(self.life + stall, self._stall_not_before)
+        return self.life + stall + min(stall, DRIVER_LATE)
 
     def _idle_lead(self) -> float:
         return lead(self.limits.idle, self.limits.warn)

@@ -27,10 +27,22 @@ class AgentMoved(Record):
     """The agent in the job made progress, as its driver understands it: a delta, a finished item."""
 
 
+# What an agent's window stands for.
+TOOL, PERSON = "tool", "person"
+
+
 class Window(Record):
-    """A tool of the agent is in flight and has a limit of its own. None: it has ended, the idle limit is back."""
+    """The agent waits for something that has a limit of its own. None: it has come, the idle limit is back.
+
+    `purpose`: TOOL (a tool is in flight), PERSON (a question is open), or empty (its start, its first response).
+    """
 
     idle: float | None
+    purpose: str = ""
+
+
+class AgentStuck(Record):
+    """The driver has said why its agent shows no sign of life: this silence has been announced."""
 
 
 class Looked(Record):
@@ -98,6 +110,7 @@ Fact = (
     | Answered
     | AgentMoved
     | Window
+    | AgentStuck
     | Looked
     | LeaderExited
     | TreeGone

@@ -13,7 +13,8 @@ Theory of operation. `tell` only writes down what happened, `wake` judges: the k
 
 running   Three clocks (clocks.py): *stall* (a notice) and *idle* (an end) count from the last sign of life, *hard*
           from the start. Before any of them fires a `Look` is asked for, so that a busy tree is `Quiet` and not
-          `Stuck`. Under liveness "progress" a look that saw movement is a sign of life.
+          `Stuck`. Under liveness "progress" a look that saw movement is a sign of life. Under "agent" the driver says
+          what moves and announces a stall itself; a look counts only while a tool is in flight.
 closing   The leader has exited. What it printed last is still read; what it left behind gets `leak_wait` seconds
           without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
           job, watched as before, until the last of it ends.
@@ -42,6 +43,8 @@ CLOSING = "closing"
 STOPPING = "stopping"
 KILLING = "killing"
 ENDED = "ended"
+# What an agent leaves running when it has ended itself gets this long after SIGTERM.
+STRAY_GRACE = 1.0
 PHASES = (RUNNING, CLOSING, STOPPING, KILLING, ENDED)
 
 
@@ -61,6 +64,7 @@ class Watchdog:
         self._leader_gone = self._tree_gone = self._pipes_closed = self._leaked = False
         self._stop: fact.StopRequested | None = None
         self._looking = False
+        self._driven = limits.liveness == "agent"
         self._unsaid: list[Action] = []  # notices that follow from a fact; the next wake says them
         self._closing_since = self._last_byte = now
         self._due = NEVER  # of the grace or the kill-wait
@@ -88,9 +92,12 @@ class Watchdog:
             case fact.Answered():
                 if running:
                     self.clocks.answered(now)
-            case fact.Window(idle):
+            case fact.Window(idle, purpose):
                 if running:
-                    self.clocks.set_window(idle)
+                    self.clocks.set_window(idle, purpose)
+            case fact.AgentStuck():
+                if running:
+                    self.clocks.announced_by_agent()
             case fact.Output():
                 self._last_byte = now
                 if running and self.limits.liveness != "agent":
@@ -138,7 +145,7 @@ class Watchdog:
             match what:
                 case fact.Heartbeat(extend) if not extend >= 0:
                     problem = "a heartbeat cannot take time away"
-                case fact.Window(idle) if idle is not None and not idle > 0:
+                case fact.Window(idle, _) if idle is not None and not idle > 0:
                     problem = "a window has a length"
                 case fact.Looked() if not self._looking:
                     problem = "no look was asked for"
@@ -212,6 +219,8 @@ class Watchdog:
             return self._judge_running(now, actions)
         if self.phase == CLOSING:
             return self._judge_closing(now, actions)
+        if self.phase == STOPPING and self._leader_gone and self._driven:
+            return self._sweep(now, actions)
         if now < self._due:
             return False
         return self._kill(now, actions) if self.phase == STOPPING else self._settle(actions, abandoned=True)
@@ -267,6 +276,7 @@ class Watchdog:
     def _terminate(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None
         self.phase = STOPPING
+        self._driven = self._driven and not self._leader_gone
         self._due = now + self._grace()
         actions.append(act.Terminate(self.reason))
         return True
@@ -281,6 +291,14 @@ class Watchdog:
     def _long_grace(self) -> bool:
         """Whether a caller or the policy has asked for more than the usual grace: that is never shortened."""
         return self.limits.grace > DEFAULT_GRACE
+
+    def _sweep(self, now: float, actions: list[Action]) -> bool:
+        """A driver had the first SIGTERM alone, and has taken its steps: what they left has no more to wait for."""
+        assert self.reason is not None
+        self._driven = False
+        self._due = min(self._due, now + STRAY_GRACE)
+        actions.append(act.Terminate(self.reason))
+        return True
 
     def _kill(self, now: float, actions: list[Action]) -> bool:
         assert self.reason is not None

@@ -29,6 +29,7 @@ COMMANDS = {
     "send": "send",
     "extend": "extend",
     "cancel": "cancel",
+    "restart": "restart",
     "beat": "beat",
     "diagnose": "diagnose",
     "policy": "policy",
@@ -36,6 +37,11 @@ COMMANDS = {
     "agent": "agent",
     "codex": "codex",
     "watch": "watch",
+    "web": "web",
+    "top": "top",
+    "tmux-status": "tmux_status",
+    "statusline": "statusline",
+    "alerts": "alerts",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",
@@ -94,12 +100,16 @@ def _dispatch(argv: list[str]) -> int:
 
         print(f"unhang {__version__}")
         return 0
+    if argv[:1] == ["help"] and len(argv) > 1:
+        argv = [*argv[1:], "--help"]
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if argv else EXIT_USAGE
     name = argv[0]
     if name not in COMMANDS:
-        raise UsageError(f"no such command: {name!r} (see: unhang --help)")
+        from unhang.faces.cli.suggest import instead_of_command
+
+        raise UsageError(f"no such command: {name!r}; {instead_of_command(argv, list(COMMANDS))}")
     words, command = argv[1:], None
     launcher = None
     if name in _TAKES_A_COMMAND | _PASSES_ON and "--" in words:

@@ -7,7 +7,7 @@ import os
 
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.limits import LIVENESS, ON_HUNG
-from unhang.core.spec import quote
+from unhang.core.spec import NOTIFY, quote
 from unhang.errors import UsageError
 from unhang.jobs.request import STDIN_WORDS, Prepared, prepare, split_pairs
 
@@ -71,6 +71,9 @@ def recording(args: argparse.Namespace) -> str | None:
 def _add_labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help="a name, usable wherever an id is; one running job may have it")
     parser.add_argument("--label", metavar="K=V", action="append", default=[], help="a label, for listing")
+    parser.add_argument(
+        "--notify", metavar="TARGET", action="append", default=[], help="tell this target of alerts.toml, or desktop"
+    )
 
 
 def add_job(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +92,14 @@ def add_job(parser: argparse.ArgumentParser) -> None:
 def labels_of(args: argparse.Namespace) -> dict[str, str]:
     """Return the labels of the job to be started, with its name among them; raise UsageError if that is taken."""
     labels = split_pairs("--label", args.label)
+    if args.notify:
+        from unhang.alerts.settings_file import load
+
+        known = load(os.environ)[0].targets
+        for name in args.notify:
+            if name not in known:
+                raise UsageError(f"--notify: no such target: {name!r}; there are: {', '.join(known)}")
+        labels[NOTIFY] = ",".join(dict.fromkeys(args.notify))
     if args.name is None:
         return labels
     from unhang.jobs.home import state_home

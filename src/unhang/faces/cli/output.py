@@ -37,13 +37,26 @@ def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object
 
 def job_of(args: argparse.Namespace) -> Job:
     """Return the job that the argument of `add_job` names; raise NoSuchJob or AmbiguousJob."""
-    return attach(state_home(), args.job)
+    return job_named(args.job)
+
+
+def job_named(name: str) -> Job:
+    """Return the job with this id or name; raise NoSuchJob or AmbiguousJob."""
+    return attach(state_home(), name)
 
 
 def jobs_of(args: argparse.Namespace) -> list[Job]:
     """Return the jobs that the argument of `add_job(many=True)` names; raise NoSuchJob or AmbiguousJob."""
     home = state_home()
     return [attach(home, name) for name in args.job]
+
+
+def called(job: Job) -> str:
+    """Return what people call a job: its name with its id, or the id alone."""
+    from unhang.core.spec import name_of
+
+    name = name_of(job.spec.get("labels"))
+    return f"job {name} ({job.id})" if name else f"job {job.id}"
 
 
 def print_json(value: Any) -> None:

@@ -54,7 +54,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with the message and the command that prints the help."""
-        raise UsageError(f"{message} (see: {self.prog} --help)")
+        from unhang.faces.cli.suggest import instead_of_option
+
+        options = [option for action in self._actions for option in action.option_strings]
+        raise UsageError(f"{message}{instead_of_option(message, options)} (see: {self.prog} --help)")
 
     def parse(self, words: list[str]) -> argparse.Namespace:
         """Parse the words; options may stand anywhere, except where the rest of the line belongs to a command."""

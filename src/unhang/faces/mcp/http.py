@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import socket
 import sys
 from functools import partial
 from typing import Any, cast
@@ -21,11 +20,17 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from unhang.core import plain_text
-from unhang.errors import UsageError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.connection_limits import HEADER_PATIENCE, ConnectionLimits, LimitedConnection, admit
 from unhang.faces.mcp.disconnect import NoteDisconnects
+from unhang.jobs.local_server import (
+    HEADER_PATIENCE,
+    ConnectionLimits,
+    LimitedConnection,
+    admit,
+    hosts_of,
+    listen,
+    serve_on,
+)
 from unhang.jobs.token_file import read_or_make, token_path
 
 PATH = "/mcp"
@@ -34,7 +39,6 @@ LARGEST_BODY = 4 << 20
 # Sessions of the handshake era. A client that was killed leaves its session behind until it has been idle this long.
 MOST_SESSIONS = 500
 SESSION_IDLE = 30 * 60.0
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class RequestCheck:
@@ -74,12 +78,6 @@ def _refused(text: str, status: int, headers: dict[str, str] | None = None) -> P
     return PlainTextResponse(text, status, {"Connection": "close", **(headers or {})})
 
 
-def hosts_of(host: str, port: int) -> frozenset[str]:
-    """Return the accepted values of Host. A server on a wildcard address accepts only the names of loopback."""
-    names = {*_LOOPBACK, host if ":" not in host else f"[{host}]"} - {"0.0.0.0", "[::]"}
-    return frozenset(f"{name}:{port}" for name in names)
-
-
 def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
     """Return the application without the check of the token, which RequestCheck adds."""
     security = TransportSecuritySettings(
@@ -97,31 +95,11 @@ def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
     return NoteDisconnects(inner)
 
 
-def listen(address: str) -> tuple[socket.socket, str, int]:
-    """Listen on PORT or HOST:PORT, and return the socket, its host and its port. Raises UsageError."""
-    host, colon, port = address.rpartition(":")
-    if not colon:
-        host, port = "127.0.0.1", address
-    host = host.strip("[]") or "127.0.0.1"
-    if not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"--http: expected HOST:PORT, not {address!r}")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, int(port)))
-        sock.listen(128)
-    except OSError as error:
-        sock.close()
-        raise UsageError(f"--http: cannot listen on {address}: {error.strerror}") from None
-    return sock, host, int(sock.getsockname()[1])
-
-
 def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: str | None) -> int:
     """Serve over HTTP until SIGINT or SIGTERM, after printing the URL on stdout."""
     path = token_file or token_path(TOKEN_FILE)
     token = read_or_make(path)
-    sock, host, port = listen(address)
+    sock, host, port = listen("--http", address)
     hosts = hosts_of(host, port)
     app = RequestCheck(app_of(server, hosts), token, hosts)
     limits = ConnectionLimits()
@@ -137,21 +115,6 @@ def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: st
     shown = f"[{host}]" if ":" in host else host
     print(f"http://{shown}:{port}{PATH}", flush=True)
     print(f"unhang: the bearer token is in {path}", file=sys.stderr, flush=True)
-    anyio.run(_serve, uvicorn.Server(config), sock)
+    anyio.run(serve_on, uvicorn.Server(config), sock)
     backend.close()
     return 0
-
-
-async def _serve(runner: uvicorn.Server, sock: socket.socket) -> None:
-    asyncio.get_running_loop().set_exception_handler(_say)
-    await runner.serve(sockets=[sock])
-
-
-def _say(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Print an error of the event loop in one line. The default handler prints a traceback and may need a descriptor
-    for it; if none is left, that would end the server."""
-    try:
-        problem = context.get("exception") or context.get("message")
-        print(f"unhang: {plain_text.one_line(str(problem), 300)}", file=sys.stderr, flush=True)
-    except OSError:
-        pass

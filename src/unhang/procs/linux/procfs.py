@@ -183,3 +183,11 @@ def pid_namespace() -> str:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
+
+
+def memory_kills() -> int | None:
+    """How many processes the kernel has ended for want of memory since the boot; None where it does not say."""
+    for line in read_all("/proc/vmstat").splitlines():
+        if line.startswith(b"oom_kill "):
+            return int(line.split()[1])
+    return None

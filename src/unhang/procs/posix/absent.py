@@ -143,12 +143,12 @@ def full(
     )
 
 
-def listeners(root: int) -> tuple[str, ...]:  # noqa: ARG001 - the interface's
-    """Return nothing: sockets cannot be looked at."""
-    return ()
-
-
 def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:  # noqa: ARG001 - the interface's
+    """Return nothing: unknown."""
+    return {}
+
+
+def listening(roots: list[int]) -> dict[int, list[str]]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}
 

@@ -1,7 +1,8 @@
 """Serving one hook of Claude Code: record what it tells, and start the watcher if none runs.
 
 A hook stands in the way of its session. So this loads nothing that it does not need, reads no longer than a moment,
-prints nothing that could be taken for a decision, and ends with 0 whatever happens.
+prints nothing that could be taken for a decision (only, after a step of the watcher, what the model should know of
+it), and ends with 0 whatever happens.
 """
 
 from __future__ import annotations
@@ -35,16 +36,33 @@ _UNWATCHED = "unwatched"
 def serve() -> int:
     """Record the hook on stdin and start a watcher where a session needs one; always return 0."""
     stream: SessionLog | None = None
+    payload: dict[str, Any] = {}
     try:
-        stream = _record(understood(*read(0)))
+        payload = understood(*read(0))
+        stream = _record(payload)
     except (Exception, KeyboardInterrupt) as error:  # a hook that fails is a session that stumbles
         _say(f"not recorded: {error}")
+    try:
+        if stream is not None:
+            _tell_model(stream, payload)
+    except (Exception, KeyboardInterrupt) as error:
+        _say(f"the model was not told: {error}")
     try:
         if os.environ.get("TMUX_PANE") and os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
             _start_watcher(stream)
     except (Exception, KeyboardInterrupt) as error:
         _say(f"no watcher: {error}")
     return 0
+
+
+def _tell_model(stream: SessionLog, payload: dict[str, Any]) -> None:
+    """Pass on what the watcher has left for the model of this session: this is what the hook prints, or nothing."""
+    from unhang.core.values import id_of, text_of
+    from unhang.sessions import model_notes
+
+    method = text_of(payload, "hook_event_name")
+    if method in model_notes.METHODS and (text := model_notes.take(stream.folder, id_of(payload, "agent_id"))):
+        os.write(1, model_notes.answer(method, text).encode() + b"\n")
 
 
 def _say(text: str) -> None:
@@ -172,9 +190,17 @@ def _start_watcher(stream: SessionLog | None) -> None:
     os.chdir("/")
     descriptors.keep_from_children()  # what Claude left open to us is not for a process that outlives it
     null = os.open(os.devnull, os.O_RDWR)
-    words = executable.command_line("watch", "--background")
+    words = executable.command_line("watch", "--background", *_installed_options(folder))
     same = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
     os.posix_spawn(words[0], words, _environment(), file_actions=same, setsid=True)
+
+
+def _installed_options(folder: str) -> list[str]:
+    """The options that `unhang watch install` was given: a watcher in the place of that one has the same."""
+    from unhang.core.values import items_of
+    from unhang.store import files
+
+    return [word for word in items_of(files.read_json(f"{folder}/installed.json"), "options") if isinstance(word, str)]
 
 
 def _environment() -> dict[str, str]:

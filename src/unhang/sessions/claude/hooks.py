@@ -7,6 +7,7 @@ words of the model are not recorded; the input of a tool is cut, and the content
 from __future__ import annotations
 
 from unhang.core.values import items_of, number_of, text_of, whole_of
+from unhang.sessions.state.calls import subject_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _message(method: str, event: dict[str, Any], payload: Mapping[str, Any]) -> 
     tool = event.get("toolName", "a tool")
     match method:
         case "PreToolUse":
-            return f"{tool}{_subject(event.get('toolInput') or {})}"
+            about = subject_of(event.get("toolInput") or {})
+            return f"{tool}: {about}" if about else tool
         case "PostToolUse":
             return f"{tool} is done{_after(event)}"
         case "PostToolUseFailure":
@@ -133,14 +135,6 @@ def _message(method: str, event: dict[str, Any], payload: Mapping[str, Any]) -> 
             why = event.get("source") or event.get("reason")
             return f"the session {'starts' if method == 'SessionStart' else 'ends'}" + (f" ({why})" if why else "")
     return method
-
-
-def _subject(given: dict[str, Any]) -> str:
-    """What the call is about, for people: the command, the address, the file."""
-    for name in ("command", "url", "query", "file_path", "pattern", "description"):
-        if isinstance(given.get(name), str):
-            return f": {_line(given[name], 120)}"
-    return ""
 
 
 def _after(event: dict[str, Any]) -> str:

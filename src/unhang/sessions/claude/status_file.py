@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+SESSIONS = "sessions"
 _LARGEST = 1 << 16
 _LONGEST_TEXT = 1000
 _LONGEST_PATH = 4096  # of the kernel's
@@ -47,7 +48,7 @@ def config_dirs(environ: Mapping[str, str], more: list[str]) -> list[str]:
 
 def sessions_dir(config: str) -> str:
     """Return the folder of the status files below a state directory."""
-    return os.path.join(config, "sessions")
+    return os.path.join(config, SESSIONS)
 
 
 def pids(config: str) -> list[int]:

@@ -7,7 +7,10 @@
     known.py      what is known of the session: idle, busy, waiting, background, unknown, gone
     clocks.py     which limits run now, when they warn and when they are reached
     screen.py     what the text of a pane shows
-    wire.py       do the bytes on its connections show that a model writes
+    wire.py       what its connections show: a model that writes, a peer that is silent
+    writing.py    is an answer being written, on the screen or on the wire
+    check.py      the look before a warning
+    told.py       what the model is told after a step
     budget.py     how many steps may be taken in an hour
     rescue.py     one hang: the gentlest step first, and each verified before the next
     aftercare.py  what is in the input box after a step; the context cleared where that is allowed

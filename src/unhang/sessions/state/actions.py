@@ -9,15 +9,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The steps, gentlest first.
-END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CLEAR, RESTART = (
+END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CONTINUE, CLEAR, RESTART = (
     "end_tree",
     "kill_tree",
     "leave_copy_mode",
     "escape",
+    "continue",
     "clear",
     "restart",
 )
-STEPS = (END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CLEAR, RESTART)
+STEPS = (END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CONTINUE, CLEAR, RESTART)
 
 PHASES = (
     "found",
@@ -64,6 +65,15 @@ class Take(Record):
 
     step: str
     call: str = ""
+    text: str = ""  # what is typed
 
 
-Action = Say | LookAtPane | LookAtTree | Take
+class Note(Record):
+    """Have the session's model told this with its next context. An empty text takes the note of this call back."""
+
+    call: str
+    text: str
+    agent_id: str = ""  # "": the main loop's model
+
+
+Action = Say | LookAtPane | LookAtTree | Take | Note

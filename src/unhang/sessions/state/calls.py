@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 MOST = 200
 
 
+# What a call is about, by the names that tools give to it.
+_SUBJECTS = ("command", "url", "query", "file_path", "pattern", "description")
+_LONGEST_SUBJECT = 100
+
+
+def subject_of(given: dict[str, Any]) -> str:
+    """The command, the address, the file that a call is about, in one line; empty: not known."""
+    for name in _SUBJECTS:
+        value = given.get(name)
+        if isinstance(value, str):
+            text = " ".join("".join(c if c.isprintable() else " " for c in value[:400]).split())
+            return text if len(text) <= _LONGEST_SUBJECT else text[: _LONGEST_SUBJECT - 1] + "…"
+    return ""
+
+
 class ToolCall(Record):
     """One open tool call."""
 
@@ -27,6 +42,11 @@ class ToolCall(Record):
     at: float  # since when its limit counts
     opened: float
     doubtful: bool = False
+
+    def title(self) -> str:
+        """The tool, and what the call is about, for people."""
+        about = subject_of(self.tool_input)
+        return f"{self.tool_name} {about}" if about else self.tool_name
 
     def to_json(self) -> dict[str, Any]:
         """Which call it is, as events and `--json` name it."""

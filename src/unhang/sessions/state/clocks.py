@@ -9,11 +9,13 @@ from unhang.sessions.state import known as modes
 from unhang.sessions.state.calls import ToolCall
 from unhang.sessions.state.known import Known
 from unhang.sessions.state.limits import SessionLimits
+from unhang.sessions.state.wire import Peer, waits_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_MCP = "mcp__"
 TOOL, AGENT_TOOL, API, TURN, TOTAL = "tool", "agent_tool", "api", "turn", "total"
 # Where several limits are reached, the one with the gentlest remedy comes first.
 _RANK = {AGENT_TOOL: 1, TOOL: 2, API: 3, TURN: 4, TOTAL: 5}
@@ -42,7 +44,7 @@ class Clock(Record):
     def label(self) -> str:
         """What is measured, in words."""
         if self.kind in (TOOL, AGENT_TOOL):
-            tool = self.call.tool_name if self.call is not None else "a tool"
+            tool = self.call.title() if self.call is not None else "a tool"
             return f"{tool} of a subagent" if self.kind == AGENT_TOOL else tool
         return {API: "the wait for the API", TURN: "the turn", TOTAL: "the turn"}[self.kind]
 
@@ -54,6 +56,22 @@ class Clock(Record):
         if self.kind == TURN:
             return f"the turn has finished no step for {age} (limit {limit})"
         return f"{self.label()} has been running for {age} (limit {limit})"
+
+    def waits_for(self, peers: tuple[Peer, ...], now: float) -> str:
+        """What the measured wait is for, as far as connections or the name of the tool show it."""
+        name = "" if self.call is None else self.call.tool_name
+        url = "" if self.call is None else self.call.tool_input.get("url", "")
+        found = waits_for(peers, now - self.since, _port(url) if isinstance(url, str) else "")
+        if not found and name.startswith(_MCP) and self.kind in (TOOL, AGENT_TOOL):
+            return f"the MCP server {name.removeprefix(_MCP).partition('__')[0]} has not answered"
+        return found
+
+
+def _port(url: str) -> str:
+    """The port that an address names, or implies (WebFetch turns http into https)."""
+    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    port = host.rpartition(":")[2]
+    return port if port.isdecimal() and ":" in host else "443"
 
 
 def running(known: Known, limits: SessionLimits, extended: Mapping[str, float]) -> list[Clock]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unhang.core.record import Record
 from unhang.sessions.state.screen import AgentScreen
-from unhang.sessions.state.wire import Wire
+from unhang.sessions.state.wire import Peer, Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Pane(Record):
     human: bool = False  # a person typed a moment ago
     screen: AgentScreen = AgentScreen()
     wire: Wire = {}  # noqa: RUF012 - a default of a frozen record; what came in on its connections
+    peers: tuple[Peer, ...] = ()  # the other ends of these connections
 
 
 class CallTree(Record):
@@ -67,7 +68,9 @@ class CallTree(Record):
     call: str
     count: int  # processes; 0: none is certainly the call's
     moved: bool | None = None
-    reason: str = ""
+    reason: str = ""  # by what it shows that it moves
+    why: str = ""  # what it waits for, if it does not
+    hung: bool = False  # that wait can be proved to be without an end
 
 
 class Done(Record):
@@ -76,6 +79,7 @@ class Done(Record):
     step: str
     sent: bool
     detail: str = ""
+    saved: str = ""  # the file that the session's last state was saved to
 
 
 Fact = Hook | Status | Grew | Renamed | Died | Pane | CallTree | Done

@@ -39,6 +39,7 @@ class SessionLimits(Record):
     clear_after: int = 2  # hangs ended by Escape with no finished turn between them
     allow_restart: bool = False
     dry_run: bool = False  # report what would be done, do nothing
+    go_on: bool = False  # after Escape, let an unattended session continue by itself
 
     def of_tool(self, tool_name: str, tool_input: Mapping[str, Any]) -> float | None:
         """The limit of one call; None: only the turn's limit holds. The first pattern that matches decides."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from unhang.agents.claude.protocol.tool_limits import BASH
 from unhang.core.durations import human
-from unhang.sessions.state import clocks, facts
+from unhang.sessions.state import actions, clocks, facts, told
 from unhang.sessions.state import known as modes
-from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say
+from unhang.sessions.state.actions import Action, Note, Say
 from unhang.sessions.state.aftercare import Aftercare
 from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.check import Check, looks_take
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.known import Known
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.rescue import Rescue, Scene
-from unhang.sessions.state.wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,19 @@ _NOW = {
 }
 
 
+# What each step does, for people.
+_DONE = {
+    actions.END_TREE: "SIGTERM to its processes",
+    actions.KILL_TREE: "SIGKILL to its processes",
+    actions.LEAVE_MODE: "copy mode left",
+    actions.ESCAPE: "Escape",
+    actions.RESTART: "a restart",
+}
+_RESTARTED = "Claude Code has ended, and is started again with --resume in the same pane"
+# Hangs in a row after which an unattended session goes on by itself.
+MOST_CONTINUED = 3
+
+
 class Session:
     """`tell` it facts, `wake` it at its `deadline` or sooner, and carry out what it returns."""
 
@@ -54,8 +67,10 @@ class Session:
         self._rescues = 0  # by Escape, since a turn last came to its own end
         self._stops = 0
         self._turn_said = born
-        self._tokens = ""  # what the counter showed at the warning
-        self._wire: Wire | None = None  # what had come in on its connections then
+        self._check: Check | None = None  # of the clock that is about to warn
+        self._pane: facts.Pane | None = None  # what it saw
+        self._why: dict[str, str] = {}  # clock → what it waits for
+        self._noted: set[str] = set()  # clocks that were reported to work
 
     # --- facts ------------------------------------------------------------------------------------------------
 
@@ -63,12 +78,18 @@ class Session:
         """Take in a fact; call `wake` afterwards."""
         self._running = None
         self.known.tell(fact)
-        if isinstance(fact, facts.Pane) and self._rescue is None:
-            self._tokens, self._wire = fact.screen.tokens, fact.wire
         if self._rescue is not None:
             self._rescue.tell(fact)
         elif self._after is not None:
             self._after.tell(fact)
+        elif self._check is not None:
+            self._check.tell(fact)
+
+    def use(self, limits: SessionLimits) -> None:
+        """Judge by other limits from now on; a rescue that has begun keeps its own."""
+        self._limits = limits
+        self._budgets[0].most = limits.per_session
+        self._running = None
 
     def spent(self, at: float) -> None:
         """Count a step that an earlier watcher took: the budget belongs to the session."""
@@ -102,6 +123,8 @@ class Session:
         self._warned = {key: at for key, at in self._warned.items() if key in keys}
         self._extended = {key: at for key, at in self._extended.items() if key in keys}
         self._down = {key: at for key, at in self._down.items() if key in keys}
+        self._why = {key: why for key, why in self._why.items() if key in keys}
+        self._noted &= keys | {_writing_key(self.known)}
         self._running = running
         return running
 
@@ -116,28 +139,46 @@ class Session:
         return [Say(mode, words)]
 
     def _judge(self, now: float) -> list[Action]:
-        said = self._long_turn(now)
-        for clock in self._clocks():
-            lead = self._limits.lead(clock.limit)
-            if now >= clock.at - lead and clock.key not in self._warned:
-                self._warned[clock.key] = now
-                said.append(self._warning(clock, now, lead))
-                said += self._first_look(clock)
+        said = self._long_turn(now) + self._look_ahead(now)
         due = [clock for clock in self._clocks() if clock.key in self._warned and now >= self._fires(clock)]
         if due:
             clock = min(due, key=lambda each: each.rank)
+            why = self._why.get(clock.key, "")
             fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
-            said.append(Say("hung", clock.said(now), fields))
-            self._rescue = Rescue(clock, self._limits, self._budgets, now, tokens=self._tokens, received=self._wire)
+            said.append(Say("hung", _because(clock.said(now), why), fields))
+            self._check = None
+            self._rescue = Rescue(clock, self._limits, self._budgets, now, earlier=self._pane, why=why)
             said += self._climb(self._rescue, now, self._clocks())
         return said
 
-    def _first_look(self, clock: Clock) -> list[Action]:
-        """A look to compare with when the limit is reached: does the command work, is an answer being written?"""
-        if clock.call is not None and clock.is_bash:
-            return [LookAtTree(clock.call.id)]
-        self._tokens, self._wire = "", None
-        return [LookAtPane()] if clock.kind in (clocks.API, clocks.TURN) else []
+    def _look_ahead(self, now: float) -> list[Action]:
+        """Before a warning: does the command work, is an answer being written, can it be ended at all?"""
+        running = self._clocks()
+        if self._check is not None and all(clock.key != self._check.clock.key for clock in running):
+            self._check = None
+        if self._check is None:
+            coming = [clock for clock in running if clock.key not in self._warned and now >= self._warns(clock)]
+            if not coming:
+                return []
+            self._check = Check(min(coming, key=lambda each: each.at), now)
+        check = self._check
+        said = check.wake(now)
+        if not check.over:
+            return said
+        self._check = None
+        clock = check.clock
+        if check.works:
+            return said + self._extend(clock, check.works, now)
+        if check.writes:
+            return said + self._writes(clock, now)
+        self._pane = check.pane
+        self._warned[clock.key] = now
+        self._why[clock.key] = check.why(now)
+        return [*said, self._warning(check, now)]
+
+    def _warns(self, clock: Clock) -> float:
+        """When to begin to look, for a warning in time."""
+        return clock.at - self._limits.lead(clock.limit) - looks_take(clock)
 
     def _long_turn(self, now: float) -> list[Action]:
         """A turn that exceeds its limit and still finishes steps is reported, not ended."""
@@ -165,16 +206,32 @@ class Session:
         at = max(clock.at, self._warned[clock.key] + self._limits.lead(clock.limit))
         return max(at, self._down.get(clock.key, 0.0))
 
-    def _warning(self, clock: Clock, now: float, lead: float) -> Say:
-        left = max(lead, clock.at - now)
+    def _warning(self, check: Check, now: float) -> Say:
+        clock = check.clock
+        left = max(self._limits.lead(clock.limit), clock.at - now)
         fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
-        fields["willActInMs"] = _ms(left)
-        return Say("warning", f"{clock.said(now)}; unhang will end it in {human(left)}", fields, aloud=True)
+        hinders = self._hinders(check)
+        fields["willActInMs"] = None if hinders else _ms(left)
+        then = hinders or f"unhang will end it in {human(left)}"
+        said = _because(clock.said(now), self._why.get(clock.key, ""))
+        return Say("warning", f"{said}; {then}", fields, aloud=True)
+
+    def _hinders(self, check: Check) -> str:
+        """Why what is warned about will not be ended, as things stand."""
+        if self._limits.dry_run:
+            return "this is a dry run: it will not be ended"
+        if check.clock.kind == clocks.AGENT_TOOL and not check.clock.is_bash:
+            return "only a person can end a call of a subagent: see /tasks"
+        if check.pane is not None and check.pane.refused:
+            return f"it cannot be ended now: {check.pane.refused}"
+        return ""
 
     def _about(self, clock: Clock) -> dict[str, Any]:
         fields: dict[str, Any] = {"limit": clock.kind}
         if clock.call is not None:
-            fields |= clock.call.to_json()
+            fields |= clock.call.to_json() | {"title": clock.call.title()}
+        if why := self._why.get(clock.key):
+            fields["reason"] = why
         return fields
 
     # --- the rescue -------------------------------------------------------------------------------------------
@@ -188,10 +245,10 @@ class Session:
             commands=tuple(call.id for call in self.known.calls.main() if call.tool_name == BASH),
         )
         said = rescue.wake(now, scene)
-        if rescue.writes:
-            return said + self._writes(rescue, now)
-        if rescue.extended:
-            return said + self._extend(rescue, now)
+        if rescue.writes or rescue.extended:
+            self._rescue = None
+            clock = rescue.clock
+            return said + (self._writes(clock, now) if rescue.writes else self._extend(clock, rescue.extended, now))
         if rescue.down:  # other hangs are dealt with meanwhile
             self._down[rescue.clock.key] = now + self._limits.retry
             self._rescue = None
@@ -206,35 +263,48 @@ class Session:
         self._rescue = None
         if not rescue.taken:
             return [Say("recovered", "the session continued by itself", {"by": "itself"})]
-        last = rescue.taken[-1]
+        last, clock = rescue.taken[-1], rescue.clock
         mode = self.known.mode()
+        after = _RESTARTED if last == actions.RESTART else _NOW[mode]
+        saved = {"saved": rescue.saved} if rescue.saved else {}
+        done = f"unhang ended {clock.label()} after {human(max(0.0, now - clock.since))} ({_DONE[last]}); {after}"
         said: list[Action] = [
-            Say("effect", f"{last}: {_NOW[mode]}", {"step": last, "ok": True, "state": mode}),
-            Say("recovered", f"{rescue.clock.label()} was ended by {last}", {"by": last, "state": mode}),
+            Say("effect", f"{last}: {after}", {"step": last, "ok": True, "state": mode} | saved),
+            Say("recovered", _because(done, rescue.why), {"by": last, "state": mode} | saved, aloud=True),
         ]
-        if rescue.touched_pane and mode != modes.GONE:
+        if rescue.touched_pane or last == actions.RESTART:
             self._rescues += 1
-            clear = self._limits.allow_clear and self._rescues >= self._limits.clear_after
-            self._after = Aftercare(rescue.draft, clear=clear, limits=self._limits, budgets=self._budgets, now=now)
+            text = told.note(clock, rescue.why, now)
+            said.append(Note(clock.key if clock.call is None else clock.call.id, text))
+            if mode != modes.GONE:
+                clear = self._limits.allow_clear and self._rescues >= self._limits.clear_after
+                go_on = text if self._limits.go_on and self._rescues <= MOST_CONTINUED else ""
+                self._after = Aftercare(
+                    rescue.draft, clear=clear, go_on=go_on, limits=self._limits, budgets=self._budgets, now=now
+                )
         return said
 
-    def _writes(self, rescue: Rescue, now: float) -> list[Action]:
-        """An answer grows on the screen; the transcript shows it only when it is complete."""
-        self._rescue = None
+    def _writes(self, clock: Clock, now: float) -> list[Action]:
+        """An answer arrives; the transcript shows it only when it is complete. Reported once in a turn."""
         self.tell(facts.Grew(now))
-        text = f"{rescue.clock.said(now)}, but an answer is being written; left alone"
-        return [Say("extended", text, self._about(rescue.clock) | {"reason": "an answer is being written"})]
+        key = _writing_key(self.known)
+        if key in self._noted:
+            return []
+        self._noted.add(key)
+        text = f"{clock.said(now)}, but an answer is being written; left alone"
+        return [Say("extended", text, self._about(clock) | {"reason": "an answer is being written"})]
 
-    def _extend(self, rescue: Rescue, now: float) -> list[Action]:
-        """A command that works gets half of its limit again, up to the limit of the turn."""
-        self._rescue = None
-        clock = rescue.clock
-        until = now + max(clock.limit / 2, 1.0)
+    def _extend(self, clock: Clock, reason: str, now: float) -> list[Action]:
+        """A command that works is looked at again after half of its limit, up to that of the turn. Reported once."""
+        until = now + max(clock.limit / 2, 1.0) + self._limits.lead(clock.limit) + looks_take(clock)
         self._extended[clock.key] = until
         self._running = None
         self._warned.pop(clock.key, None)
-        fields = self._about(clock) | {"reason": rescue.extended, "willActInMs": _ms(until - now)}
-        return [Say("extended", f"{clock.said(now)}, but it works ({rescue.extended}); left alone", fields)]
+        if clock.key in self._noted:
+            return []
+        self._noted.add(clock.key)
+        fields = self._about(clock) | {"reason": reason}
+        return [Say("extended", f"{clock.said(now)}, but it works ({reason}); left alone", fields)]
 
     # --- the time ---------------------------------------------------------------------------------------------
 
@@ -248,8 +318,10 @@ class Session:
         for clock in self._clocks():
             if clock.key in self._warned:
                 times.append(self._fires(clock))
-            else:
-                times.append(clock.at - self._limits.lead(clock.limit))
+            elif self._check is None:
+                times.append(self._warns(clock))
+        if self._check is not None:
+            times.append(self._check.until)
         return min(times, default=None)
 
     def view(self, now: float) -> dict[str, Any]:
@@ -264,6 +336,15 @@ class Session:
             "next": {"limit": running[0].kind, "inMs": _ms(running[0].at - now)} if running else None,
             "ladder": None if self._rescue is None else self._rescue.phase,
         }
+
+
+def _because(said: str, why: str) -> str:
+    return f"{said}: {why}" if why else said
+
+
+def _writing_key(known: Known) -> str:
+    """Of the note that an answer is being written: once in a turn."""
+    return f"writing:{known.turn_since}"
 
 
 def _ms(seconds: float) -> int:

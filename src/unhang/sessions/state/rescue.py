@@ -10,21 +10,21 @@ person at the keyboard, holds the next step back. The session ends the rescue as
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.sessions.state import actions, clocks, facts, screen, wire
-from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take
+from unhang.sessions.state import actions, clocks, facts, screen, told
+from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Note, Say, Take
 from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.check import SAMPLE
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.limits import SessionLimits
+from unhang.sessions.state.writing import AGAIN, WRITES, Writing
 
 _LOOK, _ASKED, _STEP, _VERIFY, _HELD = "look", "asked", "step", "verify", "held"
 TREE, PANE = "tree", "pane"
 
 # The longest wait for the answer to a look or a step; it comes at once unless the watcher itself is in trouble.
 PATIENCE = 30.0
-# Between two looks at a tree that show whether it moves; and for a pane to be redrawn.
-SAMPLE = 2.0
+# For a pane to be redrawn.
 REDRAW = 0.5
-MOST_SAMPLES = 3
 MOST_SMALL_STEPS = 3
 MOST_COOLDOWNS = 8
 
@@ -47,8 +47,8 @@ class Rescue:
         budgets: tuple[Budget, Budget],
         now: float,
         *,
-        tokens: str = "",
-        received: wire.Wire | None = None,
+        earlier: facts.Pane | None = None,
+        why: str = "",
     ) -> None:
         self.clock = clock
         self._limits = limits
@@ -59,6 +59,7 @@ class Rescue:
         self.free = False  # the screen says that only background agents run
         self.draft = ""  # what was in the box before the last Escape
         self.down = False  # given up, for now
+        self.saved = ""  # where the state was saved before a restart
         self._rung = TREE if clock.is_bash else PANE
         self._tree_steps: list[str] = []
         self._escapes = self._small = self._restarts = 0
@@ -71,9 +72,8 @@ class Rescue:
         self._reasons: set[str] = set()
         self._wait = limits.cooldown
         self._stable = ""  # the draft of the last look
-        self._tokens = tokens  # the counter of an earlier look
-        self._wire = received  # what had come in on its connections at an earlier look
-        self._samples = 0
+        self.why = why  # what the call waits for
+        self._writing = Writing(earlier)
         self._trees: dict[str, facts.CallTree] = {}  # the other commands of the turn
 
     @property
@@ -139,6 +139,7 @@ class Rescue:
             if seen.moved:
                 self.extended = seen.reason or "its processes move"
                 return []
+        self.why = seen.why or self.why
         self._tree_steps.append(step)
         what = "SIGKILL" if step == actions.KILL_TREE else "SIGTERM"
         return self._take(step, f"{what} to the {seen.count} processes of {self.clock.label()}", now)
@@ -163,6 +164,7 @@ class Rescue:
             return self._hold("a command that a person started with ! is running", now)
         if not shown.busy and (scene.agents or not scene.status_known):
             return self._hold("it is not certain that the turn is busy", now)
+        self.why = self.why or self.clock.waits_for(seen.peers, now)
         if self.clock.kind in (clocks.API, clocks.TURN) and self._may_write(seen, now):
             return []
         if self.clock.kind not in (clocks.TURN, clocks.TOTAL) and (wait := self._other_commands(now)) is not None:
@@ -179,25 +181,17 @@ class Rescue:
             return self._take(actions.ESCAPE, "Escape", now)
         if self._limits.allow_restart and not self._restarts:
             self._restarts += 1
-            return self._take(actions.RESTART, "end the agent and resume the session in the same pane", now)
+            return self._take(actions.RESTART, "save its state, end Claude Code, start it again with --resume", now)
         more = "" if self._limits.allow_restart else "; --allow-restart would restart it"
         return self._give_up(f"Escape had no effect {self._escapes} times{more}", now)
 
     def _may_write(self, seen: facts.Pane, now: float) -> bool:
-        """Whether an answer is being written, or another look is needed to tell: on the screen or on the wire."""
-        tokens, before = seen.screen.tokens, self._wire
-        counts = bool(tokens and self._tokens) and tokens != self._tokens
-        if counts or (before is not None and wire.writes(before, seen.wire)):
-            self.writes = True
-            return True
-        first = before is None or (bool(tokens) and not self._tokens)
-        again = first or (wire.may_write(before or {}, seen.wire) and self._samples < MOST_SAMPLES)
-        self._tokens = tokens or self._tokens
-        self._wire = seen.wire if before is None else before
-        if again:
-            self._samples += 1
+        """Whether an answer is being written, or another look is needed to tell."""
+        found = self._writing.look(seen)
+        self.writes = found == WRITES
+        if found == AGAIN:
             self._phase, self.until = _LOOK, now + SAMPLE
-        return again
+        return found in (AGAIN, WRITES)
 
     def _other_commands(self, now: float) -> list[Action] | None:
         """What to do instead of Escape, which would end the other commands of the turn; None: no other one works."""
@@ -236,7 +230,11 @@ class Rescue:
         fields = {"step": step, "limit": self.clock.kind}
         if call is not None:
             fields |= call.to_json()
-        return [Say("step", message, fields), Take(step, call.id if call is not None else "")]
+        said: list[Action] = [Say("step", message, fields)]
+        if call is not None and step in (actions.END_TREE, actions.KILL_TREE):
+            # the call's own hook is the next that the model hears: it must find the note
+            said.append(Note(call.id, told.note(self.clock, self.why, now), call.agent_id))
+        return [*said, Take(step, call.id if call is not None else "")]
 
     def _undo(self, step: str, *, small: bool) -> None:
         """Take back a step that was planned and not taken."""
@@ -253,7 +251,11 @@ class Rescue:
         if not done.sent:
             self._undo(self._step, small=self._small_step)
             self.taken.pop()
-            return self._hold(done.detail or "refused at the last moment", now)
+            call = self.clock.call
+            tree = self._step in (actions.END_TREE, actions.KILL_TREE) and call is not None
+            back = [Note(call.id, "", call.agent_id)] if tree and call is not None else []
+            return [*back, *self._hold(done.detail or "refused at the last moment", now)]
+        self.saved = done.saved or self.saved
         wait = REDRAW if self._small_step else self._limits.verify
         self._phase, self.until = _VERIFY, now + wait
         return []
@@ -279,4 +281,6 @@ class Rescue:
     def _give_up(self, reason: str, now: float) -> list[Action]:
         self.down = True
         fields = {"reason": reason, "limit": self.clock.kind, "retryMs": round(self._limits.retry * 1000)}
-        return [Say("gave_up", f"{self.clock.said(now)}; a person is needed: {reason}", fields, aloud=True)]
+        because = f": {self.why}" if self.why else ""
+        text = f"{self.clock.said(now)}{because}; a person is needed: {reason}"
+        return [Say("gave_up", text, fields, aloud=True)]

@@ -1,4 +1,4 @@
-"""Do the bytes on an agent's own connections show that its model writes?
+"""What an agent's own connections show: does its model write, and which peer is silent?
 
 While a model thinks, neither the screen nor the transcript shows it; only bytes come in on its connection. But bytes
 also come while nothing happens: a service that keeps a connection open sends pings, some forty bytes each, and a
@@ -7,6 +7,9 @@ connection, and they are larger than pings are.
 """
 
 from __future__ import annotations
+
+from unhang.core.durations import human
+from unhang.core.record import Record
 
 # connection → bytes and segments received so far
 Wire = dict[str, tuple[int, int]]
@@ -36,3 +39,33 @@ def _grown(before: Wire, after: Wire) -> list[int]:
         if new > 0 and grown / new > _LARGER_THAN_A_PING:
             found.append(new)
     return found
+
+
+class Peer(Record):
+    """The other end of one connection of the agent's own process."""
+
+    remote: str
+    state: str  # as the kernel names it
+    received: int | None = None
+    silent: float | None = None  # seconds since the last byte, or since it was connected
+
+
+# A connection whose silence began so much earlier than the wait is not the one that is waited for.
+_EARLIER = 10.0
+
+
+def waits_for(peers: tuple[Peer, ...], age: float, port: str = "") -> str:
+    """Which connection has been silent for as long as the wait lasts, in words; empty: none is."""
+    trying = [peer for peer in peers if peer.state == "SYN_SENT"]
+    silent = [
+        (peer.remote.endswith(f":{port}"), peer.received == 0, peer.silent, peer)
+        for peer in peers
+        if peer.state != "SYN_SENT" and peer.silent is not None and age / 2 <= peer.silent <= age + _EARLIER
+    ]
+    if trying and (not silent or not port or any(peer.remote.endswith(f":{port}") for peer in trying)):
+        return f"waits for {trying[0].remote}, which does not answer the connection attempt"
+    if not silent:
+        return ""
+    _, _, quiet, peer = max(silent, key=lambda each: each[:3])
+    what = "not one byte received" if not peer.received else f"nothing received for {human(quiet)}"
+    return f"waits for {peer.remote}, connected, {what}"

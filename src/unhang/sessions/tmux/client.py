@@ -146,6 +146,11 @@ class Tmux:
         )
         return out.strip() == "sent"
 
+    def window(self, address: Address) -> str:
+        """The window of the pane, as tmux names it: session, number, name."""
+        form = "#{session_name}:#{window_index} #{window_name}"
+        return self.call(address.socket, "display-message", "-p", "-t", address.pane, form).strip()[:80]
+
     def show(self, address: Address, text: str) -> None:
         """Show a text in the status line of the pane's clients until a key is pressed; the key is not lost."""
         words = ("-t", address.pane, "--", _literal(text))

@@ -35,6 +35,7 @@ from unhang.faces.mcp.job_call import attend
 from unhang.faces.mcp.server import build
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.attend import AttendedJob
+from unhang.jobs.local_server import hosts_of, listen
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -190,8 +191,8 @@ def main() -> None:
     server = build(backend, tasks)
     register(server, backend)
     offer(server, backend, tasks)
-    sock, host, port = http.listen("127.0.0.1:0")
-    hosts = http.hosts_of(host, port)
+    sock, host, port = listen("--http", "127.0.0.1:0")
+    hosts = hosts_of(host, port)
     app = WithToken(http.RequestCheck(http.app_of(server, hosts), TOKEN, hosts))
     print(f"http://{host}:{port}{http.PATH}", flush=True)
     runner = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1))

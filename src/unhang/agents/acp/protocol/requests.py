@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PERMISSION, READ, WRITE = "session/request_permission", "fs/read_text_file", "fs/write_text_file"
 DENY, ALLOW, ALLOW_ONCE, ASK = POLICIES = ("deny", "allow", "allow-once", "ask")
 _OPTIONS = 20  # that a question may offer
+_PLACES = 10  # files and pieces of content that a question names
+_LONGEST_PART, _LONGEST_QUESTION = 500, 900
+_TELLING = ("file_path", "filePath", "path", "absolute_path", "url", "query", "pattern")
 # What each decision picks, the most cautious first: "always" outlives the turn, sometimes in the user's own settings.
 _PICKS = {
     DENY: ("reject_once", "reject_always"),
@@ -106,12 +109,28 @@ def _options(params: Message) -> tuple[Option, ...]:
     return tuple(option for option in found if option.id)
 
 
+def asked_for(call: Message) -> str:
+    """What a call would do, as far as the agent says it anywhere: its command, its files, its address, its text.
+
+    Some put the command into the raw input, some into the title, some only into the content.
+    """
+    raw = mapping_of(call, "rawInput")
+    said = [words_of(raw, "command") or words_of(raw, "cmd"), text_of(call, "title") or text_of(call, "kind", most=60)]
+    said += [text_of(raw, name) for name in _TELLING]
+    said += [text_of(place, "path") for place in mappings_of(call, "locations", most=_PLACES)]
+    for part in mappings_of(call, "content", most=_PLACES):
+        said += [text_of(part, "path"), text_of(part, "content", "text")]
+    shown = ""
+    for text in (preview(one, _LONGEST_PART) for one in said):
+        if text and text not in shown:
+            shown += f" · {text}" if shown else text
+    return preview(shown or "a tool", _LONGEST_QUESTION)
+
+
 def _text(method: str, params: Message) -> str:
     match method:
         case "session/request_permission":
-            call = mapping_of(params, "toolCall")
-            what = words_of(call, "rawInput", "command") or text_of(call, "title") or text_of(call, "kind")
-            return f"The agent asks for permission: {preview(what or 'a tool')}"
+            return f"The agent asks for permission: {asked_for(mapping_of(params, 'toolCall'))}"
         case "fs/read_text_file":
             return f"The agent asks to read {preview(text_of(params, 'path'))}"
         case "fs/write_text_file":

@@ -8,7 +8,7 @@ announcement, an update, a permission that was granted) to the word that it is o
 from __future__ import annotations
 
 from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
-from unhang.agents.base.update import preview
+from unhang.agents.base.update import mark_of, preview
 from unhang.core.limits import DEFAULT_IDLE
 from unhang.core.values import id_of, text_of, words_of
 
@@ -38,6 +38,7 @@ class AcpTool:
         self.since = now
         self.limit = DEFAULT_IDLE
         self.renamed = 0
+        self.mark = 0  # of the last word about it
         self.parallel = False  # the model has spoken since: it does not wait for this one alone
 
     @property
@@ -90,6 +91,8 @@ class AcpTools:
         begun = tool is None
         tool = tool or self._refused.pop(identity, None) or AcpTool(identity, now)
         before, called = tool.status, tool.name
+        mark = mark_of(call)
+        repeated, tool.mark = mark == tool.mark and not begun, mark
         self._learn(tool, call)
         if tool.status in OVER:
             self._remember(identity)
@@ -101,7 +104,7 @@ class AcpTools:
             self._remember(next(iter(self.running)))
         tool.renamed += tool.name != called
         named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
-        return tool, begun or named, begun or tool.status != before or not tool.parallel
+        return tool, begun or named, begun or tool.status != before or not (tool.parallel or repeated)
 
     def granted(self, identity: str, now: float) -> None:
         """It may run from now on."""

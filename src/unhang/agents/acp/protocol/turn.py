@@ -11,10 +11,11 @@ from __future__ import annotations
 from unhang.agents.acp.protocol import updates
 from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
-from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
+from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import id_of, integer_of, mapping_of, text_of
+from unhang.core.watchdog import facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 64_000
 _PASSED_OVER = frozenset({"elicitation/complete", "mcp/message"})
 STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "permission"
+_PURPOSES = {TOOL: facts.TOOL, PERMISSION: facts.PERSON}
 
 
 class TurnBudgets(Record):
@@ -73,6 +75,7 @@ class AcpSession:
         self.text = ""  # the newest turn's, its end if it is long
         self.phase = "starting"
         self.plan: list[Message] = []
+        self._planned_once = False
         self.usage = AcpUsage()
         self.tools = AcpTools(self.budgets.tool, policy, self.budgets.idle)
         self.doing = "starting"
@@ -80,7 +83,7 @@ class AcpSession:
         self._asking: dict[str, float] = {}  # open questions: tool call → how long a person may take
         self._heard = now  # the last sign of life
         self._shown = float("-inf")
-        self._window: float | None = None
+        self._window: tuple[float | None, str] = (None, "")  # as the keeper knows it
         self._message = ""  # the id of the message that is being written
         self._fresh = ""
         self._breaks = False  # something came between: what is written next stands on a line of its own
@@ -117,12 +120,12 @@ class AcpSession:
 
     def _rewind(self, found: list[AgentUpdate]) -> list[AgentUpdate]:
         """With the window, if it is another one now."""
-        window = self.window
-        if window == self._window:
+        window, purpose = self.window, _PURPOSES.get(self.stage, "")
+        if (window, purpose) == self._window:
             return [one for one in found if not one.empty]
-        self._window = window
-        last = found[-1] if found else AgentUpdate()
-        return [one for one in [*found[:-1], last.replace(windowed=True, window=window)] if not one.empty]
+        self._window = (window, purpose)
+        last = (found[-1] if found else AgentUpdate()).replace(windowed=True, window=window, window_for=purpose)
+        return [one for one in [*found[:-1], last] if not one.empty]
 
     def begin(self, now: float) -> list[AgentUpdate]:
         """The agent is being started."""
@@ -267,11 +270,11 @@ class AcpSession:
         entries = updates.plan_of(update)
         if entries is None:
             return [AgentUpdate(self.phase, "The plan has changed.", kind, True)]
-        self.plan = entries
+        moved, self._planned_once, self.plan = not self._planned_once or entries != self.plan, True, entries
         done = sum(1 for entry in entries if entry["status"] == "completed")
         now = next((entry["content"] for entry in entries if entry["status"] == "in_progress"), "")
         text = f"The plan: {done} of {len(entries)} done{'; now ' + preview(now) if now else ''}."
-        return [AgentUpdate(self.phase, text, kind, True, fields={"plan": entries[:20]})]
+        return [AgentUpdate(self.phase, text, kind, moved, fields={"plan": entries[:20]})]
 
     def _state(self, update: Message, now: float) -> list[AgentUpdate]:
         """Version 2 of the protocol: the end of a turn is an update."""
@@ -321,8 +324,9 @@ class AcpSession:
     # --- in words -------------------------------------------------------------------------------------------
 
     def silent(self, now: float) -> float:
-        """Seconds since the last sign of life, in a turn or at the start; else 0."""
-        return max(0.0, now - self._heard) if self.in_turn or self._stage == STARTUP else 0.0
+        """Seconds without a sign of life that are the agent's own: not its tool's, and not a person's."""
+        own = self.in_turn or self._stage == STARTUP
+        return max(0.0, now - self._heard) if own and self.stage not in _PURPOSES else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
         """What it is at, or what it waits for: the cause of a stall, in words."""
@@ -330,7 +334,8 @@ class AcpSession:
         match self.stage:
             case "startup":
                 hints = ["run the agent by hand in a terminal: it may want a login", "give it more time: --startup"]
-                return StallReason("unknown", f"{self.name} has not answered for {silent} ({self.doing})", hints)
+                text = f"{self.name} has not answered for {silent} ({self.doing})"
+                return StallReason("unknown", text, hints, state=UNSURE)
             case "permission":
                 return StallReason(
                     "input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"]

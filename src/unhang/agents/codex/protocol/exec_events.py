@@ -53,6 +53,14 @@ class CodexExec:
             )
         return [] if found.empty else [found]
 
+    def begin(self, now: float) -> None:
+        """It is being started."""
+        self._heard = now
+
+    def silent(self, now: float) -> float:
+        """Seconds since the last sign of life, until its turn has ended."""
+        return 0.0 if self.status else max(0.0, now - self._heard)
+
     def bytes_came(self, now: float) -> AgentUpdate:
         """The model's socket has received something: the only life that a thinking model shows here."""
         self._heard = now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.agents.base import jsonrpc_message
-from unhang.agents.base.update import preview
+from unhang.agents.base.update import preview, raw_of
 from unhang.core.record import Record
 from unhang.core.values import items_of, mapping_of, text_of, words_of
 
@@ -78,9 +78,11 @@ def _text(method: str, params: Message) -> str:
         case "item/commandExecution/requestApproval" | "execCommandApproval":
             return f"Codex asks to run: {preview(words_of(params, 'command'))}{because}"
         case "item/fileChange/requestApproval" | "applyPatchApproval":
-            return f"Codex asks to change files{because}"
+            files = ", ".join(list(mapping_of(params, "fileChanges"))[:5])
+            return f"Codex asks to change files{because}{': ' + preview(files) if files else ''}"
         case "item/permissions/requestApproval":
-            return f"Codex asks for more permissions{because}"
+            wanted = raw_of(mapping_of(params, "permissions")) if params.get("permissions") else ""
+            return f"Codex asks for more permissions{because}{': ' + preview(wanted) if wanted else ''}"
         case "item/tool/requestUserInput":
             asked = [text_of(question, "question") for question in items_of(params, "questions", most=20)]
             return f"Codex asks: {preview(' '.join(asked))}"

@@ -31,6 +31,7 @@ class CodexTools:
         self._commands = CommandLimits(policy)
         self._running: dict[str, float] = {}  # item → its limit
         self.names: dict[str, str] = {}  # item → the command, also of those in the background
+        self.about: dict[str, str] = {}  # item → what it does, in words: a question names only the item
 
     @property
     def window(self) -> float | None:
@@ -44,9 +45,10 @@ class CodexTools:
             return False
         name = id_of(item, "id")
         self._running[name] = self._limit_of(item)
+        self.about[name] = items.begun(item)
         if kind == "commandExecution":
             self.names[name] = items.command_of(item)
-        for kept in (self._running, self.names):
+        for kept in (self._running, self.names, self.about):
             while len(kept) > MOST_CALLS:
                 del kept[next(iter(kept))]
         return True
@@ -55,6 +57,7 @@ class CodexTools:
         """True: the window has changed."""
         name = id_of(item, "id")
         self.names.pop(name, None)
+        self.about.pop(name, None)
         return self._running.pop(name, None) is not None
 
     def typed_at(self, item_id: str) -> bool:

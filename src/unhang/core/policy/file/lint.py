@@ -59,7 +59,7 @@ def _category(category: Category) -> list[LintFinding]:
     if category.idle is not None and category.hard is not None and category.idle > category.hard:
         found.append(
             LintFinding(
-                "error",
+                "warning",
                 f"category {category.name!r}: idle {human(category.idle)} is longer than"
                 f" hard {human(category.hard)} and can never be reached",
                 (*path, "no_output_timeout_sec"),

@@ -199,6 +199,8 @@ def _category(
     if base is not None:
         hard = hard if "exec_timeout_sec" in body else base.hard
         idle = idle if "no_output_timeout_sec" in body else base.idle
+    if "no_output_timeout_sec" not in body and idle is not None and hard is not None:
+        idle = min(idle, hard)  # what was not written is not longer than what was
     made = base or plain.replace(**defaults, given=frozenset(defaults))
     tiers = {key: own[key] for key in _TIERS if key in own}
     return made.replace(

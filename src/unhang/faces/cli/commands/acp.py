@@ -36,6 +36,9 @@ def _add_proxy(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--idle", metavar="D", help="cancel the turn after this long without progress; default: 10m")
     group.add_argument("--tool", metavar="D", help="the idle limit while a tool call runs; default: 30m")
     group.add_argument("--hard", metavar="D", help="cancel the turn after this long, whatever it does; default: off")
+    group.add_argument(
+        "--repeat", metavar="D", help="cancel a turn that has only repeated itself for this long; default: 1h"
+    )
     group.add_argument("--start", metavar="D", help="how long the agent may take to answer initialize; default: 5m")
     group.add_argument("--grace", metavar="D", help="how long a cancelled turn may take to answer; default: 10s")
     parser.add_argument(

@@ -28,7 +28,7 @@ def _proxy_options(args: argparse.Namespace) -> list[str]:
         raise UsageError("no agent given (unhang acp install zed -- AGENT …)")
     turn_limits(args)
     options: list[str] = []
-    for option in ("stall", "idle", "tool", "hard", "start", "grace", "notices", "policy"):
+    for option in ("stall", "idle", "tool", "hard", "repeat", "start", "grace", "notices", "policy"):
         value = getattr(args, option)
         if value is not None:
             options += [f"--{option}", os.path.abspath(value) if option == "policy" else value]

@@ -33,7 +33,7 @@ def turn_limits(args: argparse.Namespace) -> TurnLimits:
     from unhang.core.limit_request import read_duration
 
     clocks = TurnLimits()
-    for name in ("stall", "idle", "tool", "hard", "start", "grace"):
+    for name in ("stall", "idle", "tool", "hard", "repeat", "start", "grace"):
         value = read_duration(f"--{name}", getattr(args, name))
         if value is not None:
             clocks = clocks.replace(**{name: value if value or name == "grace" else None})
@@ -74,7 +74,13 @@ def _run(args: argparse.Namespace, launcher: ForkingLauncher) -> int:
     cleanup.in_a_child(home)
     terminals = {"policy": args.policy} if args.terminals else None
     last = Proxy(
-        connection, conversation, agent_in=agent_in, agent_out=agent_out, signals=signals.fd, terminals=terminals
+        connection,
+        conversation,
+        agent_in=agent_in,
+        agent_out=agent_out,
+        signals=signals.fd,
+        terminals=terminals,
+        agent=os.path.basename(args.command[0]),
     ).run()
     check_started(connection)
     return exit_code(last)

@@ -27,6 +27,7 @@ def main(args: argparse.Namespace) -> int:
         if known["version"] is None:
             known["error"] = f"{known['program']} does not say its version"
     known["settings"] = claude_code.states(os.environ)
+    known["plugin"] = [path for path, enabled in claude_code.plugin_states(os.environ).items() if enabled]
     if args.json:
         output.print_json(known)
         return 0 if known["version"] else 1
@@ -34,6 +35,8 @@ def main(args: argparse.Namespace) -> int:
         output.print_line(f"claude    {known['error']}")
     else:
         output.print_line(f"claude    {known['program']} {known['version']}: {known['works']}")
+    for path in known["plugin"]:
+        output.print_line(f"plugin    enabled, with the same hooks: {path}")
     for path, state in known["settings"].items():
         output.print_line(f"hooks     {state}: {path}")
     return 0 if known["version"] else 1

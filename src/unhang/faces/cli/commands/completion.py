@@ -1,78 +1,87 @@
-"""`unhang completion`: lets a shell complete commands, options and job ids."""
+"""`unhang completion`: lets a shell complete commands, options, values, names and labels."""
 
 from __future__ import annotations
 
 import argparse
 
+from unhang.errors import UnhangError
+
 SUMMARY = 'print a completion script: eval "$(unhang completion bash)"'
 SHELLS = ("bash", "zsh", "fish")
-# commands whose words are jobs
-_OF_JOBS = ("status", "result", "events", "logs", "wait", "send", "extend", "cancel", "diagnose")
+# what the scripts call for the word that is being typed
+_WORDS = "words"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang completion`."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell to complete for")
+    parser.add_argument("shell", choices=(*SHELLS, _WORDS), help="the shell to complete for (words: for the scripts)")
+    parser.add_argument("typed", nargs=argparse.REMAINDER, metavar="WORD", help="words: what was typed so far")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the completion script of a shell; return 0."""
-    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell]())
+    """Print the completion script of a shell, or what may stand in the place of the last word; return 0."""
+    if args.shell != _WORDS:
+        print({"bash": _BASH, "zsh": _ZSH, "fish": _FISH}[args.shell], end="")
+        return 0
+    from unhang.faces.cli.complete import candidates
+
+    try:
+        found = candidates(args.typed)
+    except (UnhangError, OSError):
+        found = []  # a state directory that cannot be read: the next command says why
+    for word in found:
+        print(word)
     return 0
 
 
-def _options() -> dict[str, list[str]]:
-    """Command → its long options."""
-    from unhang.faces.cli.main import COMMANDS
-    from unhang.faces.cli.parser import load, parser_of
+_BASH = """\
+_unhang() {
+  local current=${COMP_WORDS[COMP_CWORD]} line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+      :dirs) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+      :program) mapfile -t COMPREPLY < <(compgen -c -- "$current"); return ;;
+      *) COMPREPLY+=("$line") ;;
+    esac
+  done < <(unhang completion words "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null)
+}
+complete -F _unhang unhang
+"""
 
-    found: dict[str, list[str]] = {}
-    for name, module in COMMANDS.items():
-        parser = parser_of(name, load(module), "")
-        found[name] = sorted(o for action in parser._actions for o in action.option_strings if o.startswith("--"))
-    return found
-
-
-def _bash() -> str:
-    options = _options()
-    cases = "\n".join(f"    {name}) words='{' '.join(words)}' ;;" for name, words in options.items())
-    return f"""\
-_unhang() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} words='' i
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W '{" ".join(options)}' -- "$current"))
-    return
-  fi
-  # after -- comes the command to run
-  for ((i = 2; i < COMP_CWORD; i++)); do
-    if [ "${{COMP_WORDS[i]}}" = -- ]; then
-      if [ $((i + 1)) -eq "$COMP_CWORD" ]; then COMPREPLY=($(compgen -c -- "$current"))
-      else COMPREPLY=($(compgen -f -- "$current")); fi
-      return
-    fi
-  done
-  case ${{COMP_WORDS[1]}} in
-{cases}
+_ZSH = """\
+#compdef unhang
+_unhang() {
+  local -a found
+  found=("${(@f)$(unhang completion words "${(@)words[1,CURRENT]}" 2>/dev/null)}")
+  case ${found[1]} in
+    '') return 1 ;;
+    :files) _files ;;
+    :dirs) _files -/ ;;
+    :program) _command_names -e ;;
+    *) compadd -- "${found[@]}" ;;
   esac
-  case " {" ".join(_OF_JOBS)} " in
-    *" ${{COMP_WORDS[1]}} "*) words="$words @last $(unhang ps --all --quiet 2>/dev/null)" ;;
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-}}
-complete -o default -F _unhang unhang"""
+}
+if (( ! $+functions[compdef] )); then autoload -U compinit && compinit; fi
+compdef _unhang unhang
+"""
 
-
-def _zsh() -> str:
-    """bash's script serves zsh as well, through its own emulation."""
-    return "autoload -U +X bashcompinit && bashcompinit\n" + _bash()
-
-
-def _fish() -> str:
-    options = _options()
-    lines = [f"complete -c unhang -n __fish_use_subcommand -f -a '{' '.join(options)}'"]
-    for name, words in options.items():
-        seen = f"__fish_seen_subcommand_from {name}"
-        lines += [f"complete -c unhang -n '{seen}' -l {word[2:]}" for word in words]
-        if name in _OF_JOBS:
-            lines.append(f"complete -c unhang -n '{seen}' -f -a '@last (unhang ps --all --quiet 2>/dev/null)'")
-    return "\n".join(lines)
+_FISH = """\
+function __unhang_complete
+  set -l current (commandline -ct)
+  for line in (unhang completion words (commandline -opc) "$current" 2>/dev/null)
+    switch $line
+      case :files
+        __fish_complete_path "$current"
+      case :dirs
+        __fish_complete_directories "$current"
+      case :program
+        complete -C "$current"
+      case '*'
+        echo $line
+    end
+  end
+end
+complete -c unhang -f -a '(__unhang_complete)'
+"""

@@ -10,6 +10,7 @@ from unhang import __version__
 from unhang.errors import UnhangError
 from unhang.faces.cli import output
 from unhang.jobs import health
+from unhang.jobs.disk_use import disk_use
 from unhang.jobs.home import ensure_state_home, state_home
 
 _MOST_NAMED = 5
@@ -103,6 +104,10 @@ def _records() -> tuple[bool, str]:
     return True, f"{known} jobs: {running} running, {lost} lost; every record is true"
 
 
+def _disk() -> tuple[bool, str]:
+    return True, disk_use(state_home()).text + "; unhang gc removes old ones"
+
+
 def _keepers() -> tuple[bool, str]:
     answers, silent = health.check_keepers(state_home())
     if not silent:
@@ -114,12 +119,31 @@ def _keepers() -> tuple[bool, str]:
 
 
 def _watcher() -> tuple[bool, str]:
+    from unhang.installers import watch_service
     from unhang.sessions import lock
 
-    who = lock.holder(state_home())
+    home = state_home()
+    who = lock.holder(home)
+    if who is None and watch_service.installed(home) is not None:
+        return False, "a watcher is installed, but none runs: the next hook of a session starts one, or: unhang watch"
     if who is None:
         return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
     return who["state"] == lock.WATCHING, lock.described(who)
+
+
+def _alerts() -> tuple[bool, str]:
+    from unhang.alerts import deliveries, settings_file
+    from unhang.alerts.waiting import waiting
+
+    settings, path = settings_file.load(os.environ)  # a mistake in it is what is said
+    if path is None:
+        return True, "no alerts.toml: no person is told of anything (docs/alerts.md)"
+    lines, waits = deliveries.read(state_home()), waiting(state_home())
+    failed = [line for line in lines if line.get("state") == "failed"]
+    said = f"{len(settings.rules)} rules, {len(settings.targets)} targets; {waits.count} waiting"
+    if failed:
+        return False, f"{said}; {len(failed)} could not be delivered, the last one: {failed[-1].get('reason')}"
+    return True, said
 
 
 def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
@@ -135,6 +159,8 @@ def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
         ("diagnosis", _proc),
         *((program.name, partial(_program, program)) for program in registry.programs()),
         ("records", _records),
+        ("disk", _disk),
         ("keepers", _keepers),
         ("watcher", _watcher),
+        ("alerts", _alerts),
     ]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.core import durations
+from unhang.core import durations, plain_text
 from unhang.core.limit_request import read_duration
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
+from unhang.core.sizes import human_size, read_size
+from unhang.core.spec import command_line
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.jobs import history
+from unhang.jobs.disk_use import disk_use
 from unhang.jobs.home import state_home
 from unhang.jobs.remove_old import remove_old_jobs, remove_old_sessions
+from unhang.jobs.request import split_pairs
 
 SUMMARY = "delete the records of ended jobs by age, number and size; never a running one's"
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"forget runs in the history that are older (default {durations.human(DEFAULT_HISTORY)}; 0: all of them)",
     )
     parser.add_argument("--bytes", metavar="SIZE", help=f"keep at most this much (default {DEFAULT_BYTES >> 30}G)")
+    parser.add_argument("--dry-run", action="store_true", help="remove nothing; say what would be removed")
+    parser.add_argument(
+        "--label", metavar="K=V", action="append", default=[], help="only jobs with this label; no sessions, no history"
+    )
     output.add_json(parser, "print the ids as a JSON object")
 
 
@@ -41,26 +48,24 @@ def main(args: argparse.Namespace) -> int:
             raise UsageError("--count must be 0 or greater")
         keep = keep.replace(count=args.count)
     if args.bytes is not None:
-        keep = keep.replace(bytes=_size(args.bytes))
+        keep = keep.replace(bytes=read_size("--bytes", args.bytes))
     home = state_home()
-    removed = remove_old_jobs(home, keep)
-    streams = remove_old_sessions(home, keep)
-    runs = history.forget(home, keep)
+    labels = split_pairs("--label", args.label)
+    jobs = remove_old_jobs(home, keep, labels=labels, dry_run=args.dry_run)
+    streams = [] if labels else remove_old_sessions(home, keep, dry_run=args.dry_run)
+    runs = 0 if labels or args.dry_run else history.forget(home, keep)
+    use = disk_use(home)
     if args.json:
         more = ({"sessions": streams} if streams else {}) | ({"historyRuns": runs} if runs else {})
-        output.print_json({"removed": removed} | more)
-    else:
-        more_text = (f", {len(streams)} sessions" if streams else "") + (
-            f", {runs} runs in the history" if runs else ""
-        )
-        print(f"{len(removed)} jobs removed{more_text}")
+        more |= {"dryRun": True} if args.dry_run else {}
+        sizes = {"freedBytes": sum(jobs.values()), "jobs": use.jobs, "bytes": use.total}
+        output.print_json({"removed": list(jobs)} | more | sizes)
+        return 0
+    if args.dry_run:
+        for job, size in jobs.items():
+            command = plain_text.one_line(command_line(output.job_named(job).spec), 80)
+            output.print_line(f"{job}  {human_size(size):>10}  {command}")
+    more_text = (f", {len(streams)} sessions" if streams else "") + (f", {runs} runs in the history" if runs else "")
+    what = "would be removed" if args.dry_run else "removed"
+    print(f"{len(jobs)} jobs {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}")
     return 0
-
-
-def _size(text: str) -> int:
-    number, unit = text.strip().lower().removesuffix("b"), ""
-    if number and number[-1] in _UNITS:
-        number, unit = number[:-1], number[-1]
-    if not number.isdecimal():
-        raise UsageError(f"--bytes: not a size: {text!r} (try 500M or 2G)")
-    return int(number) * _UNITS[unit]

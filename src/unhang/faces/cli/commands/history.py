@@ -21,7 +21,7 @@ SUMMARY = "durations, silences and timeouts of past runs"
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-:=+*#"
-_HEAD = ("command", "runs", "ok", "median", "p95", "silence", "idle t/o", "hard t/o")
+_HEAD = ("command", "runs", "ok", "failed", "median", "p95", "silence", "idle t/o", "hard t/o")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +59,9 @@ def to_json(item: Summary) -> dict[str, Any]:
         "cwd": item.directory,
         "runs": item.runs,
         "succeeded": item.succeeded,
-        "medianMs": round(item.median * 1000),
-        "p95Ms": round(item.p95 * 1000),
+        "failed": item.failed,
+        "medianMs": _ms(item.median),
+        "p95Ms": _ms(item.p95),
         "longestMs": round(item.longest * 1000),
         "longestSilenceMs": round(item.longest_silence * 1000),
         "timeouts": {"no_output_timeout": item.idle_timeouts, "exec_timeout": item.hard_timeouts},
@@ -70,28 +71,48 @@ def to_json(item: Summary) -> dict[str, Any]:
 
 
 def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str]:
-    """Return the lines of a table: the command cut to fit, aligned numbers, and a small chart of the last runs."""
+    """Return the lines of a table: by directory, the command cut to fit, numbers, a small chart of the last runs."""
     rows = [
         (
             plain_text.one_line(mask.line(item.command), 300),
             str(item.runs),
             f"{100 * item.succeeded // item.runs}%",
-            human(item.median),
-            human(item.p95),
+            str(item.failed),
+            _time(item.median),
+            _time(item.p95),
             human(item.longest_silence),
             str(item.idle_timeouts),
             str(item.hard_timeouts),
         )
         for item in found
     ]
+    order = [item.directory for item in found]
     sizes = [max(len(row[column]) for row in (_HEAD, *rows)) for column in range(1, len(_HEAD))]
     chart = 16
     room = max(12, width - sum(sizes) - 2 * len(sizes) - chart - 3)
     room = min(room, max(len(row[0]) for row in (_HEAD, *rows)))
     lines = [_line(_HEAD, sizes, room) + "  last runs"]
-    for row, item in zip(rows, found, strict=True):
+    where = None
+    for row, item in sorted(zip(rows, found, strict=True), key=lambda pair: order.index(pair[1].directory)):
+        if item.directory != where:
+            where = item.directory
+            lines.append(plain_text.one_line(f"in {_short(where)}", width))
         lines.append(f"{_line(row, sizes, room)}  {spark(item.recent[-chart:], blocks)}".rstrip())
     return lines
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _time(seconds: float | None) -> str:
+    """A duration; a command that never succeeded has none that says anything."""
+    return "-" if seconds is None else human(seconds)
+
+
+def _short(path: str) -> str:
+    home = os.environ.get("HOME", "")
+    return f"~{path[len(home) :]}" if home and path.startswith(home + "/") else path or "?"
 
 
 def _line(row: Sequence[str], sizes: Sequence[int], room: int) -> str:

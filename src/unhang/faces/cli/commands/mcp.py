@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
-from unhang.errors import UnhangError
+from unhang.errors import EXIT_USAGE, UnhangError
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
 
@@ -32,12 +33,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         value = "PATTERN" if option.endswith("command") else "DIR"
         parser.add_argument(option, metavar=value, action="append", default=[], help=f"{text} (no sandbox)")
-    verbs = parser.add_subparsers(dest="mcp_verb", metavar="install|config")
+    verbs = parser.add_subparsers(dest="mcp_verb", metavar="install|uninstall|config")
     text = "write it into a client's own configuration file"
     install = verbs.add_parser("install", help=text, description=text.capitalize() + ".")
     install.add_argument("client", metavar="CLIENT", help=clients)
     install.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
-    install.add_argument("--project", action="store_true", help="into the file of the project in this directory")
+    install.add_argument(
+        "--project",
+        action="store_true",
+        help="into the file of the project in this directory, for everybody who has unhang on the PATH",
+    )
+    text = "remove it from a client's own configuration file"
+    uninstall = verbs.add_parser("uninstall", help=text, description=text.capitalize() + ".")
+    uninstall.add_argument("client", metavar="CLIENT", help=clients)
+    uninstall.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
+    uninstall.add_argument("--project", action="store_true", help="from the file of the project in this directory")
     text = "print what a client's configuration needs"
     config = verbs.add_parser("config", help=text, description=text.capitalize() + ".")
     config.add_argument("client", metavar="CLIENT", help=clients)
@@ -45,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Serve until the client leaves, or write or print a client's configuration; return the exit code."""
-    if args.mcp_verb == "install":
+    if args.mcp_verb in ("install", "uninstall"):
         return _install(args)
     if args.mcp_verb == "config":
         return _config(args)
@@ -53,6 +63,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
+    if args.http is None and os.isatty(0) and os.isatty(1):
+        return _introduce()
     # A face does not import another one; this command starts the MCP face, and only when it is used.
     try:
         from unhang.faces.mcp.main import serve
@@ -73,10 +85,29 @@ def _config(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> int:
-    """This command does not ask: it only adds one entry, and keeps a backup."""
+    """This command does not ask: it only adds, updates or removes one entry, and keeps a backup."""
     from unhang.installers import flow, mcp_clients
 
     client = mcp_clients.client_of(args.client, dict(os.environ))
-    change = mcp_clients.plan(client, project=args.project, installs=True)
+    installs = args.mcp_verb == "install"
+    change = mcp_clients.plan(client, project=args.project, installs=installs)
     flow.carry_out([change], yes=True, dry_run=args.dry_run)
+    if installs and args.project and not mcp_clients.is_on_path():
+        print("note: this file starts `unhang mcp`; put unhang on the PATH of everybody who uses it (pipx install …)")
     return 0
+
+
+def _introduce() -> int:
+    """Tell a person who typed the command of a server what it is, instead of waiting for a client that never comes."""
+    from unhang.installers import mcp_clients
+
+    names = ", ".join(mcp_clients.known(dict(os.environ)))
+    print(
+        "This is unhang's MCP server. A client (an editor, an agent) starts it and talks to it over stdin and stdout;\n"
+        "at a terminal there is nothing to type. To add it to a client:\n\n"
+        "    unhang mcp install claude-code\n\n"
+        f"Clients: {names}. `unhang mcp config CLIENT` only prints what its file needs, `unhang mcp --http\n"
+        "127.0.0.1:0` serves HTTP, and `unhang mcp --help` says more.",
+        file=sys.stderr,
+    )
+    return EXIT_USAGE

@@ -43,5 +43,4 @@ def _lines(need: Need, now: float) -> list[str]:
     if found.ends_at is not None:
         times.append(f"ends in {human(max(0.0, found.ends_at - now))}")
     when = f" ({', '.join(times)})" if times else ""
-    answers = f"   # ANSWER: {found.answers}" if "ANSWER" in found.command else ""
-    return [f"{row.called}: {found.kind}{when}: {found.why}", f"    {found.command}{answers}"]
+    return [f"{row.called}: {found.kind}{when}: {found.why}", f"    {found.to_type}"]

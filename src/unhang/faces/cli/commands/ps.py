@@ -1,51 +1,190 @@
-"""`unhang ps`: lists jobs."""
+"""`unhang ps`: lists jobs, those that need a person first."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 
 from unhang.core import plain_text, values
 from unhang.core.durations import human
+from unhang.core.limit_request import read_positive
+from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
-from unhang.jobs.listing import Row, list_jobs, row_json, where_is
+from unhang.jobs.listing import Row, list_jobs
+from unhang.jobs.outlook import Outlook, outlooks
 from unhang.jobs.request import split_pairs
 
-SUMMARY = "list the jobs that run (--all: those that have ended, too)"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SUMMARY = "list the jobs that run, what needs a person first (--all: those that have ended, too)"
+STATUSES = ("running", "ended", "success", "error", "timeout", "cancelled")
+# how each order sorts; `need` is not here: it is sorted by what needs a person, then the newest first
+_SORTS: dict[str, Callable[[Outlook], object]] = {
+    "newest": lambda job: -_since(job.row),
+    "oldest": lambda job: _since(job.row),
+    "ends": lambda job: float("inf") if job.ends_at is None else job.ends_at,
+    "took": lambda job: -_took(job.row),
+    "name": lambda job: (not job.row.name, job.row.called),
+    "command": lambda job: job.row.command,
+}
+SORTS = ("need", *_SORTS)
+_CLEAR = "\x1b[H\x1b[2J"
+_GAP = 2
+# what a column of text is worth showing with
+_NARROWEST = 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang ps`."""
     parser.add_argument("--all", "-a", action="store_true", help="list ended jobs, too")
+    parser.add_argument(
+        "--status", choices=STATUSES, help="list only jobs of this status (all but running: implies --all)"
+    )
+    parser.add_argument("--sort", choices=SORTS, default="need", help="by what needs a person (default), age, end, …")
+    parser.add_argument("--limit", type=int, metavar="N", help="list at most N jobs")
     output.add_label_filter(parser)
+    parser.add_argument(
+        "--watch", nargs="?", const="2", metavar="D", help="show it anew every D (default 2s) until Ctrl-C"
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print ids only")
     output.add_json(parser, "print a JSON array")
 
 
 def main(args: argparse.Namespace) -> int:
     """Print a table of jobs, or their ids, or a JSON array; return 0."""
-    labels = split_pairs("--label", args.label)
-    rows = list_jobs(state_home(), running_only=not args.all, labels=labels)
-    if args.json:
-        output.print_json([row_json(state_home(), row) for row in rows])
-    elif args.quiet:
-        for row in rows:
+    if args.limit is not None and args.limit < 0:
+        raise UsageError("--limit must be 0 or greater")
+    if args.watch is None:
+        _show(args)
+        return 0
+    every = read_positive("--watch", args.watch) or 2.0
+    while True:
+        if sys.stdout.isatty():
+            sys.stdout.write(_CLEAR)
+        _show(args)
+        sys.stdout.flush()
+        time.sleep(every)
+
+
+def _show(args: argparse.Namespace) -> None:
+    home = state_home()
+    ended_too = args.all or args.status not in (None, "running")
+    rows = list_jobs(home, running_only=not ended_too, labels=split_pairs("--label", args.label))
+    rows = [row for row in rows if _is(row, args.status)]
+    if args.quiet and args.sort == "need" and not args.json:
+        for row in rows[: args.limit]:
             print(row.id)
+        return
+    found = _sorted(home, rows, args)
+    if args.json:
+        output.print_json([job.to_json(home) for job in found])
+    elif args.quiet:
+        for job in found:
+            print(job.row.id)
     else:
-        output.print_table([["JOB", "STATUS", "PHASE", "AGE", "TOOK", "COMMAND"]] + [_cells(row) for row in rows])
-    return 0
+        for line in table(found, time.time(), _width()):
+            print(line)
 
 
-def _cells(row: Row) -> list[str]:
-    now = time.time()
-    created = values.moment(row.created)
-    ended = values.moment(row.ended) if row.ended else now
-    code = f" ({row.exit_code})" if row.exit_code else ""
-    where = where_is(state_home(), row)
-    command = plain_text.one_line(row.command, 80) + (f"  (runs elsewhere: {where})" if where else "")
-    return [row.id, row.status + code, row.phase, _time(created, now), _time(created, ended), command]
+def _is(row: Row, status: str | None) -> bool:
+    return status is None or row.status == status or (status == "ended" and row.final)
 
 
-def _time(begin: float | None, end: float | None) -> str:
-    return "?" if begin is None or end is None else human(max(0.0, end - begin))
+def _sorted(home: str, rows: list[Row], args: argparse.Namespace) -> list[Outlook]:
+    """Return the jobs to be shown, in their order; of ended ones no more than those are looked at."""
+    if args.sort == "need" and args.limit is not None:  # rows are the newest first, and ended jobs need nothing
+        running = [row for row in rows if not row.final]
+        rows = running + [row for row in rows if row.final][: args.limit]
+    found = outlooks(home, rows)
+    if args.sort == "need":
+        found.sort(key=lambda job: (job.urgency, job.row.final))
+    else:
+        found.sort(key=_SORTS[args.sort])  # type: ignore[arg-type]
+    return found[: args.limit]
+
+
+def _width() -> int | None:
+    """Return the columns of the terminal that is printed to; None if it is none."""
+    try:
+        return os.get_terminal_size(1).columns or None
+    except OSError:
+        return None
+
+
+def table(jobs: list[Outlook], now: float, width: int | None) -> list[str]:
+    """Return the lines of the table; none is wider than `width`. Columns without contents are left out."""
+    rows = [["JOB", "STATE", "AGE", "ENDS IN", "PORTS", "WHY", "COMMAND"], *(_cells(job, now) for job in jobs)]
+    kept = [at for at in range(7) if at in (0, 1, 2, 6) or any(row[at] for row in rows[1:])]
+    rows = [[row[at] for at in kept] for row in rows]
+    names = rows[0]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
+    if width is None:
+        widths = [min(each, 100) for each in widths]
+    else:
+        _fit(names, widths, width)
+        if "WHY" in names and not widths[names.index("WHY")]:  # no room for both: what is wrong goes before what it is
+            for row in rows[1:]:
+                row[-1] = row[names.index("WHY")] or row[-1]
+    return [_line(row, widths) for row in rows]
+
+
+def _fit(names: list[str], widths: list[int], width: int) -> None:
+    """Narrow the columns of text, then leave out what matters least, until the table fits."""
+    text = [at for at, name in enumerate(names) if name in ("WHY", "COMMAND")]
+    widths[0] = min(widths[0], max(10, width // 4))
+    for name in ("", "PORTS", "AGE", "WHY", "ENDS IN"):
+        if name in names:
+            widths[names.index(name)] = 0
+            text = [at for at in text if names[at] != name]
+        taken = sum(each + _GAP for at, each in enumerate(widths) if each and at not in text)
+        room = width - taken - _GAP * (len(text) - 1)
+        if room >= _NARROWEST * len(text):
+            break
+    for place, at in enumerate(text):
+        left = len(text) - place
+        # each gets its share; what one does not need is the next one's
+        widths[at] = max(1, min(widths[at], room // left if left > 1 else room))
+        room -= widths[at]
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    cells = [plain_text.one_line(cell, each).ljust(each) for cell, each in zip(row, widths, strict=True) if each]
+    return (" " * _GAP).join(cells).rstrip()
+
+
+def _cells(job: Outlook, now: float) -> list[str]:
+    row = job.row
+    age = values.moment(row.created)
+    ends = "" if job.ends_at is None else human(max(0.0, job.ends_at - now))
+    ports = " ".join(":" + address.rpartition(":")[2] for address in job.ports)
+    age_text = "?" if age is None else human(max(0.0, now - age))
+    return [row.called, state(job), age_text, ends, ports, job.why, row.command]
+
+
+_ENDS = {"success": "ok", "timeout": "timed out", "cancelled": "cancelled"}
+
+
+def state(job: Outlook) -> str:
+    """Return in a word or two where a job stands."""
+    row = job.row
+    if not row.final:
+        if job.attention is not None:
+            return {"approval": "ASKS", "input": "ASKS", "warning": "WARNING", "stuck": "STUCK"}[job.attention.kind]
+        return row.phase.replace("_", " ")
+    if row.phase == "lost" or row.status in _ENDS:
+        return "lost" if row.phase == "lost" else _ENDS[row.status]
+    return "failed" if row.exit_code is None else f"exit {row.exit_code}"
+
+
+def _since(row: Row) -> float:
+    return values.moment(row.created) or 0.0
+
+
+def _took(row: Row) -> float:
+    ended = values.moment(row.ended) if row.ended else time.time()
+    return (ended or 0.0) - _since(row)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import time
 
 from unhang.agents import registry
 from unhang.core import plain_text
 from unhang.core.durations import human, human_ms
-from unhang.core.spec import command_line
-from unhang.faces.cli import output
+from unhang.core.spec import NAME, command_line
+from unhang.core.values import moment
+from unhang.faces.cli import output, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from unhang.jobs.handle import Job
 
 SUMMARY = "the state of a job: phase, limits, last line of output, what it waits for"
 
@@ -20,6 +24,7 @@ SUMMARY = "the state of a job: phase, limits, last line of output, what it waits
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang status`."""
     output.add_job(parser)
+    times.add_utc(parser)
     output.add_json(parser)
 
 
@@ -30,31 +35,68 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         output.print_json(registry.with_agent_report(job, status))
         return 0
-    spec = job.spec
-    lines = [
-        ("job", job.id),
-        ("command", plain_text.one_line(command_line(spec), 100)),
-        ("directory", spec.get("cwd") or ""),
-        ("status", f"{status['status']} ({status['phase']})"),
-        ("took", human_ms(status["durationMs"])),
-        ("limits", _limits(status["limits"])),
-    ]
-    if status.get("where"):
-        lines.append(("where", status["where"]))
-    if status["needsInput"]:
-        lines.append(("waits for", f"input: {plain_text.quoted(status['needsInput']['prompt'])}"))
-    if status["diagnosis"] and status["status"] != "success":
-        lines.append(("why", str(status["diagnosis"].get("reason"))))
-    if status["heartbeat"]:
-        lines.append(("says", str(status["heartbeat"])))
-    if status["error"]:
-        lines.append(("error", str(status["error"].get("message"))))
-    words = (status["stdout"] + status["stderr"]).strip().splitlines()
-    if words:
-        lines.append(("last line", plain_text.one_line(words[-1], 100)))
-    for name, text in lines:
+    for name, text in _lines(job, status, utc=args.utc):
         output.print_line(f"{name:<10} {text[:1000]}")
     return 0
+
+
+def _lines(job: Job, status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
+    """Return what is known of a job: the name of each property, and its value."""
+    spec = job.spec
+    now = time.time()
+    labels = {name: value for name, value in status["labels"].items() if name != NAME}
+    shown = [
+        ("job", f"{status['name']} ({job.id})" if status["name"] else job.id),
+        ("command", plain_text.one_line(command_line(spec), 300)),
+        ("directory", spec.get("cwd") or ""),
+        ("labels", ", ".join(f"{name}={value}" for name, value in labels.items())),
+        ("status", _standing(status)),
+        ("pid", str(status["pid"]) if status["pid"] is not None and status["status"] == "running" else ""),
+        ("started", _moment(status["startedAt"], utc, now)),
+        ("ended", _moment(status["endedAt"], utc, now)),
+        ("took", human_ms(status["durationMs"])),
+        ("attempts", _attempts(status)),
+        ("limits", _limits(status["limits"])),
+        ("ends in", "" if status["endsInMs"] is None else human_ms(status["endsInMs"])),
+        ("listens", ", ".join(status["ports"])),
+        ("where", status.get("where") or ""),
+    ]
+    if status["needs"]:
+        shown.append(("needs you", status["needs"]["why"]))
+        answers = status["needs"]["answers"]
+        command = status["needs"]["command"]
+        shown.append(("answer it", command.replace("ANSWER", answers) if answers else command))
+    if status["diagnosis"] and status["status"] != "success":
+        shown.append(("why", str(status["diagnosis"].get("reason"))))
+    if status["heartbeat"]:
+        shown.append(("says", str(status["heartbeat"])))
+    if status["error"]:
+        shown.append(("error", str(status["error"].get("message"))))
+    words = (status["stdout"] + status["stderr"]).strip().splitlines()
+    if words:
+        shown.append(("last line", plain_text.one_line(words[-1], 100)))
+    return [(name, text) for name, text in shown if text]
+
+
+def _standing(status: dict[str, Any]) -> str:
+    """Return the status and the phase; of an ended job how it ended."""
+    if status["status"] == "running":
+        return f"running ({status['phase']})"
+    ended = f"exit code {status['exitCode']}" if status["exitCode"] is not None else status["signal"]
+    return f"{status['status']} ({status['phase']}{f', {ended}' if ended else ''})"
+
+
+def _moment(text: str | None, utc: bool, now: float) -> str:
+    at = moment(text)
+    return "" if at is None else f"{times.shown(at, utc=utc, now=now)} ({human(max(0.0, now - at))} ago)"
+
+
+def _attempts(status: dict[str, Any]) -> str:
+    ends = status.get("attemptEnds") or []
+    if not ends:
+        return str(status["attempt"]) if status["attempt"] > 1 else ""
+    told = "; ".join(f"{end.get('attempt')}: {end.get('message')}" for end in ends)
+    return f"{len(ends)}, {human_ms(status['totalMs'])} in all; {told}"
 
 
 def _limits(limits: dict[str, Any]) -> str:

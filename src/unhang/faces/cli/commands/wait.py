@@ -7,10 +7,11 @@ import argparse
 from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
+from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
 
-SUMMARY = "wait until jobs have ended; exits with the code of the last job named, 124 if the time is over"
+SUMMARY = "wait until jobs have ended; exits with the code of the first that failed, 124 if the time is over"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Wait for the jobs; return the exit code of the last one, or 124 if the time is over first."""
+    """Wait for the jobs; return 0 if all succeeded, else the code of the first that did not; 124: the time is over."""
     jobs = output.jobs_of(args)
     timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
@@ -35,4 +36,14 @@ def main(args: argparse.Namespace) -> int:
             print(job.id)
     if not ended or (not args.any and len(ended) < len({job.id for job in jobs})):
         return EXIT_TIMEOUT
-    return ended[-1].result().shell_code
+    return _exit_code(jobs, ended)
+
+
+def _exit_code(named: list[Job], ended: list[Job]) -> int:
+    """Return the code of the first job, as they were named, that did not succeed, and say which did not."""
+    failed = [(job, job.result()) for job in ended if not job.result().ok]
+    if len(set(named)) > 1:
+        reporter = StderrReporter()
+        for job, result in failed:
+            reporter.line(f"{output.called(job)}: {result.outcome.get('message', result.status)}")
+    return failed[0][1].shell_code if failed else 0

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from unhang.sessions.lock import WatcherLock
     from unhang.sessions.settings import WatchSettings
+    from unhang.sessions.state.limits import SessionLimits
 
 SUMMARY = "watch Claude Code in tmux; end hung tool calls by the gentlest step that works"
 # How long a watcher in the background stays without a session.
 LINGER = 120.0
-VERBS = ("status", "events", "install", "uninstall")
+VERBS = ("status", "events", "stop", "reload", "install", "uninstall")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     events.add_argument("--follow", "-f", action="store_true", help="wait for further events")
     events.add_argument("--all", action="store_true", help="show the hooks, too, not only the events of the watcher")
     output.add_json(events, "print one JSON object a line, as recorded")
+    add_verb(verbs, "stop", "End the running watcher. The next hook of a session starts another.")
+    add_verb(verbs, "reload", "Have the running watcher read its settings again; it does so by itself within 20 s.")
     for name, text in (
         ("install", "Keep a watcher running: as a systemd user unit where possible, else as a background job."),
         ("uninstall", "Undo what install did."),
@@ -108,6 +111,13 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-restart", action="store_true", default=None, help="restart with --resume where Escape has no effect"
     )
+    parser.add_argument(
+        "--continue",
+        dest="go_on",
+        action="store_true",
+        default=None,
+        help="after Escape, let an unattended session go on: a restored prompt is sent, or one that says what happened",
+    )
     parser.add_argument("--notify", metavar="CMD", help="a shell line to run for warnings (event on stdin)")
 
 
@@ -123,6 +133,8 @@ def main(args: argparse.Namespace) -> int:
         return _status(args)
     if args.watch_verb == "events":
         return _events(args)
+    if args.watch_verb in ("stop", "reload"):
+        return _signal(args.watch_verb)
     settings = settings_of(args)
     home = state_home()
     if args.once:
@@ -148,7 +160,7 @@ def settings_of(args: argparse.Namespace) -> WatchSettings:
             if getattr(args, option) < 0:
                 raise UsageError(f"--{option.replace('_', '-')} must be 0 or greater")
             changes[name] = getattr(args, option)
-    for name in ("allow_clear", "allow_restart", "dry_run"):
+    for name in ("allow_clear", "allow_restart", "dry_run", "go_on"):
         if getattr(args, name, None):
             changes[name] = True
     if args.limit:
@@ -201,6 +213,7 @@ def _watch(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
         tell=None if args.background else _teller(args),
         lock=lock,
         linger=linger,
+        load=lambda: settings_of(args),
     )
     if not args.background and not args.json:
         what = " (dry run)" if settings.limits.dry_run else ""
@@ -284,28 +297,65 @@ def _line(view: dict[str, Any]) -> str:
     return "  ".join([*words, view["cwd"] or ""])
 
 
+def _signal(verb: str) -> int:
+    """End the watcher that runs, or have it read its settings; return 1 if there is none."""
+    import signal
+
+    from unhang.jobs.home import state_home
+    from unhang.sessions import lock
+
+    who = lock.holder(state_home())
+    if who is None:
+        print("unhang: no watcher runs", file=sys.stderr)
+        return 1
+    if not lock.send(who, signal.SIGTERM if verb == "stop" else signal.SIGUSR1, wait=verb == "stop"):
+        print(f"unhang: the watcher (pid {who['pid'] or '?'}) could not be reached", file=sys.stderr)
+        return 1
+    output.print_line(f"the watcher (pid {who['pid']}) {'has ended' if verb == 'stop' else 'reads its settings again'}")
+    return 0
+
+
 def _status(args: argparse.Namespace) -> int:
     from unhang.installers import watch_service
     from unhang.jobs.home import state_home
+    from unhang.sessions import running
     from unhang.sessions.lock import WATCHING, described, holder
     from unhang.sessions.settings import load
 
     home = state_home()
-    settings = load(os.environ)
     who = holder(home)
+    theirs = running.settings_of(home, who)
+    own = load(os.environ)
+    settings = own if theirs is None else theirs.replace(config_dirs=own.config_dirs)
     views = _views(home, settings, _configs(args, settings), lambda _: True)
-    if args.json:
-        installed = watch_service.installed(home)
-        running = who is not None and who["state"] == WATCHING
-        output.print_json({"running": running, "watcher": who, "installed": installed, "sessions": views})
-        return 0
-    output.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
     installed = watch_service.installed(home)
+    watching = who is not None and who["state"] == WATCHING
+    needed = who is not None or installed is not None or any(view["watched"] for view in views)
+    code = 0 if watching or not needed else 1
+    if args.json:
+        limits = None if theirs is None else theirs.limits.to_dict() | {"source": theirs.source}
+        output.print_json(
+            {"running": watching, "watcher": who, "limits": limits, "installed": installed, "sessions": views}
+        )
+        return code
+    output.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
+    if theirs is not None:
+        output.print_line(f"settings: {theirs.source}; {_said_limits(theirs.limits)}")
     how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
     output.print_line(f"installed: {how}")
     for view in views:
         output.print_line(_line(view))
-    return 0
+    return code
+
+
+def _said_limits(limits: SessionLimits) -> str:
+    """The limits of the running watcher, in one line."""
+    from unhang.core.durations import human
+
+    named = [("turn", limits.turn), ("total", limits.total), ("api", limits.api), *limits.tools]
+    words = [f"{name} {'off' if seconds is None else human(seconds)}" for name, seconds in named]
+    words += [name for name, on in (("dry run", limits.dry_run), ("--continue", limits.go_on)) if on]
+    return ", ".join(words)
 
 
 def _events(args: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ _VALUES = [
     *("config", "turn", "total", "api", "warn", "hands_off", "cooldown", "verify"),
     *("budget", "machine_budget", "clear_after", "notify"),
 ]
-_SWITCHES = ("allow_clear", "allow_restart")
+_SWITCHES = {"allow_clear": "--allow-clear", "allow_restart": "--allow-restart", "go_on": "--continue"}
 
 
 def main(args: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def options(args: argparse.Namespace) -> list[str]:
             words += [_option(name), os.path.abspath(value) if name == "config" else str(value)]
     for pattern in args.limit:
         words += ["--limit", pattern]
-    return words + [_option(name) for name in _SWITCHES if getattr(args, name)]
+    return words + [option for name, option in _SWITCHES.items() if getattr(args, name)]
 
 
 def _option(name: str) -> str:

@@ -1,8 +1,6 @@
-"""The network connections of a program that runs tools (its own, not those of its tools), and where a tree listens."""
+"""The network connections of a program that runs tools (its own, not those of its tools), and where jobs listen."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from unhang.core.diagnosis.samples import Socket
 from unhang.procs.linux.descriptors import targets
@@ -24,20 +22,28 @@ def connections(pid: int, *, alone: bool = False) -> dict[str, Socket]:
             return {}
         session = processes[pid][1][_SESSION]
         members = [member for member, (_, fields) in processes.items() if fields[_SESSION] == session]
-    return {link: seen for link, seen in _held_by(members).items() if seen.remote}
-
-
-def listeners(root: int) -> tuple[str, ...]:
-    """Return the TCP addresses that the descendants of a process listen on, sorted."""
-    processes, _ = walk(root)
-    found = _held_by(processes).values()
-    return tuple(sorted({seen.local for seen in found if seen.family == "tcp" and seen.state == "LISTEN"}))
-
-
-def _held_by(members: Iterable[int]) -> dict[str, Socket]:
-    """The network sockets of these processes, by their link."""
     links: dict[str, int] = {}
     for member in members:
         held, _ = targets(member) or ({}, 0)
         links |= {link: member for link in held.values() if link.startswith("socket:")}
-    return sockets_of(links, unix=False)
+    return {link: seen for link, seen in sockets_of(links, unix=False).items() if seen.remote}
+
+
+def listening(roots: list[int]) -> dict[int, list[str]]:
+    """Return for each process the addresses at which those below it listen (TCP), as 127.0.0.1:8080, sorted."""
+    holders: dict[str, set[int]] = {}
+    links: dict[str, int] = {}
+    for root in roots:
+        processes, _ = walk(root)
+        for member in processes:
+            held, _ = targets(member) or ({}, 0)
+            for link in held.values():
+                if link.startswith("socket:"):
+                    holders.setdefault(link, set()).add(root)
+                    links[link] = member
+    found: dict[int, list[str]] = {}
+    for link, seen in sockets_of(links, unix=False).items():
+        if seen.state == "LISTEN":
+            for root in holders[link]:
+                found.setdefault(root, []).append(seen.local)
+    return {root: sorted(set(addresses)) for root, addresses in found.items()}

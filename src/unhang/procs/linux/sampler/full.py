@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.runtimes import JVM, PYTHON
+from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, PYTHON
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
@@ -20,7 +20,7 @@ from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
-from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of
+from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of, wanted_by_go
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
 from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
@@ -31,7 +31,8 @@ MOST_FDS_IN_ALL = 16_384
 MOST_SCREEN = 4096
 # Of a process outside that holds a lock we want, and what is below it.
 MOST_OTHERS = 32
-_SIGALRM, _SIGTTIN, _SIGVTALRM = 1 << 13, 1 << 20, 1 << 25
+_SIGUSR1, _SIGUSR2, _SIGALRM = 1 << 9, 1 << 11, 1 << 13
+_SIGTTIN, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 25, 1 << 26
 
 
 def full(
@@ -128,6 +129,7 @@ class _Look:
         runtime = runtime_of(pid, threads)
         if runtime == PYTHON:
             threads = marked(pid, threads)
+        caught = wanted_by_go(pid, threads) if runtime == GO else _meant(_field(status, b"\nSigCgt:", 16), runtime)
         return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
@@ -145,7 +147,8 @@ class _Look:
             threads=threads,
             thread_count=count,
             fds=fds,
-            catches_alarm=_alarm(_field(status, b"\nSigCgt:", 16)),
+            catches_alarm=bool(caught & _SIGALRM),
+            catches_signal=bool(caught & (_SIGUSR1 | _SIGUSR2)),
             tracer=_field(status, b"\nTracerPid:", 10),
             timers=has_own_timer(pid),
             timerfds=timerfds,
@@ -164,10 +167,12 @@ class _Look:
         return futile_wakeups(pid, uid)
 
 
-def _alarm(caught: int) -> bool:
-    """Whether the process handles SIGALRM on purpose. A process that catches SIGTTIN or SIGVTALRM too catches
-    everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit)."""
-    return bool(caught & _SIGALRM) and not caught & (_SIGTTIN | _SIGVTALRM)
+def _meant(caught: int, runtime: str) -> int:
+    """The signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches everything,
+    to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its interpreter does
+    (Ruby, PHP). The JVM uses SIGUSR2, and Erlang SIGUSR1, for themselves."""
+    own = {JVM: _SIGUSR2, ERLANG: _SIGUSR1}.get(runtime, 0)
+    return 0 if caught & (_SIGTTIN | _SIGVTALRM | _SIGPROF) else caught & ~own
 
 
 def _field(status: bytes, name: bytes, base: int) -> int:

@@ -14,16 +14,14 @@ from collections.abc import Callable
 
 from unhang.core.diagnosis.runtimes import (
     GO,
-    NODE,
     OCAML,
     PYTHON,
-    REDUCER,
     asks_again,
     is_sysmon,
     is_tick,
     named_runtime,
 )
-from unhang.core.diagnosis.samples import Thread
+from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux.procfs import read_all
 
 MOST_MAPS = 1 << 20
@@ -34,6 +32,8 @@ _WRITABLE = 2
 # Go's linker puts this at the beginning of the data, within the first 64 KiB.
 _BUILD_INFO = b"\xff Go buildinf:"
 _MOST_DATA = 64 << 10
+# A note, the masks of all, the wanted, the ignored and the pending signals, a state, a count, and whether it is in use.
+_GO_SIGNALS = struct.Struct("<Q12III?")
 _GO_NOTE = struct.pack("<I", 4), b"Go\0\0"
 
 
@@ -43,8 +43,6 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
         return ""
     if name := named_runtime(threads):
         return name
-    if any(thread.tid == pid and _loops_shortly(thread) for thread in threads) and _program(pid) in ("node", "nodejs"):
-        return NODE
     others = [thread for thread in threads if thread.tid != pid]
     if any(is_sysmon(each) for each in others) and is_go(pid):
         return GO
@@ -64,6 +62,36 @@ def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
         else each
         for each in threads
     )
+
+
+def wanted_by_go(pid: int, threads: tuple[Thread, ...]) -> int:
+    """The signals that a Go program has asked for (`signal.Notify`), one bit each, as in `SigCgt`.
+
+    Go handles every signal, asked for or not, so the kernel's mask says nothing. But where one was asked for, a thread
+    sleeps until it comes, on the first word of `runtime.sig`: after that word and the signals that are let through
+    stand those that are wanted.
+    """
+    words = {each.futex for each in threads if each.futex is not None and each.timeout == FOREVER}
+    wanted = 0
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for word in sorted(words):
+                wanted |= go_signals(os.pread(memory.fileno(), _GO_SIGNALS.size, word))
+    except (OSError, OverflowError, ValueError):
+        pass
+    return wanted
+
+
+def go_signals(memory: bytes) -> int:
+    """The wanted signals in what may be Go's `runtime.sig`; 0 where it is something else."""
+    if len(memory) < _GO_SIGNALS.size:
+        return 0
+    words: tuple[int, ...] = _GO_SIGNALS.unpack(memory)[1:]
+    masks, state, delivering, in_use = words[:12], words[12], words[13], words[14]
+    # Three words hold the bits of 65 signals: the last of them one bit. And it receives, or its thread would not sleep.
+    if any(high > 1 for high in masks[2::3]) or (state, delivering, in_use) != (1, 0, 1):
+        return 0
+    return (masks[3] | masks[4] << 32) >> 1 | masks[5] << 63
 
 
 def has_own_timer(pid: int) -> bool:
@@ -124,17 +152,6 @@ def is_ocaml(pid: int) -> bool:
                 return data.find(b"OCAMLRUNPARAM") >= 0
     except (OSError, ValueError):
         return False
-
-
-def _loops_shortly(thread: Thread) -> bool:
-    return "epoll" in thread.syscall and thread.timeout is not None and thread.timeout <= REDUCER
-
-
-def _program(pid: int) -> str:
-    try:
-        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-    except OSError:
-        return ""
 
 
 def _mapped(maps: bytes) -> set[str]:

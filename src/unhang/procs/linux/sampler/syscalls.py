@@ -50,6 +50,9 @@ FUTEX_PRIVATE = 128
 FUTEX_REALTIME = 256
 _FUTEX_WAIT, _FUTEX_LOCK_PI, _FUTEX_WAIT_BITSET, _FUTEX_LOCK_PI2 = 0, 6, 9, 13
 _CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
+_WRITE_ONLY = 1  # O_WRONLY
+# What poll and epoll report: there is something to read, there is room to write; all else is an end or an error.
+READABLE, WRITABLE = 0x0043, 0x0104
 _CONTENDED = 2  # what NPTL leaves in the lock word of a mutex that a thread waits for
 
 Memory = Callable[[int, int], bytes]
@@ -69,6 +72,8 @@ class Call(NamedTuple):
     shared: bool = False
     child: int | None = None
     path: str = ""
+    to_write: bool = False  # it opens that path to write, and not to read
+    hangups: tuple[int, ...] = ()
     unseen: bool = False
     ipc: str = ""  # kind and number of a System V object
 
@@ -83,9 +88,9 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
         return Call(reads=(args[0],), timeout=FOREVER)
     if name in ("poll", "ppoll"):
         timeout = _milliseconds(args[2]) if name == "poll" else _timespec(args[2], memory)
-        reads, writes = _polled(args[0], args[1], memory)
+        reads, writes, hangups = _polled(args[0], args[1], memory)
         whole = args[1] <= MOST_POLLED and (not args[1] or bool(memory(args[0], 8)))
-        return Call(reads=reads, writes=writes, timeout=timeout, unseen=not whole)
+        return Call(reads=reads, writes=writes, timeout=timeout, hangups=hangups, unseen=not whole)
     if name in ("select", "pselect6"):
         unit = 1e6 if name == "select" else 1e9
         reads, writes = _bits(args[1], args[0], memory), _bits(args[2], args[0], memory)
@@ -113,8 +118,10 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
     if name in ("wait4", "waitid"):
         return _wait(name, args)
     if name in ("open", "openat", "openat2"):
-        where = args[0] if name == "open" else args[1]
-        return Call(timeout=FOREVER, path=_text(where, memory))
+        where, flags = (args[0], args[1]) if name == "open" else (args[1], args[2])
+        if name == "openat2":  # a structure, which begins with them
+            flags = int.from_bytes(memory(flags, 8), "little")
+        return Call(timeout=FOREVER, path=_text(where, memory), to_write=flags & 3 == _WRITE_ONLY)
     return Call(timeout=FOREVER if name in ENDLESS else None)
 
 
@@ -134,16 +141,16 @@ def _timespec(address: int, memory: Memory, unit: float = 1e9) -> float | None:
     return value if value >= 0 else None
 
 
-def _polled(address: int, count: int, memory: Memory) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _polled(address: int, count: int, memory: Memory) -> tuple[tuple[int, ...], ...]:
     count = min(count, MOST_POLLED)
     data = memory(address, 8 * count) if count else b""
-    reads, writes = [], []
+    reads: list[int] = []
+    writes: list[int] = []
+    hangups: list[int] = []
     for fd, events, _ in struct.iter_unpack("<ihh", data[: len(data) // 8 * 8]):
-        if fd >= 0 and events & 0x0043:  # POLLIN, POLLPRI, POLLRDNORM
-            reads.append(fd)
-        elif fd >= 0 and events & 0x0104:  # POLLOUT, POLLWRNORM
-            writes.append(fd)
-    return tuple(reads), tuple(writes)
+        if fd >= 0:
+            (reads if events & READABLE else writes if events & WRITABLE else hangups).append(fd)
+    return tuple(reads), tuple(writes), tuple(hangups)
 
 
 def _bits(address: int, count: int, memory: Memory) -> tuple[int, ...]:

@@ -14,11 +14,14 @@ import time
 from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all, split
-from unhang.procs.linux.sampler.syscalls import TABLES, Call, decode
+from unhang.procs.linux.sampler.syscalls import READABLE, TABLES, WRITABLE, Call, decode
 
 # A thread costs 25 us. What lies beyond is counted, and named in the notes of the sample.
 MOST_THREADS = 256
 MOST_EPOLL_TARGETS = 1024
+_ONE_SHOT = 1 << 30  # EPOLLONESHOT
+# A script makes a FIFO, and then starts what uses it.
+_YOUNG = 5.0
 _NOWHERE = Call()
 
 
@@ -69,10 +72,11 @@ class Reader:
         if remaining is None and call.timeout not in (None, FOREVER) and asleep is not None:
             # A relative timeout began when it fell asleep.
             remaining = max(0.0, (call.timeout or 0.0) - asleep)
-        reads, writes, unseen = call.reads, call.writes, call.unseen
+        reads, writes, hangups, unseen = call.reads, call.writes, call.hangups, call.unseen
         if call.epoll is not None:
-            readable, writable, whole = self._epoll(call.epoll)
-            reads, writes, unseen = tuple(readable), tuple(writable), not whole
+            watched = self._epoll(call.epoll)
+            reads, writes, hangups = tuple(watched.reads), tuple(watched.writes), tuple(watched.hangups)
+            unseen = not watched.whole
         return Thread(
             tid=tid,
             comm=comm,
@@ -92,6 +96,8 @@ class Reader:
             shared=call.shared,
             child=call.child,
             path=call.path,
+            reachable=bool(call.path) and reachable(self._pid, call.path, call.to_write),
+            hangups=hangups,
             common=call.ipc,
             unseen=unseen,
         )
@@ -142,30 +148,61 @@ class Reader:
         except (OSError, OverflowError):
             return b""
 
-    def _epoll(self, fd: int, depth: int = 2) -> tuple[list[int], list[int], bool]:
-        """(for reading, for writing, seen whole) of an epoll set; a set inside a set is opened up once."""
-        reads: list[int] = []
-        writes: list[int] = []
+    def _epoll(self, fd: int, depth: int = 2) -> _Watched:
+        """What an epoll set watches; a set inside a set is opened up once."""
+        found = _Watched()
         text = read_all(f"/proc/{self._pid}/fdinfo/{fd}", 1 << 18)
         entries = text.split(b"tfd:")[1:]
-        whole = bool(text) and len(entries) <= MOST_EPOLL_TARGETS
+        found.whole = bool(text) and len(entries) <= MOST_EPOLL_TARGETS
         for line in entries[:MOST_EPOLL_TARGETS]:
             words = line.split()
             try:
                 target, events = int(words[0]), int(words[2], 16)
             except (ValueError, IndexError):
-                whole = False
+                found.whole = False
                 continue
             if depth > 1 and descriptors.target(self._pid, target) == "anon_inode:[eventpoll]":
-                inner = self._epoll(target, depth - 1)
-                reads += inner[0]
-                writes += inner[1]
-                whole = whole and inner[2]
-            elif events & 0x43:  # EPOLLIN, EPOLLPRI, EPOLLRDNORM
-                reads.append(target)
-            elif events & 0x104:  # EPOLLOUT, EPOLLWRNORM: a connection being made, for one
-                writes.append(target)
-        return reads, writes, whole
+                found.add(self._epoll(target, depth - 1))
+            elif events & READABLE:
+                found.reads.append(target)
+            elif events & WRITABLE:  # a connection being made, for one
+                found.writes.append(target)
+            elif not events & _ONE_SHOT:  # such a one has had its event, and none comes until it is set again
+                found.hangups.append(target)
+        return found
+
+
+class _Watched:
+    """The descriptors of an epoll set: to read, to write, to learn of their end; and whether these are all."""
+
+    def __init__(self) -> None:
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self.hangups: list[int] = []
+        self.whole = True
+
+    def add(self, inner: _Watched) -> None:
+        self.reads += inner.reads
+        self.writes += inner.writes
+        self.hangups += inner.hangups
+        self.whole = self.whole and inner.whole
+
+
+def reachable(pid: int, path: str, to_write: bool) -> bool:
+    """Whether a process outside may well open the other end of a FIFO that this one is opening.
+
+    It has a name, so any process may. One that opens it to read is a server that waits for clients. One that opens it
+    to write waits for a reader: a FIFO that is as young as the process was made for one of its own.
+    """
+    if not to_write:
+        return True
+    where = path if path.startswith("/") else f"/proc/{pid}/cwd/{path}"
+    parts = split(read(f"/proc/{pid}/stat", 2048))
+    try:
+        made = os.stat(f"/proc/{pid}/root{where}" if path.startswith("/") else where).st_ctime
+    except OSError:
+        return True
+    return parts is None or made < time.time() - _age(parts[1]) - _YOUNG
 
 
 def _age(fields: list[bytes]) -> float:

@@ -19,6 +19,8 @@ from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, acc
 
 # More descriptors of these kinds in one wait are not asked about.
 MOST_ASKED = 64
+# The holder of an end that must be open somewhere.
+UNSEEN = {0: "a process that cannot be seen"}
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
 
 
@@ -91,8 +93,9 @@ class Strangers:
         if target in self._pipes:
             before = self._needed.get(target, (False, False))
             self._needed[target] = before[0] or writes, before[1] or reads
-        elif target in self._sockets and self._sockets[target].peer in self._held:
-            self._peers.setdefault(self._sockets[target].peer, []).append((pid, fd))
+        elif target in self._sockets and (peer := self._sockets[target].peer):
+            if peer in self._held or (fd == 0 and self._sockets[target].family == "unix"):
+                self._peers.setdefault(peer, []).append((pid, fd))
         elif target == EVENTFD and len(self._events) < MOST_ASKED:
             number = _integer(_info(pid, fd), b"eventfd-id:")
             if number is not None:
@@ -127,7 +130,10 @@ class Strangers:
         """The processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
         seen = [(self._events[number], sharers) for number, sharers in self._sharers.items()]
-        seen += [(self._peers[link], talkers) for link, talkers in self._talkers.items()]
+        seen += [
+            (waiting, self._talkers.get(link, {} if link in self._held else UNSEEN))
+            for link, waiting in self._peers.items()
+        ]
         for waiting, holders in seen:
             others = tuple(sorted(item for item in holders.items() if item[0] not in self._keepers))
             for pid, fd in waiting if others else ():

@@ -1,0 +1,253 @@
+"""The deliverer: one process a home that turns news into messages. It runs while there are jobs, or something to send.
+
+It is started by whoever starts a job, and not by the keeper that has the news: whatever a keeper starts is below its
+guard, where the proof that nothing of the job is left would find it. A mark that no deliverer has seen waits for the
+next one, so a machine that went down tells what was due when the next job, hook or `unhang alerts` begins.
+
+Each message is sent by a child that may be slow, hang or crash: it is ended after a while, and the state is written
+before it begins and after it ended. So a message is sent at least once, with the same key each time.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from unhang.alerts import deliveries, settings_file
+from unhang.alerts.presence import is_watched
+from unhang.core.alerts.ledger import Ledger
+from unhang.core.alerts.message import message_of
+from unhang.core.alerts.occasions import Subject, occasion_of, session_occasion, subject_of
+from unhang.core.view import View
+from unhang.errors import NoSuchJob, StateError, UsageError
+from unhang.jobs.listing import list_jobs
+from unhang.procs import clock
+from unhang.procs.wakeup import Wakeup
+from unhang.store import alert_news, files, layout
+from unhang.store.reader import EventReader
+from unhang.store.session_log import SessionLog, is_session_id
+
+if TYPE_CHECKING:
+    from unhang.core.alerts.ledger import Delivery, Outcome
+    from unhang.core.alerts.settings import AlertSettings
+
+# How often it looks whether jobs run that nobody has news of: such a look also finds those that were lost.
+_LOOK = 60.0
+# A child that sends may take longer than any single wait of its own.
+_LONGEST = 30.0
+
+
+def deliver(home: str) -> int:
+    """Be the deliverer of this home until there is nothing to do; 0 at once if there is one."""
+    while True:
+        held = alert_news.lock(home)
+        if held is None:
+            return 0
+        try:
+            _Deliverer(home).run()
+        finally:
+            os.close(held)
+        if not alert_news.marks(home):
+            return 0  # else: the mark was left after the last look, by a keeper that still saw the lock
+
+
+class _Deliverer:
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._path = f"{home}/{alert_news.FOLDER}/state.json"
+        state = files.read_json(self._path) or {}
+        cursors = state.get("cursors")
+        self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        self._read_at = self._file_stamp()
+        self._settings = self._load()
+        self._ledger = Ledger(self._settings, state, _minute_of_day)
+        self._flying: dict[int, tuple[Delivery, int, float]] = {}  # child → message, its pipe, when it is too late
+        self._look_at = 0.0
+        self._running = True
+        self._ended = False
+
+    def run(self) -> None:
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        with Wakeup() as wakeup:
+            wakeup.add_file(f"{self._home}/{alert_news.FOLDER}/news/.")
+            while not self._ended:
+                wakeup.clear()
+                self._reload()
+                self._take_news()
+                now = time.time()
+                for each in self._ledger.ready(now):
+                    self._send(each, now)
+                self._note(*self._ledger.failures)
+                self._ledger.failures.clear()
+                if not self._flying and self._ledger.next_due() is None and not self._jobs_run(now):
+                    self._save()
+                    return
+                self._wait(wakeup)
+        for pid in self._flying:
+            os.kill(pid, signal.SIGKILL)
+        self._save()
+
+    def _stop(self, *_: object) -> None:
+        self._ended = True
+
+    def _reload(self) -> None:
+        """Take over a file that was edited. What is held for a target that is gone goes with it."""
+        stamp = self._file_stamp()
+        if stamp != self._read_at:
+            self._read_at, self._settings = stamp, self._load()
+            self._ledger = Ledger(self._settings, self._ledger.to_json(), _minute_of_day)
+
+    def _file_stamp(self) -> tuple[int, int]:
+        path = alert_news.settings_file(os.environ)
+        if path is None:
+            return 0, 0
+        try:
+            found = os.stat(path)
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_ino
+
+    def _load(self) -> AlertSettings:
+        try:
+            return settings_file.load(os.environ)[0]
+        except UsageError:
+            return settings_file.load({})[0]  # `unhang alerts list` and `doctor` name the mistake
+
+    # --- news -----------------------------------------------------------------------------------------------
+
+    def _take_news(self) -> None:
+        marks = alert_news.marks(self._home)
+        for mark in marks:
+            alert_news.unmark(self._home, mark)
+            try:
+                if mark.startswith(alert_news.SESSION):
+                    self._read_session(mark.removeprefix(alert_news.SESSION))
+                else:
+                    self._read_job(mark)
+            except (NoSuchJob, StateError, OSError):
+                continue  # deleted, or never there
+        if marks:
+            self._save()
+
+    def _read_job(self, job_id: str) -> None:
+        place = layout.existing(self._home, job_id)
+        job = files.read_json(place.job) or {}
+        subject, view, seen = subject_of(job_id, job), View(), self._cursors.get(job_id, 0)
+        now = time.time()
+        with EventReader(place.events) as reader:
+            for event in reader.read_new():
+                view.apply(event)
+                if event["seq"] <= seen:
+                    continue
+                self._cursors[job_id] = event["seq"]
+                occasion = occasion_of(event, view, job, subject)
+                if occasion is not None and not is_watched(job, now):
+                    self._ledger.take(occasion, now)
+        if view.ended:
+            self._cursors[job_id] = max(view.seq, self._cursors.get(job_id, 0))
+            self._look_at = 0.0  # it may have been the last one
+
+    def _read_session(self, session_id: str) -> None:
+        if not is_session_id(session_id):
+            return
+        log, now, mark = SessionLog(session_id, self._home), time.time(), alert_news.SESSION + session_id
+        folder = ""
+        for event in log.events():
+            folder = str(event.get("cwd") or folder)
+            if event["seq"] <= self._cursors.get(mark, 0):
+                continue
+            self._cursors[mark] = event["seq"]
+            name = f"claude in {os.path.basename(folder) or session_id[:8]}"
+            subject = Subject(session_id, name, "claude", folder, "claude", session=True)
+            occasion = session_occasion(event, subject)
+            if occasion is not None:
+                self._ledger.take(occasion, now)
+
+    def _jobs_run(self, now: float) -> bool:
+        """Whether a job runs whose keeper may have news. Asked rarely: it costs a look at every job."""
+        if now >= self._look_at:
+            self._look_at = now + _LOOK
+            running = list_jobs(self._home, running_only=True)
+            self._running = bool(running)
+            if not running:
+                self._ledger.forget(now)
+                known = set(alert_news.marks(self._home)) | set(os.listdir(f"{self._home}/jobs"))
+                self._cursors = {
+                    k: n for k, n in self._cursors.items() if k in known or k.startswith(alert_news.SESSION)
+                }
+        return self._running
+
+    # --- sending --------------------------------------------------------------------------------------------
+
+    def _send(self, delivery: Delivery, now: float) -> None:
+        if any(flying.key == delivery.key for flying, _, _ in self._flying.values()):
+            return
+        self._save()
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            os.close(reading)
+            os._exit(_in_child(self._settings, delivery, writing))
+        os.close(writing)
+        self._flying[pid] = (delivery, reading, now + _LONGEST)
+
+    def _wait(self, wakeup: Wakeup) -> None:
+        """Until there is news, a child has ended, or something is due."""
+        now = time.time()
+        due = self._ledger.next_due()
+        times = [self._look_at, *(late for _, _, late in self._flying.values())]
+        if due is not None and (not self._flying or due > now):
+            times.append(due)
+        pause = max(0.0, min(times) - now)
+        pipes = [pipe for _, pipe, _ in self._flying.values()]
+        select.select([wakeup.fd, *pipes], [], [], min(pause, _LOOK))
+        for pid, (delivery, pipe, late) in list(self._flying.items()):
+            if select.select([pipe], [], [], 0)[0]:
+                self._landed(pid, delivery, pipe, os.read(pipe, 1000))
+            elif time.time() >= late:
+                os.killpg(pid, signal.SIGKILL)
+                self._landed(pid, delivery, pipe, b"?the receiver did not finish its answer")
+
+    def _landed(self, pid: int, delivery: Delivery, pipe: int, said: bytes) -> None:
+        os.close(pipe)
+        os.waitpid(pid, 0)
+        del self._flying[pid]
+        if said == b"ok":
+            outcome = self._ledger.sent(delivery.key)
+        else:
+            reason = said[1:].decode(errors="replace") or "the sender was killed"
+            outcome = self._ledger.failed(delivery.key, reason, time.time(), for_good=said[:1] == b"!")
+        self._save()
+        if outcome is not None:
+            self._note(outcome)
+
+    def _note(self, *outcomes: Outcome) -> None:
+        for outcome in outcomes:
+            deliveries.record(self._home, outcome, clock.now())
+
+    def _save(self) -> None:
+        files.write_json(self._path, {"cursors": self._cursors} | self._ledger.to_json(), durable=True)
+
+
+def _in_child(settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
+    """Send it, and say through the pipe how it went: `ok`, `?` and why not yet, `!` and why never."""
+    from unhang.alerts.targets import NotDelivered, send  # not before: an idle deliverer needs no HTTP
+
+    try:
+        send(settings.targets[delivery.target], message_of(delivery))
+        os.write(pipe, b"ok")
+    except NotDelivered as error:
+        os.write(pipe, (("!" if error.for_good else "?") + str(error)).encode()[:900])
+    except BaseException as error:
+        os.write(pipe, f"?{type(error).__name__}: {error}".encode()[:900])
+    return 0
+
+
+def _minute_of_day(now: float) -> float:
+    local = time.localtime(now)
+    return local.tm_hour * 60 + local.tm_min + local.tm_sec / 60

@@ -1,0 +1,55 @@
+"""Which events are the occasion for which kind of alert. Small, because every keeper loads it."""
+
+from __future__ import annotations
+
+from unhang.core import events as ev
+
+# in the order in which a person should look at them
+KINDS = (
+    "needs_approval",
+    "needs_input",
+    "gave_up",
+    "warning",
+    "lost",
+    "timeout",
+    "stuck",
+    "failed",
+    "recovered",
+    "finished",
+)
+URGENT, NORMAL, LOW = SEVERITIES = ("urgent", "normal", "low")
+SEVERITY = {
+    "needs_approval": URGENT,
+    "needs_input": URGENT,
+    "gave_up": URGENT,
+    "warning": URGENT,
+    "lost": URGENT,
+    "timeout": NORMAL,
+    "stuck": NORMAL,
+    "failed": NORMAL,
+    "recovered": LOW,
+    "finished": LOW,
+}
+# After these the job is over: there is nothing left to resolve.
+ENDS = frozenset({"lost", "timeout", "failed", "finished"})
+_OF_WATCHDOG = {"needs_input": "needs_input", "stuck": "stuck", "warning": "warning", "resumed": "recovered"}
+_OF_AGENT = {"needs_approval": "needs_approval", "needs_input": "needs_input", "stuck": "stuck"}
+_OF_END = {"completed": "finished", "failed": "failed", "timed_out": "timeout", "lost": "lost"}
+_OF_SESSION = {"gave_up": "gave_up", "hung": "stuck", "waiting": "needs_input", "recovered": "recovered"}
+
+
+def kind_of(event: ev.Event) -> str | None:
+    """The kind of alert that an event is the occasion for; None: for no alert."""
+    phase = str(event.get("phase"))
+    match event.get("type"):
+        case ev.WATCHDOG:
+            if phase == "extended" and event.get("asked"):
+                return "recovered"  # a person has answered the warning
+            return _OF_WATCHDOG.get(phase)
+        case ev.AGENT:
+            return _OF_AGENT.get(phase)
+        case ev.EXITED:
+            return _OF_END.get(phase)
+        case "watch":
+            return _OF_SESSION.get(phase)
+    return None

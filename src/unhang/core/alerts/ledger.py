@@ -1,0 +1,251 @@
+"""What is sent now, what is held back, what is tried again. Pure: times come from the caller, state is plain JSON.
+
+- A silence is told once to each target, and once more if it becomes more urgent.
+- Alerts of one kind about one job keep a distance, by severity; those that come too soon wait, and are dropped if
+  they are resolved in the meantime. Quiet hours hold an alert back in the same way.
+- What comes within seconds goes to a target as one message, and messages to one target keep a distance.
+- "Recovered" follows only what was sent. What is resolved before it was sent is not sent at all.
+- A message that could not be delivered is tried again, ever more rarely, for a day; then it is listed as failed.
+- All of it is bounded: what exceeds a bound is listed as failed, not forgotten.
+"""
+
+from __future__ import annotations
+
+from unhang.core.alerts.kinds import ENDS, KINDS, SEVERITIES
+from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.core.alerts.settings import AlertSettings
+
+WINDOW = 3.0  # what comes within it is one message
+SPACING = 10.0  # between two messages to one target
+BACKOFF = (5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0)
+LIFE = 86_400.0
+MOST_HELD = 200  # a target
+MOST_PENDING = 50  # a target
+_MOST_TOLD = 2000
+_TOLD_FOR = 7 * 86_400.0
+
+
+class Delivery(Record):
+    """One message to one target, with the occasions that it tells of. `key` is the same at every attempt."""
+
+    key: str
+    target: str
+    occasions: tuple[Occasion, ...]
+    attempts: int = 0
+    born: float = 0.0
+    next_at: float = 0.0
+
+
+class Outcome(Record):
+    """What became of a message, for the log of deliveries."""
+
+    delivery: Delivery
+    state: str  # sent, retry, failed
+    reason: str = ""
+
+
+class Ledger:
+    """Decides for all targets of a home. `minute_of_day` turns a time into minutes after local midnight."""
+
+    def __init__(self, settings: AlertSettings, state: dict[str, Any], minute_of_day: Callable[[float], float]) -> None:
+        self._settings = settings
+        self._minute = minute_of_day
+        told = state.get("told")
+        self._told: dict[str, dict[str, Any]] = dict(told) if isinstance(told, dict) else {}
+        last = state.get("last")
+        self._last: dict[str, float] = dict(last) if isinstance(last, dict) else {}
+        self._held = [(t, float(at), o) for t, at, o in _held_of(state.get("held")) if t in settings.targets]
+        pending = [_delivery_of(each) for each in _list(state.get("pending"))]
+        self._pending = {each.key: each for each in pending if each is not None and each.target in settings.targets}
+        self.failures: list[Outcome] = []  # what was given up since the caller last looked
+
+    def to_json(self) -> dict[str, Any]:
+        """The state, for the next ledger."""
+        return {
+            "told": self._told,
+            "last": self._last,
+            "held": [[target, at, _occasion_json(each)] for target, at, each in self._held],
+            "pending": [_delivery_json(each) for each in self._pending.values()],
+        }
+
+    def take(self, occasion: Occasion, now: float) -> None:
+        """Take notice of an occasion that has just been recorded."""
+        for target in self._resolved_targets(occasion) if occasion.kind == "recovered" else self._wanted(occasion):
+            self._hold(target, occasion, now)
+        if occasion.kind in ENDS or occasion.kind == "recovered":
+            self._settle(occasion)
+
+    def _wanted(self, occasion: Occasion) -> list[str]:
+        wanted = self._settings.targets_of(occasion)
+        if occasion.kind in ENDS:
+            return wanted
+        rank = SEVERITIES.index(occasion.severity)
+        found = []
+        for target in wanted:
+            told = self._told.get(_about(target, occasion.subject.id))
+            if told and told["stall"] == occasion.stall and not told["resolved"] and told["rank"] <= rank:
+                continue
+            found.append(target)
+        return found
+
+    def _resolved_targets(self, occasion: Occasion) -> list[str]:
+        """Those that were really sent something about this subject that is resolved now, and that want to know."""
+        wanted = self._settings.targets_of(occasion)
+        held = {target for target, _, each in self._held if each.subject.id == occasion.subject.id}
+        found = []
+        for target in wanted:
+            told = self._told.get(_about(target, occasion.subject.id))
+            if told and not told["resolved"] and target not in held:
+                found.append(target)
+        return found
+
+    def _settle(self, occasion: Occasion) -> None:
+        """What was held about this subject is over: it is told no more."""
+        name = occasion.subject.id
+        stays = ENDS if occasion.kind in ENDS else ENDS | {"recovered"}
+        self._held = [item for item in self._held if item[2].subject.id != name or item[2].kind in stays]
+        for target in self._settings.targets:
+            told = self._told.get(_about(target, name))
+            if told:
+                told["resolved"] = True
+
+    def _hold(self, target: str, occasion: Occasion, now: float) -> None:
+        at = now + WINDOW
+        told = self._told.get(_about(target, occasion.subject.id))
+        if told and occasion.kind not in ENDS and occasion.kind != "recovered":
+            at = max(at, told["kinds"].get(occasion.kind, float("-inf")) + self._settings.cooldown[occasion.severity])
+        if self._settings.quiet is not None:
+            at = max(at, now + self._settings.quiet.left(occasion.severity, self._minute(now)))
+        of_target = [item for item in self._held if item[0] == target]
+        if len(of_target) >= MOST_HELD:
+            self._give_up(Delivery(occasion.key, target, (occasion,), born=now), "too many alerts at once")
+            return
+        if occasion.kind != "recovered":
+            self._remember(target, occasion, now)
+        # what was held about the same silence is less urgent, and says the same
+        same = (target, occasion.subject.id, occasion.stall)
+        self._held = [
+            item
+            for item in self._held
+            if (item[0], item[2].subject.id, item[2].stall) != same
+            or item[2].kind in ENDS
+            or item[2].kind == "recovered"
+        ]
+        self._held.append((target, at, occasion))
+
+    def _remember(self, target: str, occasion: Occasion, now: float) -> None:
+        about = _about(target, occasion.subject.id)
+        before = self._told.pop(about, None)
+        kinds = dict(before["kinds"]) if before else {}
+        rank = SEVERITIES.index(occasion.severity)
+        self._told[about] = {
+            "stall": occasion.stall,
+            "rank": rank,
+            "at": now,
+            "resolved": False,
+            "kinds": kinds | {occasion.kind: now},
+        }
+        while len(self._told) > _MOST_TOLD:
+            del self._told[next(iter(self._told))]
+
+    def ready(self, now: float) -> list[Delivery]:
+        """The messages that are to be sent now; each is the caller's until `sent` or `failed` is called for it."""
+        for target in self._settings.targets:
+            if now < self._last.get(target, float("-inf")) + SPACING:
+                continue
+            due = [each for name, at, each in self._held if name == target and at <= now]
+            if not due:
+                continue
+            self._held = [item for item in self._held if item[0] != target or item[1] > now]
+            due.sort(key=lambda each: (KINDS.index(each.kind), each.at))
+            self._last[target] = now
+            made = Delivery(f"{due[0].key}@{target}", target, tuple(due), born=now, next_at=now)
+            waiting = [each for each in self._pending.values() if each.target == target]
+            if len(waiting) >= MOST_PENDING:
+                self._give_up(made, "too many undelivered messages")
+                continue
+            self._pending[made.key] = made
+        return [each for each in self._pending.values() if each.next_at <= now]
+
+    def sent(self, key: str) -> Outcome | None:
+        """A message has arrived."""
+        found = self._pending.pop(key, None)
+        return None if found is None else Outcome(found.replace(attempts=found.attempts + 1), "sent")
+
+    def failed(self, key: str, reason: str, now: float, *, for_good: bool = False) -> Outcome | None:
+        """A message could not be delivered. `for_good`: trying again cannot help."""
+        found = self._pending.pop(key, None)
+        if found is None:
+            return None
+        attempts = found.attempts + 1
+        wait = BACKOFF[min(attempts, len(BACKOFF)) - 1]
+        again = found.replace(attempts=attempts, next_at=now + wait)
+        if for_good or now + wait > found.born + LIFE:
+            return Outcome(again, "failed", reason)
+        self._pending[key] = again
+        return Outcome(again, "retry", reason)
+
+    def next_due(self) -> float | None:
+        """When `ready` may have something new; None: never, unless there is another occasion."""
+        times = [each.next_at for each in self._pending.values()]
+        times += [max(at, self._last.get(target, float("-inf")) + SPACING) for target, at, _ in self._held]
+        return min(times, default=None)
+
+    def forget(self, now: float) -> None:
+        """Let go of what was told long ago."""
+        self._told = {about: told for about, told in self._told.items() if told["at"] > now - _TOLD_FOR}
+
+    def _give_up(self, delivery: Delivery, reason: str) -> None:
+        self.failures.append(Outcome(delivery, "failed", reason))
+
+
+def _about(target: str, subject: str) -> str:
+    return f"{target}\n{subject}"
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _held_of(value: Any) -> list[tuple[str, float, Occasion]]:
+    found = []
+    for item in _list(value):
+        if isinstance(item, list) and len(item) == 3 and isinstance(item[0], str):
+            occasion = _occasion_of(item[2])
+            if occasion is not None and isinstance(item[1], (int, float)):
+                found.append((item[0], float(item[1]), occasion))
+    return found
+
+
+def _occasion_json(occasion: Occasion) -> dict[str, Any]:
+    subject = occasion.subject.to_dict() | {"notify": list(occasion.subject.notify)}
+    return dict(occasion.to_dict()) | {"subject": dict(subject)}
+
+
+def _occasion_of(value: Any) -> Occasion | None:
+    try:
+        subject = Subject(**(value["subject"] | {"notify": tuple(value["subject"]["notify"])}))
+        found = Occasion(**(value | {"subject": subject}))
+        return found if found.kind in KINDS else None
+    except (KeyError, TypeError, AttributeError):
+        return None  # of another version: told once too little rather than never starting again
+
+
+def _delivery_json(delivery: Delivery) -> dict[str, Any]:
+    return dict(delivery.to_dict()) | {"occasions": [_occasion_json(each) for each in delivery.occasions]}
+
+
+def _delivery_of(value: Any) -> Delivery | None:
+    try:
+        occasions = tuple(_occasion_of(each) for each in value["occasions"])
+        known = tuple(each for each in occasions if each is not None)
+        return Delivery(**(value | {"occasions": known})) if known else None
+    except (KeyError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,99 @@
+"""What a message says: a title, a few lines, the command to paste; and the same as JSON."""
+
+from __future__ import annotations
+
+from unhang.core.alerts.kinds import SEVERITIES
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.alerts.ledger import Delivery
+    from unhang.core.alerts.occasions import Occasion
+
+WORDS = {
+    "needs_approval": "needs your approval",
+    "needs_input": "needs input",
+    "gave_up": "needs you: nothing more can be done",
+    "warning": "will be ended soon",
+    "lost": "was lost",
+    "timeout": "was ended by its limit",
+    "stuck": "is stuck",
+    "failed": "failed",
+    "recovered": "goes on",
+    "finished": "has finished",
+}
+_MOST_LINES = 10
+
+
+class Message(Record):
+    """One message. `severity` is that of its most urgent part; `command` is for a shell, empty if there are several."""
+
+    key: str
+    title: str
+    body: str
+    severity: str
+    command: str
+    value: dict[str, Any]
+
+
+def message_of(delivery: Delivery) -> Message:
+    """The message that tells of all occasions of a delivery, the most urgent first."""
+    parts = delivery.occasions
+    severity = min((each.severity for each in parts), key=SEVERITIES.index)
+    if len(parts) == 1:
+        (only,) = parts
+        title = f"{only.subject.name} {WORDS[only.kind]}"
+        body, command = _block(only), only.command
+    else:
+        title, command = _title(parts), ""
+        shown = [_line(each) for each in parts[:_MOST_LINES]]
+        if len(parts) > _MOST_LINES:
+            shown.append(f"and {len(parts) - _MOST_LINES} more: unhang ps")
+        body = "\n".join(shown)
+    value = {
+        "v": 1,
+        "key": delivery.key,
+        "severity": severity,
+        "title": title,
+        "alerts": [_json(each) for each in parts],
+    }
+    return Message(delivery.key, title, body, severity, command, value)
+
+
+def _title(parts: tuple[Occasion, ...]) -> str:
+    names = {each.subject.id for each in parts}
+    kinds = {each.kind for each in parts}
+    if len(names) == 1:
+        return f"{parts[0].subject.name}: {', '.join(dict.fromkeys(WORDS[each.kind] for each in parts))}"
+    said = WORDS[parts[0].kind] if len(kinds) == 1 else f"{parts[0].subject.name} {WORDS[parts[0].kind]} and more"
+    return f"{len(names)} jobs: {said}"
+
+
+def _block(each: Occasion) -> str:
+    lines = [each.what, each.subject.command if each.subject.command != each.subject.name else "", each.command]
+    return "\n".join(line for line in lines if line)
+
+
+def _line(each: Occasion) -> str:
+    return f"{each.subject.name} {WORDS[each.kind]}: {each.what} ({each.command})"
+
+
+def _json(each: Occasion) -> dict[str, Any]:
+    subject = each.subject
+    return {
+        "key": each.key,
+        "kind": each.kind,
+        "severity": each.severity,
+        "sessionId" if subject.session else "jobId": subject.id,
+        "seq": each.seq,
+        "at": each.at,
+        "name": subject.name,
+        "command": subject.command,
+        "directory": subject.directory,
+        "agent": subject.agent or None,
+        "labels": subject.labels,
+        "what": each.what,
+        "paste": each.command,
+    }

@@ -1,0 +1,70 @@
+"""What a look at the tree of an agent's job is worth beside what its driver, or its proxy, knows.
+
+The kernel shows an event loop with sockets, timers and files of its own, which move whatever the model does: that an
+agent listens, or writes to its database, says nothing. That a signal has stopped it does, and so does what a tool of it
+waits for.
+"""
+
+from __future__ import annotations
+
+from unhang.core.diagnosis import causes
+from unhang.core.diagnosis.verdict import HUNG, UNSURE, Diagnosis
+from unhang.core.durations import human
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The phases of an agent in which a tool of it may be in flight.
+_AT_WORK = frozenset({"running", "editing", "verifying"})
+# What an agent's own event loop looks like.
+_OWN = frozenset({causes.LISTENING.name, causes.INPUT.name, causes.IDLE.name, causes.TIMER.name, causes.POLL.name})
+
+
+def is_stopped(seen: Diagnosis) -> bool:
+    """Whether a signal has stopped the tree: true of an agent as of any other program."""
+    return seen.state == HUNG and seen.cause == causes.STOPPED.name
+
+
+def of_driven_agent(
+    seen: Diagnosis, told: dict[str, Any] | None, newest: dict[str, Any] | None, silent: float
+) -> Diagnosis:
+    """The diagnosis of an agent with a driver.
+
+    `told`: why it is silent, if its driver has said so. `newest`: its newest event. `silent`: seconds since its last
+    sign of life.
+    """
+    if is_stopped(seen):
+        return seen
+    if told is not None:
+        state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
+        return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
+    phase = str((newest or {}).get("phase"))
+    if phase in _AT_WORK and seen.cause not in _OWN:
+        return seen
+    since = f"no sign of life for {human(silent)}"
+    if phase in _AT_WORK:
+        doing = str((newest or {}).get("message") or "a tool")
+        return seen._replace(
+            state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {doing}", evidence={}
+        )
+    reason = f"the agent is {phase or 'starting'}, {since}"
+    return seen._replace(state=UNSURE, cause=causes.NETWORK.name, reason=reason, evidence={})
+
+
+def of_proxied_agent(seen: Diagnosis) -> Diagnosis:
+    """The diagnosis of an agent behind `unhang acp proxy`, as the kernel alone shows it."""
+    if is_stopped(seen):
+        return seen
+    reason = f"an agent behind the proxy, which judges its turns and tells the editor; its processes: {seen.reason}"
+    return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason=reason, evidence={})
+
+
+def why_a_turn_is_silent(seen: Diagnosis, *, busy: bool) -> str:
+    """The reason that a proxy gives for the silence of a turn; `busy`: a tool of the agent is in flight."""
+    if is_stopped(seen):
+        return f"the agent is stopped: {seen.reason}"
+    if busy:
+        return "" if seen.cause in _OWN else seen.reason
+    peer = f" ({seen.reason})" if seen.cause == causes.NETWORK.name else ""
+    return f"no tool is running, and its model has sent nothing{peer}"

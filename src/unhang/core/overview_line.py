@@ -1,0 +1,79 @@
+"""An overview in very little room: one line for a status bar, and the cells of a row for a terminal."""
+
+from __future__ import annotations
+
+from unhang.core import overview, plain_text, values
+from unhang.core.durations import human
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from unhang.core.overview import Entry
+
+MARKS = {"attention": "⚑", "running": "●", "failed": "✗", "done": "✓"}
+_SPARKS = "▁▂▃▄▅▆▇█"
+_SPARK_WIDTH = 12
+
+
+def status_line(entries: Iterable[Entry], most: int = 80) -> str:
+    """`2 run · 1 needs you: npm init`: empty where nothing runs and nothing needs a person."""
+    known = list(entries)
+    found = overview.counts(known)
+    parts = [f"{found['running']} run"] if found["running"] else []
+    needy = [entry for entry in overview.in_order(known) if entry["attention"] is not None]
+    if needy:
+        verb = "needs" if len(needy) == 1 else "need"
+        parts.append(f"{len(needy)} {verb} you: {called(needy[0])}")
+    return plain_text.one_line(" · ".join(parts), most)
+
+
+def called(entry: Entry) -> str:
+    """What people call it: its name, else its command."""
+    return str(entry["name"] or entry["command"])
+
+
+def state_of(entry: Entry) -> str:
+    """The state in one or two words, the same on every surface."""
+    needs = entry["attention"]
+    if needs is not None:
+        return f"needs {needs['kind']}" if needs["kind"] in ("input", "approval") else str(needs["kind"])
+    if entry["status"] == "running":
+        return str(entry["phase"]).replace("_", " ")
+    return str(entry["status"])
+
+
+def why_of(entry: Entry) -> str:
+    """What it waits for or does, or how it ended."""
+    needs = entry["attention"]
+    return str(needs["why"] if needs is not None else entry["doing"] or "")
+
+
+def ends_in(entry: Entry, now: float) -> str:
+    """How long until a limit ends it; empty where none will."""
+    clocks = entry["clocks"]
+    return human(max(0.0, clocks[0]["endsMs"] / 1000 - now)) if clocks else ""
+
+
+def age_of(entry: Entry, now: float) -> str:
+    """How long it has run, or ran."""
+    begin, end = values.moment(entry["startedAt"]), values.moment(entry["endedAt"])
+    return "" if begin is None else human(max(0.0, (now if end is None else end) - begin))
+
+
+def spark_of(entry: Entry, now: float) -> str:
+    """The output of the last half minute as a small picture."""
+    spark = entry["spark"]
+    if spark is None:
+        return ""
+    passed = max(0, int((now * 1000 - spark["endMs"]) // spark["stepMs"]))
+    counts = ([0] * _SPARK_WIDTH + list(spark["bytes"]) + [0] * min(passed, _SPARK_WIDTH))[-_SPARK_WIDTH:]
+    return bars(counts)
+
+
+def bars(counts: Sequence[int]) -> str:
+    """One character a number, as high as the number; nothing printed is a blank."""
+    top = max(counts, default=0)
+    if not top:
+        return " " * len(counts)
+    return "".join(" " if not n else _SPARKS[min(7, n * 8 // (top + 1))] for n in counts)

@@ -1,0 +1,70 @@
+"""Output as rows for a screen: lines, and pieces of lines that are too long to be drawn as one.
+
+A row begins at a byte and has at most `LONGEST` bytes, so a screen of rows costs the same whatever was printed.
+Counting is done for megabytes at once and must be fast; `split` and `count` agree by a property test.
+"""
+
+from __future__ import annotations
+
+from unhang.core import plain_text
+
+# Of one row: wider than any screen, and little enough that a screen of them is cheap.
+LONGEST = 1000
+
+
+def split(data: bytes) -> list[tuple[int, bytes]]:
+    """Each row with the position of its first byte in `data`; newlines are not part of a row."""
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()  # behind the last newline nothing has been printed yet
+    for line in lines:
+        begin = at
+        at += len(line) + 1
+        if len(line) <= LONGEST:
+            found.append((begin, line))
+            continue
+        for piece in _pieces(line):
+            found.append((begin, piece))
+            begin += len(piece)
+    return found
+
+
+def count(data: bytes) -> int:
+    """How many rows `split` would return."""
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    if not lines or max(map(len, lines)) <= LONGEST:
+        return len(lines)
+    return sum(1 if len(line) <= LONGEST else len(_pieces(line)) for line in lines)
+
+
+def whole(data: bytes) -> int:
+    """How many bytes of `data` are whole rows, whatever follows it. `data` begins where a row does."""
+    end = data.rfind(b"\n") + 1
+    rest = len(data) - end
+    # of a line that goes on, only the pieces that cannot change any more
+    return end + sum(len(piece) for piece in _pieces(data[end:])[:-1]) if rest > LONGEST else end
+
+
+def shown(row: bytes) -> str:
+    """What a terminal would show of a row: colours stay, everything else that acts on a terminal does not.
+
+    What a carriage return has overwritten is left out.
+    """
+    text = plain_text.decode(row).rstrip("\r")
+    return plain_text.harmless(text.rpartition("\r")[2] if "\r" in text else text, colours=True)
+
+
+def _pieces(line: bytes) -> list[bytes]:
+    """A long line in pieces that do not end in the middle of a character."""
+    found: list[bytes] = []
+    at = 0
+    while len(line) - at > LONGEST:
+        piece = line[at : at + LONGEST]
+        piece = plain_text.whole_end(piece) or piece
+        found.append(piece)
+        at += len(piece)
+    return [*found, line[at:]]

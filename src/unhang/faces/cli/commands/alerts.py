@@ -1,0 +1,122 @@
+"""`unhang alerts`: what alerts.toml says, what became of the messages, and a message to try it out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from unhang.errors import EXIT_FAILED, UsageError
+from unhang.faces.cli import output
+from unhang.faces.cli.parser import add_verb
+from unhang.jobs.home import state_home
+
+SUMMARY = "be told where you are: list the targets and rules, send a test, see what was delivered"
+VERBS = ("list", "test", "status", "deliver")
+_SHOWN = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang alerts`."""
+    verbs = parser.add_subparsers(dest="alerts_verb", required=True, metavar="|".join(VERBS))
+    output.add_json(add_verb(verbs, "list", "Print the targets and rules of alerts.toml."), "print a JSON object")
+    test = add_verb(verbs, "test", "Send a test message now. To every target, or to those that are named.")
+    test.add_argument("targets", nargs="*", metavar="TARGET", help="a target of alerts.toml, or desktop")
+    status = add_verb(verbs, "status", "Print what was sent, what failed and why, and what still waits.")
+    output.add_json(status, "print a JSON object")
+    add_verb(verbs, "deliver", "Deliver what is due, and stay while jobs run. Started by unhang itself.")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run one verb; return its exit code."""
+    match args.alerts_verb:
+        case "list":
+            return _list(args)
+        case "test":
+            return _test(args.targets)
+        case "status":
+            return _status(args)
+    os.closerange(3, 1024)  # whatever its starter left open is not for a process that outlives it
+    from unhang.alerts.deliverer import deliver
+
+    return deliver(state_home())
+
+
+def _list(args: argparse.Namespace) -> int:
+    from unhang.alerts import settings_file
+
+    settings, path = settings_file.load(os.environ)
+    if args.json:
+        value = {
+            "file": path,
+            "targets": [{"name": each.name, "kind": each.kind} for each in settings.targets.values()],
+            "rules": [dict(rule.to_dict()) for rule in settings.rules],
+            "quiet": None if settings.quiet is None else dict(settings.quiet.to_dict()),
+            "cooldown": settings.cooldown,
+        }
+        output.print_json(value)
+        return 0
+    output.print_line(path or "no alerts.toml: nothing is sent, except by --notify desktop (see docs/alerts.md)")
+    for each in settings.targets.values():
+        output.print_line(f"  target {each.name}: {each.kind}")
+    for rule in settings.rules:
+        given = {"label": rule.labels, "agent": rule.agent, "command": rule.command, "directory": rule.directory}
+        only = "".join(f"; {name} {value}" for name, value in given.items() if value)
+        after = f"; after {rule.after:g}s" if rule.after else ""
+        output.print_line(f"  {', '.join(rule.on)} → {', '.join(rule.to)}{only}{after}")
+    return 0
+
+
+def _test(names: list[str]) -> int:
+    from unhang.alerts import settings_file
+    from unhang.alerts.targets import NotDelivered, send
+    from unhang.core.alerts.ledger import Delivery
+    from unhang.core.alerts.message import message_of
+    from unhang.core.alerts.occasions import Occasion, Subject
+
+    settings, path = settings_file.load(os.environ)
+    unknown = [name for name in names if name not in settings.targets]
+    if unknown:
+        raise UsageError(f"no such target: {unknown[0]!r}; there are: {', '.join(settings.targets)}")
+    wanted = names or [name for name in settings.targets if path is None or name != "desktop" or _named(settings)]
+    about = Subject("test", "unhang alerts test", "unhang alerts test")
+    failed = 0
+    for name in wanted:
+        what = Occasion(about, "finished", 1, time.time(), "", "This is a test; nothing happened.", "unhang ps")
+        try:
+            send(settings.targets[name], message_of(Delivery(f"test:{time.time():.3f}@{name}", name, (what,))))
+            output.print_line(f"{name}: sent")
+        except NotDelivered as error:
+            failed += 1
+            output.print_line(f"{name}: not sent: {error}")
+    return EXIT_FAILED if failed else 0
+
+
+def _named(settings: object) -> bool:
+    rules = getattr(settings, "rules", ())
+    return any("desktop" in rule.to for rule in rules)
+
+
+def _status(args: argparse.Namespace) -> int:
+    from unhang.alerts import deliveries
+    from unhang.alerts.waiting import waiting
+
+    home = state_home()
+    lines, pending = deliveries.read(home), waiting(home)
+    if args.json:
+        output.print_json({"deliveries": lines, "waiting": pending.to_json()})
+        return 0
+    if not lines and not pending.count:
+        output.print_line("nothing was sent yet, and nothing waits")
+    for line in lines[-_SHOWN:]:
+        why = f": {line.get('reason')}" if line.get("reason") else ""
+        kinds = ", ".join(dict.fromkeys(str(each) for each in line.get("kinds") or []))
+        jobs = ", ".join(str(each) for each in line.get("jobs") or [])
+        said = f"{line.get('ts')}  {line.get('state'):<6}  {line.get('target')}  {kinds}  {jobs}"
+        output.print_line(f"{said}  attempt {line.get('attempts')}{why}")
+    if pending.count:
+        running = (
+            "" if pending.delivering else "; no deliverer runs: the next job or `unhang alerts deliver` starts one"
+        )
+        output.print_line(f"{pending.count} waiting{running}")
+    return 0

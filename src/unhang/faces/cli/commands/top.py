@@ -1,0 +1,28 @@
+"""`unhang top`: all jobs and sessions on one screen, with keys to act on them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from unhang.errors import UnhangError
+
+SUMMARY = "all jobs and sessions on one screen of your terminal, with keys to extend, answer and cancel"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add no options: the keys are shown on the screen."""
+
+
+def main(args: argparse.Namespace) -> int:  # noqa: ARG001 - as above
+    """Show the screen until `q`; return 0."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UnhangError("top needs a terminal; for other programs: unhang ps --json")
+    # A face does not import another one; this command starts the screen, and only when it is used.
+    try:
+        from unhang.faces.top.main import show
+    except ModuleNotFoundError as error:
+        if (error.name or "unhang").partition(".")[0] == "unhang":
+            raise
+        raise UnhangError("top needs Textual: pip install 'unhang[top]'; without it: unhang ps --watch") from None
+    return show()

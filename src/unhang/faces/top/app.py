@@ -1,0 +1,328 @@
+"""The screen of `unhang top`: a table of all jobs and sessions, and below it the one under the cursor.
+
+It draws the entries of `core/overview.py`, as every other surface does. What it does to a job it does through the
+job's own handle, in a thread, so that a keeper that does not answer stops no key.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
+
+from unhang.core import plain_text, rows
+from unhang.core.overview_line import MARKS, age_of, called, ends_in, spark_of, state_of, why_of
+from unhang.errors import UnhangError
+from unhang.jobs import restart
+from unhang.jobs.handle import attach
+from unhang.jobs.overview import Overview
+from unhang.jobs.start import start
+
+if TYPE_CHECKING:
+    from textual.widgets.data_table import RowKey
+
+    from unhang.core.diagnosis.verdict import Diagnosis
+    from unhang.core.overview import Entry
+    from unhang.jobs.overview import Snapshot
+
+_COLUMNS = ("", "JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT")
+_NAME, _WHY = 28, 60
+_COLOURS = {"attention": "yellow", "failed": "red", "done": "dim"}
+_OUTPUT, _EVENTS = 64 << 10, 200
+SORTS = ("needs", "age", "name")
+MORE_TIME = "10m"
+
+
+class TopApp(App[None]):
+    """All jobs and sessions of one home."""
+
+    TITLE = "unhang"
+    CSS = """
+    #counts { height: 1; padding: 0 1; }
+    #jobs { height: 1fr; min-height: 5; }
+    #below { height: 1fr; border-top: solid $surface-lighten-2; }
+    #ask { display: none; dock: bottom; }
+    #ask.shown { display: block; }
+    TabPane { padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "quit"),
+        Binding("slash", "filter", "filter"),
+        Binding("o", "sort", "sort"),
+        Binding("e", "extend", "+10m"),
+        Binding("a", "answer", "answer"),
+        Binding("y", "reply('yes')", "approve"),
+        Binding("n", "reply('no')", "deny"),
+        Binding("c", "cancel", "cancel"),
+        Binding("r", "restart", "restart"),
+        Binding("w", "why", "why"),
+    ]
+
+    def __init__(self, home: str, *, colours: bool = True) -> None:
+        super().__init__(ansi_color=not colours)
+        self._home = home
+        self._overview = Overview(home)
+        self._snapshot: Snapshot = self._overview.snapshot()
+        self._shown: list[str] = []
+        self._filter = ""
+        self._sort = SORTS[0]
+        self._asks: tuple[str, str] | None = None  # what the line at the bottom is for, and of which job
+
+    def compose(self) -> ComposeResult:
+        """The parts of the screen, from top to bottom."""
+        yield Static("", id="counts")
+        yield DataTable[Text](id="jobs", cursor_type="row", zebra_stripes=False)
+        with Vertical(id="below"), TabbedContent(initial="output"):
+            yield TabPane("output", Static("", id="text", markup=False), id="output")
+            yield TabPane("events", Static("", id="events-text", markup=False), id="events")
+            yield TabPane("tree", Static("press w", id="tree-text", markup=False), id="tree")
+        yield Input(id="ask")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to look at the jobs."""
+        self.table.add_columns(*_COLUMNS)
+        self._draw()
+        self.set_interval(1.0, self._draw)
+        self._follow()
+
+    @property
+    def table(self) -> DataTable[Text]:
+        """The list of jobs."""
+        return self.query_one("#jobs", DataTable)
+
+    @work(thread=True, exclusive=True, group="follow")
+    def _follow(self) -> None:
+        """Wait for changes, for as long as the screen is there."""
+        while self.is_running:
+            if self._overview.refresh():
+                self.call_from_thread(self._draw)
+            self._overview.wait(1.0)
+
+    # --- drawing --------------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        self._snapshot = self._overview.snapshot()
+        now = time.time()
+        entries = [entry for entry in self._ordered() if self._matches(entry)]
+        self._shown = [entry["id"] for entry in entries]
+        selected = self.selected
+        self._show_counts()
+        table = self.table
+        table.clear()
+        for entry in entries:
+            table.add_row(*_cells(entry, now), key=entry["id"])
+        if selected is not None and selected in self._shown:
+            table.move_cursor(row=self._shown.index(selected))
+        self._draw_below()
+
+    def _ordered(self) -> list[Entry]:
+        found = self._snapshot.in_order()
+        if self._sort == "age":
+            found.sort(key=lambda entry: str(entry["startedAt"] or ""))
+        elif self._sort == "name":
+            found.sort(key=lambda entry: called(entry).lower())
+        return found
+
+    def _matches(self, entry: Entry) -> bool:
+        text = f"{entry['id']} {called(entry)} {entry['command']} {state_of(entry)} {entry['cwd']}"
+        return self._filter.lower() in text.lower()
+
+    def _show_counts(self) -> None:
+        found = self._snapshot.counts()
+        said = f"{found['attention']} need you · {found['running']} running · {found['stuck']} stuck"
+        parts = [f"unhang · {os.uname().nodename}", said, f"by {self._sort}"]
+        if self._filter:
+            parts.append(f"only {self._filter!r}")
+        self.query_one("#counts", Static).update(Text("   ".join(parts)))
+
+    @property
+    def selected(self) -> str | None:
+        """The id under the cursor."""
+        at = self.table.cursor_row
+        keys: list[RowKey] = list(self.table.rows)
+        return keys[at].value if 0 <= at < len(keys) else None
+
+    def on_data_table_row_highlighted(self) -> None:
+        """Another job is under the cursor."""
+        self._draw_below()
+
+    def on_tabbed_content_tab_activated(self) -> None:
+        """Another tab is in front."""
+        self._draw_below()
+
+    def _draw_below(self) -> None:
+        entry = self._entry()
+        front = self.query_one(TabbedContent).active
+        if front == "output":
+            self.query_one("#text", Static).update(_output(self._home, entry))
+        elif front == "events":
+            self.query_one("#events-text", Static).update(_events(self._home, entry))
+
+    def _entry(self) -> Entry | None:
+        chosen = self.selected
+        return None if chosen is None else self._snapshot.entries.get(chosen)
+
+    # --- what keys do ---------------------------------------------------------------------------------------
+
+    def action_sort(self) -> None:
+        """Sort by the next thing."""
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self._draw()
+
+    def action_filter(self) -> None:
+        """Ask for a text that the jobs to show contain."""
+        self._ask("filter", "", "show only …")
+
+    def action_answer(self) -> None:
+        """Ask for the answer to what a job waits for."""
+        entry = self._entry()
+        if entry is not None:
+            needs = entry["attention"] or {}
+            self._ask("answer", entry["id"], str(needs.get("why") or "text to send"))
+
+    def _ask(self, what: str, job: str, hint: str) -> None:
+        line = self.query_one("#ask", Input)
+        self._asks = (what, job)
+        line.value, line.placeholder = "", hint
+        line.add_class("shown")
+        line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The line at the bottom has been filled in."""
+        asks, self._asks = self._asks, None
+        event.input.remove_class("shown")
+        self.table.focus()
+        if asks is None:
+            return
+        what, job = asks
+        if what == "filter":
+            self._filter = event.value.strip()
+            self._draw()
+        else:
+            self._act(job, "answer", event.value)
+
+    def on_key(self, event: object) -> None:
+        """Escape leaves the line at the bottom as it was."""
+        if getattr(event, "key", "") == "escape" and self._asks is not None:
+            self._asks = None
+            self.query_one("#ask", Input).remove_class("shown")
+            self.table.focus()
+
+    def action_reply(self, answer: str) -> None:
+        """Approve or deny what an agent asks."""
+        entry = self._entry()
+        if entry is not None and (entry["attention"] or {}).get("kind") == "approval":
+            self._act(entry["id"], "answer", answer)
+
+    def action_extend(self) -> None:
+        """Give the job more time, for each limit that could end it."""
+        entry = self._entry()
+        if entry is not None and entry["clocks"]:
+            self._act(entry["id"], "extend", " ".join(clock["name"] for clock in entry["clocks"]))
+
+    def action_cancel(self) -> None:
+        """End the job whole."""
+        self._act_on_selected("cancel")
+
+    def action_restart(self) -> None:
+        """Start the same command again."""
+        self._act_on_selected("restart")
+
+    def action_why(self) -> None:
+        """Look at the process tree now."""
+        self.query_one(TabbedContent).active = "tree"
+        self._act_on_selected("why")
+
+    def _act_on_selected(self, what: str) -> None:
+        entry = self._entry()
+        if entry is not None and entry["kind"] != "session":
+            self._act(entry["id"], what)
+
+    @work(thread=True)
+    def _act(self, job_id: str, what: str, text: str = "") -> None:
+        try:
+            said = _do(self._home, job_id, what, text)
+        except (UnhangError, OSError) as error:
+            self.call_from_thread(self.notify, str(error), title=job_id, severity="error", markup=False)
+            return
+        if what == "why":
+            self.call_from_thread(self.query_one("#tree-text", Static).update, Text(said))
+        elif said:
+            self.call_from_thread(self.notify, said, title=job_id, markup=False)
+
+
+def _do(home: str, job_id: str, what: str, text: str) -> str:
+    """Do one thing to a job; what there is to say of it."""
+    job = attach(home, job_id)
+    match what:
+        case "extend":
+            job.extend(**dict.fromkeys(text.split(), MORE_TIME))
+            return f"more time: {MORE_TIME}"
+        case "answer":
+            job.send(text + "\n")
+            return "sent"
+        case "cancel":
+            return f"{job.cancel(by='unhang top').status}"
+        case "restart":
+            prepared = restart.again(job, {})
+            restart.end_first(job)
+            return f"started again as {start(prepared).id}"
+    from unhang.jobs.diagnose import diagnose_job
+
+    return "\n".join(_tree_lines(diagnose_job(job_id)))
+
+
+def _tree_lines(diagnosis: Diagnosis) -> list[str]:
+    lines = [f"{diagnosis.state}, {diagnosis.cause}: {diagnosis.reason}", ""]
+    lines += [
+        f"{each.pid:>8}  {each.comm:<16} {each.state}  {each.cpu:>3.0f} %  {each.waits}" for each in diagnosis.processes
+    ]
+    return [plain_text.harmless(line) for line in lines]
+
+
+def _cells(entry: Entry, now: float) -> list[Text]:
+    colour = _COLOURS.get(entry["group"], "")
+    name = called(entry)
+    return [
+        Text(MARKS[entry["group"]], style=colour),
+        Text(name[:_NAME]),
+        Text(state_of(entry), style=colour),
+        Text(why_of(entry)[:_WHY]),
+        Text(ends_in(entry, now), justify="right"),
+        Text(age_of(entry, now), justify="right"),
+        Text(spark_of(entry, now)),
+    ]
+
+
+def _output(home: str, entry: Entry | None) -> Text:
+    """The last lines that it printed, with their colours."""
+    if entry is None or entry["kind"] == "session":
+        return Text("")
+    try:
+        job = attach(home, entry["id"])
+        kept = job.tail("stdout", _OUTPUT) + job.tail("stderr", _OUTPUT)
+    except (UnhangError, OSError) as error:
+        return Text(str(error))
+    lines = [rows.shown(row) for _, row in rows.split(kept.encode())[-100:]]
+    return Text.from_ansi("\n".join(lines))
+
+
+def _events(home: str, entry: Entry | None) -> Text:
+    if entry is None or entry["kind"] == "session":
+        return Text("")
+    try:
+        job = attach(home, entry["id"])
+        found = job.events(after_seq=max(0, job.last_seq() - _EVENTS))
+    except (UnhangError, OSError) as error:
+        return Text(str(error))
+    return Text(
+        "\n".join(f"{each['seq']:>5}  {each['ts'][11:19]}  {each['phase']:<14} {each['message']}" for each in found)
+    )

@@ -1,0 +1,118 @@
+"""The page as an application: which address is what. Its files are read once; no path of a request names a file."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import asynccontextmanager
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from unhang.faces.web.access import Access, Door
+from unhang.faces.web.api import Answers, Desk, written
+from unhang.faces.web.live import Live
+from unhang.faces.web.streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.requests import Request
+
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+def files() -> dict[str, tuple[bytes, str]]:
+    """The files of the page by name: their bytes and their type."""
+    folder = resources.files("unhang.faces.web") / "static"
+    return {
+        each.name: (each.read_bytes(), _TYPES[each.name.rpartition(".")[2]])
+        for each in folder.iterdir()
+        if each.name.rpartition(".")[2] in _TYPES
+    }
+
+
+def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
+    """The application, behind the check of every request; and what ends its event streams, from any thread."""
+    pages = files()
+    desk = Desk(home)
+    answers = Answers(desk)
+
+    async def page(_: Request) -> Response:
+        return _file("index.html")
+
+    async def icon(_: Request) -> Response:
+        return _file("icon.svg")
+
+    async def static(request: Request) -> Response:
+        return _file(request.path_params["name"])
+
+    def _file(name: str) -> Response:
+        if name not in pages:
+            return Response("not found\n", 404, media_type="text/plain")
+        data, kind = pages[name]
+        return Response(data, headers={"Cache-Control": "no-cache", "Content-Type": kind})
+
+    async def overview(_: Request) -> Response:
+        live: Live = app.state.live
+        with live:
+            snapshot = await live.snapshot()
+            return Response(
+                live.written(snapshot, -1), headers={"Cache-Control": "no-store"}, media_type="application/json"
+            )
+
+    async def stream(request: Request) -> Response:
+        found: Response = await app.state.streams.overview(request)
+        return found
+
+    async def job_stream(request: Request) -> Response:
+        found: Response = await app.state.streams.job(request)
+        return found
+
+    async def missing(_: Request, __: Exception) -> Response:
+        return written({"error": "not found"}, 404)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.live = Live(home)
+        app.state.streams = Streams(desk, app.state.live, secrets.token_hex(4))
+        yield
+        app.state.live.close()
+
+    app = Starlette(
+        routes=[
+            *(Route(path, page) for path in ("/", "/history", "/jobs/{job}", "/sessions/{session}")),
+            Route("/favicon.ico", icon),
+            Route("/static/{name}", static),
+            Route("/api/overview", overview),
+            Route("/api/stream", stream),
+            Route("/api/history", answers.history),
+            Route("/api/runs", answers.runs),
+            Route("/api/sessions/{session}", answers.session),
+            Route("/api/jobs/{job}", answers.job),
+            Route("/api/jobs/{job}/stream", job_stream),
+            Route("/api/jobs/{job}/events", answers.events),
+            Route("/api/jobs/{job}/timeline", answers.timeline),
+            Route("/api/jobs/{job}/rows", answers.rows),
+            Route("/api/jobs/{job}/search", answers.search),
+            Route("/api/jobs/{job}/tree", answers.tree),
+            Route("/api/jobs/{job}/download", answers.download),
+            Route("/api/jobs/{job}/{action}", answers.do, methods=["POST"]),
+        ],
+        exception_handlers={404: missing},
+        lifespan=lifespan,
+    )
+
+    def end_streams() -> None:
+        live: Live | None = getattr(app.state, "live", None)
+        if live is not None:
+            live.close()
+
+    return Access(app, door), end_streams

@@ -1,0 +1,230 @@
+// One job: where it stands, its timeline, its output, its processes, its events, its result.
+
+import { answering, buttons, cancel, extend, restart } from "./actions.js";
+import { h, link, replace, say } from "./dom.js";
+import { bytes, count, duration, fully, moment, now, parse, ticking } from "./format.js";
+import { get } from "./live.js";
+import { Output } from "./output.js";
+import { stateOf, toneOf } from "./states.js";
+import { TimelinePicture } from "./timeline.js";
+
+const SHOWN_EVENTS = 400;
+
+export class JobPage {
+  constructor(main, id) {
+    this.id = id;
+    this.title = id;
+    this.events = [];
+    this.entry = null;
+    this.output = new Output(id);
+    this.timeline = new TimelinePicture((mark) => this.pick(mark));
+    this.head = h("div.head");
+    this.facts = h("dl.facts");
+    this.ask = h("div.ask", { hidden: true });
+    this.tree = h("div.tree", {}, h("p.dim", {}, "What each process waits for, looked at when you ask; and what was seen at each notice."));
+    this.saved = h("div.saved");
+    this.list = h("ol.events");
+    this.result = h("div.result");
+    this.refresh = h("button", { onclick: () => this.look() }, "Look now");
+    this.jsonButton = h("button", { "aria-pressed": "false", onclick: () => this.toggleJson() }, "JSON");
+    replace(main, this.head, this.ask, this.facts,
+      section("Timeline", this.timeline.element),
+      section("Output", this.output.element),
+      h("div.columns", {},
+        section("Processes", this.tree, this.saved, this.refresh),
+        section("Events", this.list)),
+      section("Result", this.result, this.jsonButton));
+    this.timer = setInterval(() => this.tick(), 1000);
+    this.loadTimeline();
+    this.loadStatus();
+  }
+
+  close() {
+    clearInterval(this.timer);
+    clearTimeout(this.later);
+  }
+
+  takeEntry(entry) {
+    const first = this.entry === null;
+    if (entry === null) {
+      if (first) replace(this.head, h("h1", {}, "This job is not among those shown now"), h("p.dim", {}, "It may have been removed, or it ended long ago."));
+      return;
+    }
+    const ended = this.entry && this.entry.endedAt === null && entry.endedAt !== null;
+    const printed = !this.entry || JSON.stringify(this.entry.bytes) !== JSON.stringify(entry.bytes);
+    this.entry = entry;
+    this.title = entry.name || entry.command.slice(0, 40);
+    this.drawHead();
+    if (!first && printed) this.output.grow();
+    if (ended || first) this.loadStatus();
+  }
+
+  takeEvent(event) {
+    this.events.push(event);
+    if (event.type !== "output" && event.type !== "heartbeat") this.addEvent(event);
+    if (event.diagnosis && event.diagnosis.processes && event.diagnosis.processes.length) this.saveTree(event);
+    if (!this.soon) {
+      this.soon = true;
+      this.later = setTimeout(() => { this.soon = false; this.loadTimeline(); this.loadStatus(); }, 700);
+    }
+  }
+
+  async loadTimeline() {
+    try { this.timeline.set(await get(`/api/jobs/${this.id}/timeline`)); } catch { /* it is said at the top */ }
+  }
+
+  async loadStatus() {
+    try {
+      this.status = await get(`/api/jobs/${this.id}`);
+      this.drawFacts();
+      this.drawResult();
+    } catch (error) {
+      if (!this.entry) replace(this.head, h("h1", {}, error.message), h("p", {}, link("/", "All jobs")));
+    }
+  }
+
+  drawHead() {
+    const { entry } = this;
+    const [glyph, word, tone] = stateOf(entry);
+    this.word = h("span.state", { "data-tone": tone }, h("span.glyph", { "aria-hidden": "true" }, glyph), " ", word);
+    this.time = h("span.dim");
+    this.clocks = h("span.clocks");
+    replace(this.head,
+      h("p.crumb", {}, link("/", "Now"), " / ", h("code", {}, entry.id)),
+      h("div.line1", {}, h("h1", {}, entry.name || entry.command), h("span.acts", {}, buttons(this))),
+      h("p.line2", {}, this.word, this.time, this.clocks),
+      entry.attention || entry.doing ? h("p.why", { "data-tone": tone }, entry.attention ? entry.attention.why : entry.doing) : null);
+    const key = entry.attention ? `${entry.attention.kind} ${entry.attention.since}` : "";
+    if (key !== this.askKey) {
+      this.askKey = key;
+      const box = answering(this);
+      replace(this.ask, box, entry.attention && entry.attention.command && !box ? h("code", {}, entry.attention.command) : null);
+      this.ask.hidden = !entry.attention || !this.ask.childNodes.length;
+    }
+    this.tick();
+  }
+
+  tick() {
+    const { entry } = this;
+    if (!entry || !this.time) return;
+    if (entry.endedAt !== null) {
+      say(this.time, `${entry.durationMs === null ? "" : `after ${duration(entry.durationMs)}, `}${moment(parse(entry.endedAt))}`);
+      return;
+    }
+    say(this.time, `for ${ticking(now() - parse(entry.startedAt))}${entry.attempt > 1 ? `, attempt ${entry.attempt}` : ""}${entry.usualMs ? `, usually ${duration(entry.usualMs)}` : ""}`);
+    say(this.clocks, entry.clocks.map((clock) => `${clock.name} limit ends it in ${ticking(clock.endsMs - now())}`).join(" · "));
+  }
+
+  drawFacts() {
+    const { status, entry } = this;
+    const facts = [["Command", h("code", {}, status.command)], ["Directory", h("code", {}, status.cwd || "?")]];
+    for (const [name, label] of [["idleMs", "Idle limit"], ["hardMs", "Hard limit"]]) {
+      const limit = status.limits[name] || {};
+      facts.push([label, [limit.value === null || limit.value === undefined ? "off" : duration(limit.value), h("span.dim", {}, ` ${limit.source || ""}`)]]);
+    }
+    facts.push(["Started", h("span", { title: fully(parse(status.startedAt)) }, moment(parse(status.startedAt)))]);
+    if (status.pid) facts.push(["Process", String(status.pid)]);
+    if (entry && entry.usage) facts.push(["Uses", `${entry.usage.cpuPercent ?? 0}% of a core, ${bytes(entry.usage.memoryBytes)}, ${entry.usage.processes} ${entry.usage.processes === 1 ? "process" : "processes"}`]);
+    if (status.labels && Object.keys(status.labels).length) facts.push(["Labels", Object.entries(status.labels).map(([name, value]) => `${name}=${value}`).join(", ")]);
+    if (entry && entry.ports.length) facts.push(["Listens at", entry.ports.join(", ")]);
+    const agent = entry && entry.agent;
+    if (agent) {
+      facts.push(["Agent", `${agent.name}${agent.thread ? `, thread ${agent.thread}` : ""}`]);
+      if (agent.tokens && agent.tokens.contextTokens) facts.push(["Context", `${count(agent.tokens.contextTokens)} tokens${agent.tokens.occupancy ? `, ${Math.round(agent.tokens.occupancy * 100)}%` : ""}`]);
+    }
+    replace(this.facts, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  }
+
+  drawResult() {
+    const { status } = this;
+    if (this.asJson) {
+      replace(this.result, h("pre.json", { tabindex: "0" }, JSON.stringify(status, null, 2)));
+      return;
+    }
+    const lines = [];
+    if (status.status === "running") lines.push(h("p", {}, "It still runs. Status, phase and numbers are those of event ", h("b", {}, String(status.seq)), "."));
+    else {
+      const how = status.exitCode !== null ? `exit code ${status.exitCode}` : status.signal ? `ended by ${status.signal}` : "no exit code";
+      lines.push(h("p", {}, h("b", { "data-tone": status.status === "success" ? "good" : status.status === "cancelled" ? "calm" : "bad" }, status.status), `, ${how}, ${duration(status.durationMs)}`));
+    }
+    if (status.error) lines.push(h("p", {}, status.error.message || status.error.code));
+    if (status.diagnosis && status.status !== "success") lines.push(h("p", {}, h("b", {}, "Why: "), status.diagnosis.reason || ""));
+    const advice = (status.recovery && status.recovery.suggestions) || [];
+    if (advice.length) lines.push(h("ul.advice", {}, advice.map((text) => h("li", {}, text))));
+    if (status.truncated) lines.push(h("p.dim", {}, "A part of the output was not kept: the beginning and the end were."));
+    replace(this.result, lines);
+  }
+
+  toggleJson() {
+    this.asJson = !this.asJson;
+    this.jsonButton.setAttribute("aria-pressed", String(this.asJson));
+    if (this.status) this.drawResult();
+  }
+
+  addEvent(event) {
+    const item = h("li", { "data-tone": toneOf(event), id: `e-${event.seq}` },
+      h("span.seq", {}, String(event.seq)), h("time", { datetime: event.ts, title: fully(parse(event.ts)) }, moment(parse(event.ts))),
+      h("span.phase", {}, event.phase), h("button.message", { title: "Show the output of that moment", onclick: () => this.pick({ seq: event.seq, atMs: parse(event.ts) }) }, event.message));
+    this.list.prepend(item);
+    while (this.list.childElementCount > SHOWN_EVENTS) this.list.lastElementChild.remove();
+  }
+
+  // To the output of that moment.
+  pick(mark) {
+    const offsets = this.timeline.data ? this.timeline.data.offsets : [];
+    let best = null;
+    for (const each of offsets) if (each[0] <= mark.atMs) best = each;
+    if (best) this.output.toOffset(best[1], best[2]);
+    const item = document.getElementById(`e-${mark.seq}`);
+    for (const each of this.list.querySelectorAll(".picked")) each.classList.remove("picked");
+    item?.classList.add("picked");
+    item?.scrollIntoView({ block: "nearest" });
+  }
+
+  async look() {
+    this.refresh.disabled = true;
+    say(this.refresh, "Looking…");
+    try {
+      const found = await get(`/api/jobs/${this.id}/tree`);
+      replace(this.tree, h("p", {}, h("b", {}, `${found.state}: `), found.reason), processes(found.processes), h("p.dim", {}, `seen ${moment(now())}`));
+    } catch (error) {
+      replace(this.tree, h("p.dim", {}, error.message));
+    }
+    this.refresh.disabled = false;
+    say(this.refresh, "Look now");
+  }
+
+  saveTree(event) {
+    this.saved.prepend(h("details", {}, h("summary", {}, `${moment(parse(event.ts))} ${event.phase}: `, event.diagnosis.reason || ""), processes(event.diagnosis.processes)));
+    while (this.saved.childElementCount > 20) this.saved.lastElementChild.remove();
+  }
+
+  key(event) {
+    const { entry } = this;
+    if (!entry) return false;
+    const running = entry.endedAt === null;
+    if (event.key === "/") { this.output.search.focus(); return true; }
+    if (event.key === "e" && running) { extend(entry); return true; }
+    if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "r") { restart(entry); return true; }
+    if (event.key === "a") { this.ask.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
+    return false;
+  }
+}
+
+function section(title, ...children) {
+  const id = `s-${title.toLowerCase()}`;
+  return h("section.block", { "aria-labelledby": id }, h("h2", { id }, title), children);
+}
+
+// Parents before their children, as far as they are among those that were seen.
+function processes(list) {
+  const depth = new Map();
+  const rows = (list || []).map((process) => {
+    const deep = process.ppid && depth.has(process.ppid) ? depth.get(process.ppid) + 1 : 0;
+    depth.set(process.pid, deep);
+    return h("tr", {}, h("td.num", {}, String(process.pid)), h("td", { style: { paddingLeft: `${0.5 + deep}em` } }, process.comm || "?"),
+      h("td.num", {}, process.cpuPercent === undefined || process.cpuPercent === null ? "" : `${Math.round(process.cpuPercent)}%`), h("td", {}, process.waits || process.state || ""));
+  });
+  return h("div.scroll", { tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "pid"), h("th", {}, "process"), h("th", {}, "cpu"), h("th", {}, "waits for"))), h("tbody", {}, rows)));
+}

@@ -1,0 +1,270 @@
+// The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place; the
+// bars of the clocks are animations of the browser, so nothing is computed while nothing happens.
+
+import { answering, buttons, cancel, extend, restart } from "./actions.js";
+import { h, link, replace, say } from "./dom.js";
+import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
+import { stateOf } from "./states.js";
+
+const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["failed", "Ended badly"], ["done", "Ended"]];
+const FIRST = 60; // rows that are made at once; the others follow a frame at a time
+
+export class Now {
+  constructor(main) {
+    this.entries = new Map();
+    this.rows = new Map();
+    this.seen = new Set();
+    this.filter = "";
+    this.dirty = new Set();
+    this.loaded = false;
+    this.sections = {};
+    const parts = GROUPS.map(([name, title]) => {
+      const list = h("ul.rows", { "aria-labelledby": `group-${name}` });
+      const number = h("span.number");
+      const section = h("section.group", { hidden: true }, h("h2", { id: `group-${name}` }, title, " ", number), list);
+      this.sections[name] = { section, list, number, title };
+      return section;
+    });
+    this.empty = h("div.empty", { hidden: true },
+      h("h2", {}, "Nothing runs, and nothing has ended lately."),
+      h("p", {}, "Start a job and it appears here by itself:"),
+      h("pre", {}, "unhang start -- make test"));
+    this.none = h("p.none", { hidden: true }, "No job matches the filter.");
+    this.loading = h("p.none", {}, "Reading the jobs…");
+    replace(main, h("h1.hidden", {}, "Now"), ...parts, this.empty, this.none, this.loading);
+    this.watcher = new IntersectionObserver((found) => {
+      for (const each of found) {
+        if (each.isIntersecting) this.seen.add(each.target.id.slice(2));
+        else this.seen.delete(each.target.id.slice(2));
+      }
+      this.tick();
+    });
+    this.timer = setInterval(() => this.tick(), 1000);
+  }
+
+  close() {
+    clearInterval(this.timer);
+    this.watcher.disconnect();
+  }
+
+  take(message) {
+    this.loaded = true;
+    this.loading.hidden = true;
+    if (message.whole) {
+      const there = new Set(message.entries.map((entry) => entry.id));
+      for (const id of this.entries.keys()) if (!there.has(id)) this.entries.delete(id);
+    }
+    for (const id of message.gone) this.entries.delete(id);
+    for (const entry of message.entries) {
+      this.entries.set(entry.id, entry);
+      this.dirty.add(entry.id);
+    }
+    this.draw();
+  }
+
+  setFilter(text) {
+    this.filter = text.toLowerCase();
+    this.draw();
+  }
+
+  matches(entry) {
+    if (!this.filter) return true;
+    const words = [entry.id, entry.name, entry.command, entry.cwd, stateOf(entry)[1], entry.doing,
+      ...Object.entries(entry.labels).map(([name, value]) => `${name}=${value}`)].join(" ").toLowerCase();
+    return this.filter.split(/\s+/).every((word) => words.includes(word));
+  }
+
+  draw() {
+    const shown = [...this.entries.values()].filter((entry) => this.matches(entry))
+      .sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || (a.id < b.id ? -1 : 1));
+    this.order = shown;
+    const wanted = new Set(shown.map((entry) => entry.id));
+    for (const [id, row] of this.rows) {
+      if (!wanted.has(id)) {
+        this.watcher.unobserve(row.element);
+        row.element.remove();
+        this.rows.delete(id);
+        this.seen.delete(id);
+      }
+    }
+    const places = Object.fromEntries(GROUPS.map(([name]) => [name, []]));
+    for (const entry of shown) places[entry.group].push(entry);
+    let room = FIRST;
+    let left = false;
+    for (const [name] of GROUPS) {
+      const { section, list, number } = this.sections[name];
+      section.hidden = places[name].length === 0;
+      say(number, String(places[name].length));
+      let at = list.firstElementChild;
+      for (const entry of places[name]) {
+        let row = this.rows.get(entry.id);
+        if (!row) {
+          if (room <= 0) { left = true; continue; }
+          room -= 1;
+          row = new Row(entry);
+          this.rows.set(entry.id, row);
+          this.watcher.observe(row.element);
+        } else if (this.dirty.has(entry.id)) {
+          row.update(entry);
+        }
+        this.dirty.delete(entry.id);
+        if (row.element === at) { at = at.nextElementSibling; continue; }
+        const focused = row.element.contains(document.activeElement) ? document.activeElement : null;
+        list.insertBefore(row.element, at);
+        if (focused) focused.focus();
+      }
+    }
+    this.empty.hidden = !this.loaded || this.entries.size > 0;
+    this.none.hidden = this.entries.size === 0 || shown.length > 0;
+    if (left) requestAnimationFrame(() => this.draw());
+  }
+
+  tick() {
+    for (const id of this.seen) this.rows.get(id)?.tick();
+  }
+
+  // j and k walk, the other keys act on the row that has the focus.
+  key(event) {
+    const rows = (this.order || []).map((entry) => this.rows.get(entry.id)).filter(Boolean);
+    const at = rows.findIndex((row) => row.element.contains(document.activeElement));
+    if (event.key === "j" || event.key === "ArrowDown") { rows[Math.min(rows.length - 1, at + 1)]?.focus(); return true; }
+    if (event.key === "k" || event.key === "ArrowUp") { rows[Math.max(0, at - 1)]?.focus(); return true; }
+    const entry = at < 0 ? null : rows[at].entry;
+    if (!entry || entry.kind === "session") return false;
+    const running = entry.endedAt === null;
+    if (event.key === "e" && running) { extend(entry); return true; }
+    if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "r") { restart(entry); return true; }
+    if (event.key === "a") { rows[at].element.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
+    return false;
+  }
+}
+
+class Row {
+  constructor(entry) {
+    this.glyph = h("span.glyph", { "aria-hidden": "true" });
+    this.name = link("", "");
+    this.name.className = "name";
+    this.state = h("span.state");
+    this.what = h("span.what");
+    this.answer = h("span.reply");
+    this.spark = h("span.spark", { "aria-hidden": "true" });
+    this.cpu = h("span.figure.cpu");
+    this.memory = h("span.figure.memory");
+    this.age = h("span.figure.age");
+    this.clock = h("span.clock");
+    this.bar = h("span.bar", { "aria-hidden": "true" }, h("i"));
+    this.left = h("span.left");
+    this.clock.append(this.bar, this.left);
+    this.acts = h("span.acts");
+    this.element = h("li.row", { id: `r-${entry.id}` },
+      this.glyph, this.name, this.state, h("span.told", {}, this.what, this.answer), this.spark, this.cpu, this.memory,
+      this.age, this.clock, this.acts);
+    this.update(entry);
+  }
+
+  focus() {
+    this.name.focus();
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
+  update(entry) {
+    this.entry = entry;
+    const [glyph, word, tone] = stateOf(entry);
+    this.element.dataset.tone = tone;
+    this.element.dataset.group = entry.group;
+    say(this.glyph, glyph);
+    say(this.state, word);
+    this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
+    say(this.name, entry.name || entry.command);
+    this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
+    const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
+    const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
+    const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || entry.doing || (entry.name ? entry.command : "");
+    say(this.what, told);
+    this.what.title = told;
+    this.replyTo(entry);
+    this.drawSpark(entry.endedAt === null ? entry.spark : null);
+    const usage = entry.usage;
+    say(this.cpu, usage && usage.cpuPercent !== null ? `${usage.cpuPercent}%` : "");
+    this.cpu.title = usage ? `processor, of one core; ${usage.processes} processes` : "";
+    say(this.memory, usage && usage.memoryBytes ? bytes(usage.memoryBytes) : "");
+    this.setClock(entry);
+    this.setActs(entry);
+    this.tick();
+  }
+
+  // The box stays while the question does: a person may be typing into it.
+  replyTo(entry) {
+    const key = entry.attention && entry.answerable ? `${entry.attention.kind} ${entry.attention.since}` : "";
+    if (key === this.replyKey) return;
+    this.replyKey = key;
+    const made = key ? answering(this) : null;
+    replace(this.answer, made);
+    this.answer.hidden = !made;
+  }
+
+  setActs(entry) {
+    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status}`;
+    if (key === this.actsKey) return;
+    this.actsKey = key;
+    replace(this.acts, buttons(this));
+  }
+
+  setClock(entry) {
+    const clock = entry.clocks[0] || null;
+    const usual = !clock || (entry.usualMs && clock.name === "hard") ? entry.usualMs : null;
+    const running = entry.endedAt === null;
+    const key = !running ? "" : usual ? `usual ${usual} ${entry.startedAt}` : clock ? `${clock.name} ${clock.sinceMs} ${clock.endsMs}` : "";
+    if (key === this.clockKey) return;
+    this.clockKey = key;
+    this.clock.hidden = !key;
+    if (!key) return;
+    const [since, ends] = usual ? [parse(entry.startedAt), parse(entry.startedAt) + usual] : [clock.sinceMs, clock.endsMs];
+    const fill = this.bar.firstChild;
+    this.bar.dataset.kind = usual ? "usual" : clock.name;
+    const total = Math.max(1, ends - since);
+    fill.getAnimations().forEach((each) => each.cancel());
+    // the bar fills by itself from now to the end; a sign of life makes a new one, which begins empty
+    const begin = Math.min(1, Math.max(0, (now() - since) / total));
+    fill.animate([{ transform: `scaleX(${begin})` }, { transform: "scaleX(1)" }],
+      { duration: Math.max(1, ends - now()), fill: "forwards", easing: "linear" });
+    this.clockIs = { usual, clock, since, ends };
+  }
+
+  drawSpark(spark) {
+    if (!spark) { replace(this.spark); return; }
+    const most = Math.max(...spark.bytes);
+    const width = 80 / 40;
+    const gone = Math.max(0, Math.floor((now() - spark.endMs) / spark.stepMs));
+    const bars = spark.bytes.slice(-40).map((n, i, all) => {
+      const x = 80 - (all.length - i + gone) * width;
+      const high = n ? Math.max(1.5, 16 * Math.sqrt(n / most)) : 0;
+      return x < 0 || !high ? null : h("rect", { x: x.toFixed(1), y: (16 - high).toFixed(1), width: (width - 0.5).toFixed(1), height: high.toFixed(1) });
+    });
+    replace(this.spark, h("svg", { viewBox: "0 0 80 16", width: 80, height: 16 }, ...bars));
+  }
+
+  tick() {
+    const entry = this.entry;
+    const started = parse(entry.startedAt);
+    if (entry.endedAt !== null) {
+      say(this.age, entry.durationMs === null ? "" : duration(entry.durationMs));
+      this.age.title = `ended ${fully(parse(entry.endedAt))}`;
+      this.clock.hidden = false;
+      this.bar.hidden = true;
+      say(this.left, moment(parse(entry.endedAt)));
+      return;
+    }
+    say(this.age, started === null ? "" : ticking(now() - started));
+    this.age.title = `started ${fully(started)}`;
+    if (!this.clockKey || !this.clockIs) return;
+    const { usual, clock, ends } = this.clockIs;
+    if (usual) say(this.left, `usually ${duration(usual)}`);
+    else {
+      const left = ends - now();
+      say(this.left, left > 0 ? `ends in ${ticking(left)}` : "ending");
+      this.left.title = `${clock.name} limit of ${duration(clock.limitMs)} (${clock.source || "?"})`;
+    }
+  }
+}

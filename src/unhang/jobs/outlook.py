@@ -1,0 +1,111 @@
+"""A job at a glance, for lists: what it needs or how it ended, when it ends, and where it listens."""
+
+from __future__ import annotations
+
+from unhang.core import attention, mask, plain_text, values
+from unhang.core.attention import Attention
+from unhang.core.record import Record
+from unhang.errors import UnhangError
+from unhang.jobs import control_client, reconcile
+from unhang.jobs.listing import row_json
+from unhang.jobs.needs import need_of
+from unhang.jobs.results import view_of
+from unhang.procs import clock
+from unhang.store import records
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.view import View
+    from unhang.store.index import Row
+
+# How long a keeper may take to say how long its job has been silent, before a list goes on without it.
+_PATIENCE = 0.5
+
+
+class Outlook(Record):
+    """A row of a list, with what is known beyond it. `ends_at`: seconds since 1970; None: no limit, or ended."""
+
+    row: Row
+    attention: Attention | None
+    why: str
+    ends_at: float | None
+    ports: list[str]
+
+    @property
+    def urgency(self) -> tuple[int, float]:
+        """A key to sort by: what needs a person first, and of these what ends first."""
+        ends = self.ends_at if self.attention is not None and self.ends_at is not None else float("inf")
+        return attention.urgency(self.attention), ends
+
+    def to_json(self, home: str) -> dict[str, Any]:
+        """The row with `why`, `needs`, `endsInMs` and `ports`."""
+        left = None if self.ends_at is None else max(0, round((self.ends_at - clock.wall()) * 1000))
+        needs = None if self.attention is None else self.attention.to_json()
+        return row_json(home, self.row) | {"why": self.why, "needs": needs, "endsInMs": left, "ports": self.ports}
+
+
+def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]:
+    """The outlook of each row, in their order."""
+    listening = ports_of(home, [row.id for row in rows if not row.final]) if ports else {}
+    return [_outlook(home, row, listening.get(row.id, [])) for row in rows]
+
+
+def _outlook(home: str, row: Row, ports: list[str]) -> Outlook:
+    place = JobDir(home, row.id)
+    if row.final:
+        last = last_event(place.events) or {}
+        why = "" if row.status == "success" and not last.get("leaked") else str(last.get("message", ""))
+        return Outlook(row, None, _line(why), None, [])
+    if row.phase == reconcile.ELSEWHERE:
+        return Outlook(row, None, _line(f"runs elsewhere: {reconcile.whereabouts(place)}"), None, [])
+    view = view_of(place)
+    found = need_of(place, view)
+    if found is not None:
+        why = found.why
+    elif view.silent:
+        why = str((view.diagnosis or {}).get("reason") or "")
+    else:
+        why = f"says {plain_text.quoted(view.heartbeat, 60)}" if view.heartbeat else ""
+    ends = found.ends_at if found is not None and found.ends_at is not None else ends_at(place, view)
+    return Outlook(row, found, _line(why), ends, ports)
+
+
+def _line(text: str) -> str:
+    return plain_text.one_line(mask.line(text), 300)
+
+
+def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | None:
+    """When the nearer of a job's limits ends it, in seconds since 1970; None if it has none, or has ended.
+
+    The idle limit of a job that talks moves on with it: it is only counted while the job is silent (`always_ask`: also
+    else), and then its keeper is asked how long it has been.
+    """
+    if view.ended:
+        return None
+    hard, idle = (values.number((view.limits.get(name) or {}).get("value")) for name in ("hardMs", "idleMs"))
+    begun = values.moment(view.attempt_at)
+    found = [begun + hard / 1000] if hard is not None and begun is not None else []
+    if idle is not None and (view.silent or always_ask):
+        try:
+            silent = control_client.ask(place, do="ping", patience=_PATIENCE)["idleMs"]
+            found.append(clock.wall() + max(0.0, (idle - silent) / 1000))
+        except (UnhangError, OSError, KeyError):
+            pass  # its keeper does not answer: `unhang doctor` says so
+    return min(found, default=None)
+
+
+def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:
+    """At which addresses the processes of each of these jobs listen (TCP)."""
+    from unhang.procs.sampler.connections import listening
+
+    keepers: dict[int, str] = {}
+    for job in jobs:
+        record = records.job(JobDir(home, job))
+        if record is None or not reconcile.keeper_lives(record) or reconcile.whereabouts(JobDir(home, job)):
+            continue
+        keepers[int(reconcile.keeper_of(record)["pid"])] = job
+    return {keepers[pid]: addresses for pid, addresses in listening(list(keepers)).items()}

@@ -1,0 +1,151 @@
+"""Alerts of real jobs to real receivers: what arrives, how often, and what happens when it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.alerts import FAIL, NEVER, Receiver, deliverers, rules
+from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from unhang.alerts.targets import signature
+from unhang.store import alert_news
+
+
+def test_a_failed_job_is_told_once_signed_with_its_reason_and_the_command_to_paste(
+    jobs: Jobs, alerts: Path, receiver: Receiver, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    alerts.write_text(rules(receiver.url, "failed", more=f'secret_file = "{tmp_path}/secret"'))
+    job = jobs.begin("--label", "team=a", "--", "sh", "-c", "exit 3")
+    wait_until(lambda: receiver.requests, "the alert has come")
+    headers, body = receiver.requests[0]
+    assert headers["x-unhang-signature"] == signature(b"s3cret", headers["x-unhang-timestamp"], body)
+    assert abs(int(headers["x-unhang-timestamp"]) - time.time()) < 600
+    (alert,) = json.loads(body)["alerts"]
+    assert (alert["kind"], alert["jobId"], alert["labels"]["team"]) == ("failed", job.id, "a")
+    assert headers["idempotency-key"].startswith(f"{job.id}:{alert['seq']}:failed")
+    assert alert["paste"] == f"unhang result {job.id}"
+    wait_until(lambda: not deliverers(jobs.home), "nothing is left to deliver")
+    assert len(receiver.requests) == 1
+    status = jobs.said("alerts", "status")
+    assert [(each["state"], each["attempts"]) for each in status["deliveries"]] == [("sent", 1)]
+    assert status["waiting"]["pending"] == status["waiting"]["held"] == status["waiting"]["unread"] == 0
+
+
+def test_a_prompt_is_told_and_its_answer_and_what_was_resolved_in_time_is_not(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    alerts.write_text(rules(receiver.url, "needs_input", "recovered", "failed"))
+    asks = ("sh", "-c", 'printf "Name? "; read x; sleep 3600')
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", *asks)
+    wait_until(lambda: receiver.kinds() == [["needs_input"]], "the prompt is told")
+    (alert,) = receiver.values()[0]["alerts"]
+    assert "Name?" in alert["what"]
+    assert alert["paste"] == f"unhang send {job.id} ANSWER"
+    assert job.cancel().status == "cancelled"
+    wait_until(lambda: not deliverers(jobs.home), "nothing is left to deliver")
+    assert receiver.kinds() == [["needs_input"]], "a person who cancels knows of it"
+
+
+def test_a_receiver_that_fails_is_tried_again_and_one_that_never_answers_holds_up_no_other(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    mute = Receiver()
+    mute.answers = [NEVER] * 10
+    receiver.answers = [FAIL]
+    second = f'[target.mute]\nkind = "webhook"\nurl = "{mute.url}"\n'
+    alerts.write_text(second + rules(receiver.url, "failed").replace('["hook"]', '["hook", "mute"]'))
+    jobs.begin("--", "false")
+    wait_until(lambda: len(receiver.requests) == 2, "it is tried again")
+    first, second = (headers["idempotency-key"] for headers, _ in receiver.requests)
+    assert first == second
+    states = [(each["target"], each["state"]) for each in jobs.said("alerts", "status")["deliveries"]]
+    assert ("hook", "retry") in states
+    wait_until(lambda: mute.requests, "the other one has its message, too")
+    assert jobs.said("alerts", "status")["waiting"]["pending"] == 1
+    mute.close()
+
+
+def test_a_killed_deliverer_loses_nothing_and_a_mark_without_one_waits_for_the_next(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    alerts.write_text(rules(receiver.url, "failed", "lost"))
+    running = jobs.begin(*STILL, "--", "sleep", "3600")
+    (pid,) = wait_until(lambda: deliverers(jobs.home), "a deliverer runs beside the job")
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not deliverers(jobs.home), "it is gone")
+    keeper, guard = keeper_of(running.place)
+    keeper.send(signal.SIGKILL)
+    assert guard.wait_gone()
+    assert alert_news.marks(str(jobs.home)) == [running.id]
+    assert jobs.said("alerts", "status")["waiting"]["unread"] == 1
+    jobs.begin("--", "true")
+    wait_until(lambda: receiver.kinds() == [["lost"]], "the next job has it delivered")
+
+
+def test_a_storm_is_a_few_messages_that_tell_of_all(jobs: Jobs, alerts: Path, receiver: Receiver) -> None:
+    alerts.write_text(rules(receiver.url, "failed"))
+    code = "import unhang\nfor n in range(60): unhang.start(['false'])"
+    assert jobs.finish(jobs.popen_program(sys.executable, "-c", code)).code == 0
+    wait_until(lambda: sum(map(len, receiver.kinds())) >= 60, "all are told")
+    told = [alert["jobId"] for value in receiver.values() for alert in value["alerts"]]
+    assert len(told) == len(set(told)) == 60
+    assert len(receiver.requests) <= 6
+
+
+def test_a_job_names_its_own_target_and_an_unknown_one_is_refused(jobs: Jobs, alerts: Path, receiver: Receiver) -> None:
+    alerts.write_text(f'[target.hook]\nkind = "webhook"\nurl = "{receiver.url}"\n')
+    refused = jobs.call("start", "--notify", "pager", "--", "true")
+    assert refused.code == 2
+    assert b"pager" in refused.err
+    jobs.begin("--", "false")
+    job = jobs.begin("--notify", "hook", "--", "true")
+    wait_until(lambda: receiver.requests, "its end is told")
+    assert [(each["jobId"], each["kind"]) for each in receiver.values()[0]["alerts"]] == [(job.id, "finished")]
+
+
+@pytest.mark.usefixtures("alerts")
+def test_without_rules_nothing_is_made_and_nothing_is_started(jobs: Jobs) -> None:
+    jobs.begin("--", "false").wait()
+    assert not (jobs.home / "alerts").exists()
+    assert deliverers(jobs.home) == []
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620])
+def test_rules_that_others_may_write_are_not_believed(jobs: Jobs, alerts: Path, receiver: Receiver, mode: int) -> None:
+    alerts.write_text(rules(receiver.url, "failed"))
+    alerts.chmod(mode)
+    jobs.begin("--", "false").wait()
+    assert not (jobs.home / "alerts").exists()
+
+
+def test_a_project_cannot_bring_rules(jobs: Jobs, receiver: Receiver, tmp_path: Path) -> None:
+    for name in ("alerts.toml", ".unhang/alerts.toml"):
+        path = tmp_path / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rules(receiver.url, "failed"))
+    jobs.begin("--cwd", tmp_path / "project", "--", "false").wait()
+    assert not (jobs.home / "alerts").exists()
+
+
+def test_an_edited_file_is_taken_over_and_a_mistake_in_it_is_named_by_the_doctor(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    alerts.write_text(rules(receiver.url, "finished"))
+    running = jobs.begin(*STILL, "--", "sleep", "3600")
+    wait_until(lambda: deliverers(jobs.home), "a deliverer runs beside the job")
+    alerts.write_text("rules = []\n")
+    (found,) = [each for each in jobs.said("doctor", code=125)["checks"] if each["check"] == "alerts"]
+    assert not found["ok"]
+    assert "'rules'" in found["message"]
+    assert jobs.call("alerts", "list").code == 2
+    alerts.write_text(rules(receiver.url, "failed"))
+    jobs.begin("--", "false")
+    wait_until(lambda: receiver.kinds() == [["failed"]], "the new rule holds")
+    running.cancel()

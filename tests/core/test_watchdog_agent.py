@@ -1,0 +1,159 @@
+"""Under liveness "agent" the driver says what moves: an agent's own files and timers neither help nor hurt it."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from unhang.core.diagnosis import agents
+from unhang.core.diagnosis.counters import CheapProcess, CheapSample
+from unhang.core.diagnosis.progress import begun_since, progressed
+from unhang.core.diagnosis.verdict import Diagnosis
+from unhang.core.limits import Limits
+from unhang.core.view import View
+from unhang.core.watchdog import actions as act
+from unhang.core.watchdog import facts as fact
+from unhang.core.watchdog.actions import Action
+from unhang.core.watchdog.clocks import DRIVER_LATE
+from unhang.core.watchdog.facts import Fact
+from unhang.core.watchdog.machine import RUNNING, Watchdog
+
+AGENT = Limits(stall=60, idle=300, hard=1200, warn=30, liveness="agent")
+MOVED, STUCK, TOOL = fact.AgentMoved(), fact.AgentStuck(), fact.Window(500.0, fact.TOOL)
+PERSON, FIRST, OVER = fact.Window(400.0, fact.PERSON), fact.Window(200.0), fact.Window(None)
+facts = st.sampled_from([MOVED, STUCK, TOOL, PERSON, FIRST, OVER, fact.Output()])
+
+
+def play(dog: Watchdog, until: float, *told: tuple[float, Fact], busy: bool = True) -> list[tuple[float, Action]]:
+    """Every notice and when it came; every look sees movement if `busy`."""
+    waiting, now = list(told), 0.0
+    said: list[tuple[float, Action]] = []
+    while dog.phase == RUNNING:
+        due = min([at for at in (dog.deadline(), *(at for at, _ in waiting[:1])) if at is not None], default=until)
+        now = max(now, due)
+        if now >= until:
+            break
+        while waiting and waiting[0][0] <= now:
+            dog.tell(waiting.pop(0)[1], now)
+        looking = True
+        while looking and dog.phase == RUNNING:
+            looking = False
+            for action in dog.wake(now):
+                if isinstance(action, act.Look):
+                    dog.tell(fact.Looked(busy, "moves 146 kB/s"), now)
+                    looking = True
+                else:
+                    said.append((now, action))
+    return said
+
+
+def of_kind(said: list[tuple[float, Action]], kind: type[Action]) -> list[float]:
+    return [at for at, action in said if isinstance(action, kind)]
+
+
+def test_files_that_move_make_no_agent_quiet_and_hold_no_notice_back() -> None:
+    said = play(Watchdog(AGENT, 0.0), 200.0)
+    assert of_kind(said, act.Quiet) == []
+    assert of_kind(said, act.Stuck) == [60.0 + DRIVER_LATE]
+
+
+def test_a_stall_that_the_driver_has_announced_is_not_announced_again() -> None:
+    said = play(Watchdog(AGENT, 0.0), 260.0, (61.0, STUCK))
+    assert of_kind(said, act.Stuck) == of_kind(said, act.Quiet) == []
+
+
+def test_the_next_stall_is_announced_again() -> None:
+    said = play(Watchdog(AGENT, 0.0), 260.0, (61.0, STUCK), (100.0, MOVED))
+    assert of_kind(said, act.Resumed) == [100.0]
+    assert of_kind(said, act.Stuck) == [160.0 + DRIVER_LATE]
+
+
+def test_a_tool_that_works_is_quiet_and_one_that_does_not_is_stuck() -> None:
+    working = play(Watchdog(AGENT, 0.0), 200.0, (1.0, MOVED), (1.0, TOOL))
+    (quiet,) = of_kind(working, act.Quiet)  # at the first look after the stall time
+    assert 61.0 <= quiet <= 90.0
+    assert of_kind(working, act.Stuck) == []
+    asleep = play(Watchdog(AGENT, 0.0), 200.0, (1.0, MOVED), (1.0, TOOL), busy=False)
+    assert (of_kind(asleep, act.Quiet), of_kind(asleep, act.Stuck)) == ([], [61.0])
+
+
+def test_a_person_who_is_asked_is_not_stuck() -> None:
+    said = play(Watchdog(AGENT, 0.0), 300.0, (1.0, MOVED), (1.0, PERSON))
+    assert of_kind(said, act.Stuck) == of_kind(said, act.Quiet) == []
+
+
+def test_the_drivers_verdict_ends_the_job_where_a_hang_is_to_be_ended() -> None:
+    hung = (61.0, fact.HungVerdict())
+    said = play(Watchdog(AGENT.replace(on_hung="end"), 0.0), 200.0, (61.0, STUCK), hung)
+    assert of_kind(said, act.Warned) == [61.0]
+    assert of_kind(said, act.LimitReached) == [91.0]
+
+
+@given(st.lists(st.tuples(st.floats(0, 200), facts), max_size=20), st.booleans())
+def test_one_announcement_a_stall_whatever_happens(steps: list[tuple[float, Fact]], busy: bool) -> None:
+    now, told = 0.0, []
+    for gap, what in steps:
+        now += gap
+        told.append((now, what))
+    said = play(Watchdog(AGENT, 0.0), now + 250, *told, busy=busy)
+    marks: list[tuple[float, str]] = [(at, "life") for at, what in told if what == MOVED]
+    marks += [(at, "told") for at, what in told if what == STUCK]
+    tools = [(at, what) for at, what in told if isinstance(what, fact.Window)]
+    for at, action in said:
+        if isinstance(action, act.Quiet):
+            window = [what for since, what in tools if since <= at]
+            assert window[-1:] == [TOOL]
+        if isinstance(action, act.Stuck):
+            marks.append((at, "stuck"))
+    announced = False
+    for _, mark in sorted(marks, key=lambda entry: entry[0]):
+        assert not (mark == "stuck" and announced)
+        announced = mark != "life"
+
+
+def test_only_what_was_started_with_a_tool_counts() -> None:
+    def sample(at: float, cpu: int) -> CheapSample:
+        old = CheapProcess(100, 1, "codex", 50 + cpu, 0, 1000 * cpu, 0)
+        return CheapSample(at, 100, {7: old, 9: CheapProcess(9000, 7, "sleep", 0, 0, 0, 0)})
+
+    before, after = sample(100.0, 0), sample(110.0, 900)
+    assert progressed(before, after).alive
+    assert not progressed(begun_since(before, 80.0), begun_since(after, 80.0)).alive
+
+
+def test_a_notice_about_an_agent_is_no_activity_of_it() -> None:
+    view = View()
+    said = [("thinking", True), ("stuck", False), ("metering", False), ("warning", False)]
+    for number, (phase, alive) in enumerate(said, 1):
+        event = {"seq": number, "ts": f"t{number}", "type": "agent", "phase": phase, "alive": alive, "message": ""}
+        view.apply(event | ({"diagnosis": {"reason": "nothing"}} if phase == "stuck" else {}))
+    assert (view.last_activity_at, view.phase, view.diagnosis) == ("t1", "stuck", {"reason": "nothing"})
+    view.apply({"seq": 5, "ts": "t5", "type": "agent", "phase": "thinking", "alive": True, "message": ""})
+    assert (view.last_activity_at, view.phase, view.diagnosis) == ("t5", "thinking", None)
+
+
+def seen(state: str, cause: str) -> Diagnosis:
+    return Diagnosis(state, cause, f"{cause} it is", {"pid": 1}, [])
+
+
+def test_what_a_driver_has_said_beats_what_the_kernel_shows_except_a_stop() -> None:
+    told = {"state": "hung", "cause": "network", "reason": "nothing from its model"}
+    for cause in ("listening", "progress", "timer"):
+        found = agents.of_driven_agent(seen("alive", cause), told, None, 70.0)
+        assert (found.state, found.reason) == ("hung", "nothing from its model")
+        assert agents.of_driven_agent(seen("alive", cause), None, {"phase": "thinking"}, 5.0).state == "unsure"
+    stopped = seen("hung", "stopped")
+    assert agents.of_driven_agent(stopped, told, None, 70.0) == stopped == agents.of_proxied_agent(stopped)
+    tool = {"phase": "running", "message": "make"}
+    assert agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0).cause == "progress"
+    assert "make" in agents.of_driven_agent(seen("alive", "listening"), None, tool, 70.0).reason
+
+
+def test_a_proxy_blames_the_model_where_no_tool_runs() -> None:
+    for cause in ("listening", "progress", "input"):
+        assert "its model" in agents.why_a_turn_is_silent(seen("alive", cause), busy=False)
+    assert "network it is" in agents.why_a_turn_is_silent(seen("unsure", "network"), busy=False)
+    assert agents.why_a_turn_is_silent(seen("alive", "listening"), busy=True) == ""
+    assert "progress it is" in agents.why_a_turn_is_silent(seen("alive", "progress"), busy=True)
+    assert "stopped" in agents.why_a_turn_is_silent(seen("hung", "stopped"), busy=False)
+    assert agents.of_proxied_agent(seen("alive", "listening")).state == "unsure"

@@ -1,0 +1,46 @@
+"""The tutorial is a recording, and the terminal still shows what it shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.docs.blocks import stage, transcript
+from tests.support.places import ROOT
+from tests.support.programs import need_command
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import first_hour
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_replay(tmp_path: Path) -> None:
+    """The terminal shows what the tutorial shows; else run: python scripts/first_hour.py --here --write."""
+    need_command("tmux")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    played = [block for block in first_hour.recorded(first_hour.TUTORIAL) if "install" not in block.words]
+    with stage(tmp_path) as made, first_hour.terminal(tmp_path, made.home, path) as term:
+        wrong = [first_hour.difference(block, first_hour.play(block, term)) for block in played]
+        assert made.running() == []
+    assert "\n".join(filter(None, wrong)) == ""
+
+
+def test_the_tutorial_fits_80_columns_and_shows_output() -> None:
+    blocks = first_hour.recorded(first_hour.TUTORIAL)
+    assert len(blocks) > 10
+    for block in blocks:
+        assert [line for line in block.text.splitlines() if len(line) > 80] == []
+    shown = [output for block in blocks for _, output in transcript(block.text)]
+    assert sum(bool(output) for output in shown) > len(shown) / 2
+
+
+def test_a_step_that_looks_different_is_found() -> None:
+    block = next(b for b in first_hour.recorded(first_hour.TUTORIAL) if "unhang policy explain" in b.text)
+    assert first_hour.difference(block, block.text) == ""
+    changed = "".join(f"$ {command}\nsomething else\n" for command, _ in transcript(block.text))
+    assert first_hour.difference(block, changed) != ""

@@ -1,0 +1,65 @@
+"""Words that are nearly right lead to the right ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.jobs import Jobs
+from unhang.faces.cli import suggest
+from unhang.faces.cli.main import COMMANDS, overview, run
+from unhang.faces.cli.parser import load, parser_of
+
+
+@pytest.mark.parametrize(("word", "wanted"), suggest.OTHER_WORDS.items())
+def test_the_words_that_people_try_lead_to_a_command_that_exists(word: str, wanted: str) -> None:
+    assert word not in COMMANDS
+    assert suggest.instead_of_command([word, "web"], list(COMMANDS)) == f"use: unhang {wanted} web"
+    name, *rest = wanted.split()
+    if name == "--version":
+        return
+    parser = parser_of(name, load(COMMANDS[name]), "")
+    options = [option for action in parser._actions for option in action.option_strings]
+    assert all(word in options or not word.startswith("-") or word == "--" for word in rest)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stop", "web"], "unhang cancel web"),
+        (["kill", "web"], "unhang cancel web"),
+        (["ls"], "unhang ps"),
+        (["rm", "web"], "unhang gc web"),
+        (["attach", "web"], "unhang logs -f web"),
+        (["tail", "web"], "unhang logs -f web"),
+        (["statsu", "web"], "did you mean: unhang status web"),
+        (["PS"], "unhang ps"),
+        (["sh", "-c", "a b"], "unhang run -- sh -c 'a b'"),
+        (["zq7zq7"], "unhang --help"),
+        (["ps", "--lable", "a=b"], "did you mean --label?"),
+        (["run", "--idel", "5s", "true"], "did you mean --idle?"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_was_meant(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["cancel", "policy", "mcp"])
+def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", command]) == 0
+    wanted = capsys.readouterr().out
+    assert run([command, "--help"]) == 0
+    assert capsys.readouterr().out == wanted
+    assert run(["help"]) == 0
+    assert capsys.readouterr().out.strip() == overview().strip()
+
+
+def test_a_shell_line_without_shell_says_what_it_needs(jobs: Jobs) -> None:
+    done = jobs.run("--", "echo a && echo b")
+    assert done.code == 127
+    assert re.search(rb"--shell 'echo a && echo b'", done.err)
+    assert jobs.run("--shell", "echo a && echo b").out == b"a\nb\n"

@@ -1,0 +1,149 @@
+"""The screen of `unhang top`, driven by Textual's pilot over real jobs, and once in a real tmux."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.support import programs
+from tests.support.jobs import STILL, Jobs, wait_until
+from unhang.faces.top.app import TopApp
+
+PATIENCE = 60.0
+
+
+def drive(
+    jobs: Jobs, story: Callable[[TopApp, Pilot[None]], Awaitable[None]], size: tuple[int, int] = (120, 40)
+) -> None:
+    async def play() -> None:
+        app = TopApp(str(jobs.home))
+        async with app.run_test(size=size) as pilot:
+            await story(app, pilot)
+
+    asyncio.run(play())
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, "it did not come"
+        await pilot.pause(0.05)
+
+
+def cells(app: TopApp) -> list[list[str]]:
+    return [[str(cell) for cell in app.table.get_row_at(n)] for n in range(app.table.row_count)]
+
+
+def test_what_needs_a_person_comes_first_and_is_answered_extended_and_cancelled_by_keys(jobs: Jobs) -> None:
+    quiet = jobs.begin(*STILL, "--name", "quiet", "--", "sleep", "3600")
+    asks = jobs.begin(
+        *STILL, "--name", "asks", "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "<$x>"'
+    )
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: [row[1] for row in cells(app)] == ["asks", "quiet"])
+        assert cells(app)[0][2] == "needs input"
+        assert "Name?" in cells(app)[0][3]
+        await pilot.press("a")
+        assert app.query_one("#ask", Input).has_class("shown")
+        await pilot.press(*"Ada", "enter")
+        await until(pilot, asks.ended)
+        await until(pilot, lambda: cells(app)[0][1] == "quiet")
+        app.table.move_cursor(row=0)
+        await pilot.press("e")
+        await until(pilot, lambda: _extended(jobs, quiet.id))
+        await pilot.press("c")
+        await until(pilot, quiet.ended)
+        await until(pilot, lambda: all(row[2] != "running" for row in cells(app)))
+
+    drive(jobs, story)
+    assert asks.result().stdout == "Name? <Ada>\n"
+    assert quiet.result().status == "cancelled"
+
+
+def _extended(jobs: Jobs, job_id: str) -> bool:
+    return any(event["phase"] == "extended" for event in jobs.handle(job_id).events())
+
+
+def test_it_filters_sorts_and_shows_output_and_events(jobs: Jobs) -> None:
+    jobs.begin("--name", "red", "--", "printf", "\\033[31mhot\\033[0m <b>[bold]x[/bold]\\n").wait()
+    jobs.begin("--name", "blue", "--", "false").wait()
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.table.row_count == 2)
+        assert [row[1] for row in cells(app)] == ["blue", "red"], "what failed stands above what ended well"
+        await pilot.press("slash", *"red", "enter")
+        await until(pilot, lambda: [row[1] for row in cells(app)] == ["red"])
+        await until(pilot, lambda: "hot <b>[bold]x[/bold]" in str(app.query_one("#text", Static).content))
+        await pilot.press("slash", "enter")
+        await until(pilot, lambda: app.table.row_count == 2)
+        await pilot.press("o", "o")
+        assert [row[1] for row in cells(app)] == ["blue", "red"]
+
+    drive(jobs, story)
+
+
+@pytest.mark.parametrize("size", [(40, 12), (200, 60)])
+def test_it_fits_any_window_and_an_empty_home(jobs: Jobs, size: tuple[int, int]) -> None:
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press("e", "c", "y", "n", "w", "a", "escape", "o")
+        assert app.table.row_count == 0
+
+    drive(jobs, story, size)
+
+
+def test_it_runs_in_a_real_terminal_and_leaves_it_as_it_was(jobs: Jobs, tmp_path: Path) -> None:
+    programs.need_command("tmux")
+    jobs.begin(*STILL, "--name", "deep-sleep", "--", "sleep", "3600")
+    with tempfile.TemporaryDirectory(prefix="ut-") as folder:
+        socket = f"{folder}/s"
+
+        def tmux(*words: str) -> str:
+            command = ["tmux", "-S", socket, "-f", "/dev/null", *words]
+            return subprocess.run(command, check=True, capture_output=True, text=True, env=jobs.env).stdout
+
+        done = tmp_path / "done"
+        line = f"{sys.executable} -m unhang top; echo $? > {done}; exec cat"
+        tmux("new-session", "-d", "-x", "100", "-y", "30", "sh", "-c", line)
+        try:
+            wait_until(lambda: "deep-sleep" in tmux("capture-pane", "-p"), "the job is shown")
+            tmux("resize-window", "-x", "60", "-y", "20")
+            wait_until(lambda: "deep-sleep" in tmux("capture-pane", "-p"), "it is drawn again")
+            assert tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
+            tmux("send-keys", "q")
+            wait_until(done.exists, "it has left")
+            assert done.read_text().strip() == "0"
+            assert tmux("display-message", "-p", "#{alternate_on}").strip() == "0"
+        finally:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                tmux("kill-server")
+
+
+def test_without_a_terminal_it_says_so_in_one_line(jobs: Jobs) -> None:
+    done = jobs.call("top", stdin=subprocess.DEVNULL)
+    assert done.code == 125
+    assert len(done.err.splitlines()) == 1
+
+
+def test_the_lines_for_status_bars_say_what_the_overview_says(jobs: Jobs) -> None:
+    assert jobs.call("tmux-status").out == b"\n"
+    jobs.begin(*STILL, "--name", "plain", "--", "sleep", "3600")
+    asks = ("sh", "-c", 'printf "Go #{pid}? "; read x')
+    jobs.begin(*STILL, "--stdin", "pipe", "--", *asks)
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    line = jobs.call("statusline", stdin=subprocess.DEVNULL).out.decode()
+    assert line.startswith("2 run · 1 needs you: sh -c ")
+    shown = jobs.call("tmux-status", "--width", "80").out.decode()
+    assert "##{pid}" in shown
+    assert shown.replace("##", "#") == line
+    assert len(jobs.call("tmux-status", "--width", "20").out.decode().strip()) <= 20

@@ -1,0 +1,189 @@
+"""The page is for the browser that was given its address: all else is refused, and what is served is fenced in."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.web.server import WebServer
+from unhang.faces.web.access import LARGEST_BODY
+from unhang.faces.web.app import files
+from unhang.faces.web.streams import MOST_STREAMS
+
+READS = ("/", "/api/overview", "/api/stream", "/static/app.js", "/api/history")
+
+
+def test_who_may_read_and_who_may_not(web: WebServer) -> None:
+    for path in ("/", "/api/overview", "/static/app.js", "/api/history"):
+        assert web.get(path).status == 200, path
+    for path in READS:
+        assert web.get(path, Cookie=None).status == 401, path
+        assert web.get(path, Cookie=f"unhang_{web.port}=" + "x" * 43).status == 401, path
+        for host in ("evil.example", f"evil.example:{web.port}", "127.0.0.1", "", f"127.0.0.1:{web.port + 1}"):
+            assert web.get(path, Host=host).status in (400, 421), (path, host)
+        for origin in (
+            "http://evil.example",
+            "null",
+            f"https://127.0.0.1:{web.port}",
+            f"http://127.0.0.1:{web.port + 1}",
+        ):
+            assert web.get(path, Origin=origin).status == 403, (path, origin)
+        for site in ("cross-site", "same-site"):
+            assert web.get(path, Sec_Fetch_Site=site).status == 403, (path, site)
+    assert web.get("/", Host=f"localhost:{web.port}").status == 200
+
+
+def test_the_token_comes_once_in_the_address_and_is_kept_from_scripts(web: WebServer) -> None:
+    entered = web.get(f"/?token={web.token}", Cookie=None, Sec_Fetch_Site="cross-site")
+    assert entered.status == 200
+    cookie = entered.headers["set-cookie"]
+    assert cookie.startswith(f"unhang_{web.port}={web.token};")
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert web.token.encode() not in entered.body
+    for path in (*READS[:2], "/static/app.js"):
+        assert web.token.encode() not in web.get(path).body
+    for wrong in ("x", "", web.token[:-1], web.token + "x", "%ff"):
+        refused = web.get(f"/?token={wrong}", Cookie=None)
+        assert refused.status == 401
+        assert "set-cookie" not in refused.headers
+
+
+def test_a_token_of_an_earlier_start_is_refused(jobs: Jobs, web: WebServer) -> None:
+    web.end()
+    later = WebServer(jobs, "--bind", f"127.0.0.1:{web.port}")
+    assert later.get("/", Cookie=web.cookie).status == 401
+    assert later.get(f"/?token={web.token}", Cookie=None).status == 401
+    assert later.get("/").status == 200
+    later.end()
+
+
+def test_what_changes_something_needs_an_origin_and_json(jobs: Jobs, web: WebServer) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    path = f"/api/jobs/{job.id}/cancel"
+    assert web.post(path, {}, Origin=None).status == 403
+    assert web.post(path, {}, Origin="http://evil.example").status == 403
+    assert web.post(path, {}, Cookie=None).status == 401
+    assert web.post(path, {}, Content_Type="text/plain").status == 415
+    assert web.post(path, {}, Content_Type="application/x-www-form-urlencoded").status == 415
+    assert web.get(path).status == 405
+    assert web.ask("DELETE", path, Origin=web.origin).status == 405
+    assert not job.ended()
+    assert web.post(path, {}).status == 200
+    assert job.wait().status == "cancelled"
+
+
+def test_what_is_asked_for_is_checked(jobs: Jobs, web: WebServer) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    at = f"/api/jobs/{job.id}"
+    for asked in ("[]", "5", "{", "null"):
+        assert (
+            web.ask("POST", f"{at}/extend", asked.encode(), Origin=web.origin, Content_Type="application/json").status
+            == 400
+        )
+    assert web.post(f"{at}/extend", {"idle": "soon"}).status == 400
+    assert web.post(f"{at}/extend", {"idle": {"a": 1}}).status == 400
+    assert web.post(f"{at}/send", {}).status == 400
+    assert web.post(f"{at}/explode", {}).status == 400
+    assert web.post(f"{at}/send", {"text": "x" * LARGEST_BODY}).status == 413
+    assert web.post("/api/jobs/zzzzzzzzzz/cancel", {}).status == 404
+    for query in ("stream=../job.json", "stream=control", "first=x", "count=-5", "at=" + "9" * 40):
+        assert web.get(f"{at}/rows?{query}").status == 400, query
+    assert not job.ended()
+
+
+def test_a_path_names_no_file(jobs: Jobs, web: WebServer) -> None:
+    jobs.home.mkdir(mode=0o700, exist_ok=True)
+    (jobs.home / "secret").write_text("secret\n")
+    for path in (
+        "/static/../main.py",
+        "/static/..%2fmain.py",
+        "/static/%2e%2e/main.py",
+        "/static/..\\main.py",
+        "/static//etc/passwd",
+        "/static/app.js%00.html",
+        "/api/jobs/..%2f..%2fsecret",
+        "/api/jobs/../secret",
+        "/api/sessions/..%2f..%2fsecret",
+        "/api/jobs/%2e%2e/download",
+        "//etc/passwd",
+    ):
+        answer = web.get(path)
+        assert answer.status in (400, 404, 405), path
+        assert b"secret\n" not in answer.body
+        assert b"root:" not in answer.body
+
+
+def test_every_answer_is_fenced_in(web: WebServer) -> None:
+    for answer in (web.get("/"), web.get("/nothing"), web.get("/api/overview"), web.get("/", Cookie=None)):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_files_of_the_page_name_no_other_origin() -> None:
+    for name, (data, _) in files().items():
+        text = data.decode().replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text, name
+        assert "https://" not in text, name
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("):
+            assert word not in text, (name, word)
+
+
+def test_more_streams_than_there_may_be_are_refused_and_the_server_goes_on(web: WebServer) -> None:
+    held = []
+    for _ in range(MOST_STREAMS):
+        line = socket.create_connection(("127.0.0.1", web.port), timeout=30)
+        head = f"GET /api/stream HTTP/1.1\r\nHost: 127.0.0.1:{web.port}\r\nCookie: {web.cookie}\r\n\r\n"
+        line.sendall(head.encode())
+        assert line.recv(12).endswith(b"200")
+        held.append(line)
+    wait_until(lambda: web.get("/api/stream").status == 503, "a refusal")
+    assert web.get("/api/history").status == 200
+    for line in held:
+        line.close()
+
+    def is_served() -> bool:
+        with web.stream("/api/stream") as source:
+            return source.status == 200
+
+    wait_until(is_served, "a place again")
+
+
+@pytest.mark.parametrize(
+    ("words", "means"),
+    [
+        (("--bind", "0.0.0.0:0"), "TLS or a proxy"),
+        (("--bind", "[::]:0"), "TLS or a proxy"),
+        (("--bind", "0.0.0.0:0", "--behind-proxy", "evil"), "an origin"),
+        (("--tls-cert", "/nonexistent"), "both files"),
+        (("--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"), "files that are there"),
+        (("--bind", "127.0.0.1:99999"), "a port"),
+    ],
+)
+def test_other_machines_are_let_in_only_on_purpose(jobs: Jobs, words: tuple[str, ...], means: str) -> None:
+    assert jobs.refused("web", *words, code=2), means
+
+
+def test_behind_a_proxy_its_origin_is_the_page(jobs: Jobs) -> None:
+    server = WebServer(jobs, "--behind-proxy", "https://unhang.example.org")
+    assert server.address.startswith("https://unhang.example.org/?token=")
+    server.end()
+
+
+def test_an_ended_job_is_started_again_and_a_running_one_is_ended_first(jobs: Jobs, web: WebServer) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    answer = web.post(f"/api/jobs/{job.id}/restart", {})
+    assert answer.status == 200
+    again = jobs.handle(answer.json["jobId"])
+    assert again.id != job.id
+    assert job.wait().status == "cancelled"
+    assert again.spec["argv"] == job.spec["argv"]
+    assert not again.ended()

@@ -1,0 +1,174 @@
+"""The page in a real Chromium: from the address that was printed to jobs that are answered, extended and cancelled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.programs import MODULES, need
+from tests.support.web.browser import Watched, chromium
+from tests.support.web.server import WebServer
+
+AXE = MODULES / "axe-core" / "axe.min.js"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def watched(browser: Browser, web: WebServer) -> Iterator[Watched]:
+    """A page that has entered by the printed address; no error, no warning, no foreign request in the end."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    found = Watched(context.new_page(), web.origin)
+    found.page.goto(web.address)
+    found.page.wait_for_url(f"{web.origin}/")
+    yield found
+    context.close()
+    assert found.problems == []
+
+
+def row(page: Page, job_id: str) -> str:
+    page.wait_for_selector(f"#r-{job_id}")
+    return f"#r-{job_id}"
+
+
+def test_from_a_newcomers_click_to_a_job_that_is_answered_extended_and_cancelled(
+    jobs: Jobs, web: WebServer, watched: Watched
+) -> None:
+    page = watched.page
+    page.wait_for_selector(".empty:not([hidden])")
+    assert web.token not in page.url
+    assert page.evaluate("document.cookie") == ""
+    job = jobs.begin(
+        "--stdin",
+        "pipe",
+        "--idle",
+        "5m",
+        "--hard",
+        "20m",
+        "--name",
+        "init",
+        "--",
+        "sh",
+        "-c",
+        "printf 'name? '; read x; echo got $x; read y",
+    )
+    at = row(page, job.id)
+    page.wait_for_selector(f"{at} input")
+    assert "needs input" in page.inner_text(at)
+    assert page.title().startswith("(1) ")
+    assert page.get_attribute("#icon", "href") == "/static/icon-attention.svg"
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    page.keyboard.type("bob")
+    page.keyboard.press("Enter")
+    wait_until(lambda: b"got bob" in job.output("stdout").data, "the answer")
+    page.click(f"{at} [data-act=extend]")
+    wait_until(lambda: job.view().limits["idleMs"]["value"] == 900_000, "ten more minutes")
+    page.click(f"{at} a.name")
+    page.wait_for_url(f"**/jobs/{job.id}")
+    page.wait_for_selector(".line >> text=got bob")
+    page.wait_for_selector(".events >> text=needs_input")
+    page.keyboard.press("c")
+    page.click("#confirm button.danger")
+    page.wait_for_selector(".line2 .state >> text=cancelled")
+    assert job.wait().status == "cancelled"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(f"{at}[data-group=done]")
+
+
+def test_the_numbers_on_the_page_are_those_of_status_at_the_same_event(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin("--", "sh", "-c", "echo one; echo two >&2; exit 3")
+    job.wait()
+    page = watched.page
+    at = row(page, job.id)
+    page.wait_for_selector(f"{at} .state >> text=failed (3)")
+    page.click(f"{at} a.name")
+    page.click("button >> text=JSON")
+    page.wait_for_selector("pre.json")
+    shown = json.loads(page.inner_text("pre.json"))
+    status = jobs.said("status", job.id)
+    assert shown["seq"] == status["seq"]
+    assert {name: shown[name] for name in status} == status
+
+
+HOSTILE = (
+    b"<script>document.title='pwned'</script><img src=http://evil.example/x onerror=alert(1)>\n"
+    b"\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\\n"
+    b"\xff\xfe invalid \x00 nul\n"
+    + "right \u202e to left \u2066 marks\n".encode()
+    + b"long "
+    + b"z" * (1 << 20)
+    + b"\nthe end\n"
+)
+
+
+def test_hostile_output_is_shown_as_text(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "cat")
+    job.send(HOSTILE[: 1 << 15])
+    for at in range(1 << 15, len(HOSTILE), 1 << 15):
+        wait_until(lambda at=at: job.printed("stdout") >= at, "its output")  # type: ignore[misc]
+        job.send(HOSTILE[at : at + (1 << 15)])
+    wait_until(lambda: job.printed("stdout") == len(HOSTILE), "its output")
+    page = watched.page
+    page.click(f"{row(page, job.id)} a.name")
+    page.wait_for_selector(".line >> text=the end")
+    page.uncheck("#follow")
+    page.evaluate("document.querySelector('.output').scrollTop = 0")
+    page.wait_for_selector(".line >> text=<script>")
+    first = page.inner_text(".lines")
+    assert "<img src=http://evil.example/x onerror=alert(1)>" in first
+    assert page.inner_text(".line .f1") == "red"
+    assert "\u202e" not in first
+    assert "\u2066" not in first
+    assert "pwned" not in page.title()
+    assert page.locator(".output img, .output script, .output a").count() == 0
+    assert max(len(line) for line in page.locator(".line").all_inner_texts()) < 1100
+
+
+def test_a_lost_connection_is_said_and_comes_back_without_a_gap(jobs: Jobs, web: WebServer, watched: Watched) -> None:
+    page = watched.page
+    page.wait_for_selector(".empty:not([hidden])")
+    page.context.set_offline(True)
+    web.end()
+    page.wait_for_selector("#offline:not([hidden])")
+    job = jobs.begin("--", "true")
+    job.wait()
+    again = WebServer(jobs, "--bind", f"127.0.0.1:{web.port}")
+    page.context.set_offline(False)
+    watched.problems.clear()  # the browser says in its console that the server was gone
+    page.goto(again.address)
+    page.wait_for_selector(f"#r-{job.id}")
+    page.wait_for_selector("#offline[hidden]", state="attached")
+    watched.problems = [each for each in watched.problems if "ERR_" not in each]
+    again.end()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(jobs: Jobs, browser: Browser, web: WebServer, scheme: str) -> None:
+    need(AXE)
+    asks = jobs.begin("--stdin", "pipe", "--hard", "20m", "--", "sh", "-c", "printf 'name? '; read x")
+    failed = jobs.begin("--", "sh", "-c", "printf '\\033[31mred\\033[0m\\n'; exit 3")
+    failed.wait()
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(web.address)
+    page.wait_for_selector(f"#r-{asks.id} input")
+    for path, ready in (("/", f"#r-{failed.id}"), (f"/jobs/{failed.id}", ".json, .result p"), ("/history", "tbody tr")):
+        page.goto(web.origin + path)
+        page.wait_for_selector(ready)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [
+            (each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found["violations"]
+        ] == [], path
+    context.close()

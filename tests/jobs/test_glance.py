@@ -1,0 +1,159 @@
+"""`ps` and `status`: what needs a person first, within the width of the terminal, and nothing left out of the JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import socket
+import struct
+import sys
+import termios
+from fcntl import ioctl
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from tests.support.jobs import STILL, Jobs, over, wait_until
+from unhang.core.attention import KINDS, Attention
+from unhang.faces.cli.commands import ps
+from unhang.jobs.outlook import Outlook
+from unhang.store.index import Row
+
+ASKS = (*STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Really go on? "; read x')
+LISTENS = (
+    "import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+    "print(s.getsockname()[1], flush=True); time.sleep(100)"
+)
+
+
+def _on_a_terminal(jobs: Jobs, columns: int, *words: str) -> list[str]:
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = jobs.popen(*words, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    except OSError:  # the other side is closed
+        pass
+    finally:
+        os.close(ours)
+    assert jobs.finish(process).code == 0
+    return seen.decode().replace("\r", "").splitlines()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_list_fits_the_terminal_and_begins_with_what_needs_a_person(jobs: Jobs, columns: int) -> None:
+    asks = jobs.begin("--name", "migrate", *ASKS)
+    jobs.begin("--name", "a-server-with-a-long-name", *STILL, "--", "sh", "-c", f"sleep 100 # {'x' * 200}")
+    wait_until(lambda: jobs.said("status", asks.id)["needsInput"], "the prompt is noticed")
+    lines = _on_a_terminal(jobs, columns, "ps")
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= columns
+    assert re.match(r"JOB +STATE", lines[0])
+    assert lines[1].split()[:2] == ["migrate", "ASKS"]
+    assert "waits for" in lines[1]
+
+
+def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> None:
+    over(jobs.begin("--label", "a=b", "--", "sh", "-c", "kill -SEGV $$"))
+    over(jobs.begin("--label", "a=c", "--", "sh", "-c", "exit 3"))
+    over(jobs.begin("--", "true"))
+    live = jobs.begin("--idle", "off", "--hard", "1h", "--", "sleep", "100")
+    text = jobs.call("ps", "--all").out.decode()
+    assert "segmentation fault" in text
+    assert re.search(r"exit 3", text)
+    (row,) = jobs.said("ps")
+    assert row["jobId"] == live.id
+    assert 3_500_000 < row["endsInMs"] <= 3_600_000
+    assert len(jobs.said("ps", "--status", "error")) == 2
+    assert len(jobs.said("ps", "--status", "ended")) == 3
+    assert len(jobs.said("ps", "--status", "success")) == 1
+    assert len(jobs.said("ps", "--all", "--label", "a=b")) == 1
+    assert len(jobs.said("ps", "--all", "--limit", "2")) == 2
+    assert [row["jobId"] for row in jobs.said("ps", "--all", "--sort", "oldest")][-1] == live.id
+    assert jobs.said("ps", "--all")[0]["jobId"] == live.id
+
+
+def test_the_list_is_shown_anew_until_it_is_stopped(jobs: Jobs) -> None:
+    watching = jobs.popen("ps", "--watch", "100ms")
+    assert watching.stdout is not None
+    seen = [watching.stdout.readline() for _ in range(2)]
+    assert [line.split()[:1] for line in seen] == [[b"JOB"], [b"JOB"]]
+    watching.terminate()
+    jobs.finish(watching)
+
+
+def test_ports_are_found_and_shown(jobs: Jobs) -> None:
+    job = jobs.begin("--name", "web", *STILL, "--", "sh", "-c", f'{sys.executable} -c "{LISTENS}"; true')
+    wait_until(lambda: b"\n" in job.output().data, "it listens")
+    port = int(job.output().data)
+    with socket.create_connection(("127.0.0.1", port)):
+        assert jobs.said("status", "web")["ports"] == [f"127.0.0.1:{port}"]
+        assert jobs.said("ps")[0]["ports"] == [f"127.0.0.1:{port}"]
+    assert f":{port}" in jobs.call("ps").out.decode()
+    assert f"127.0.0.1:{port}" in jobs.call("status", "web").out.decode()
+
+
+def test_status_says_everything_that_its_json_says(jobs: Jobs) -> None:
+    job = jobs.begin("--label", "a=b", "--idle", "off", "--hard", "1h", "--", "sh", "-c", "sleep 100; exit 3")
+    said = jobs.said("status", job.id)
+    text = jobs.call("status", job.id).out.decode()
+    for word in (job.id, "a=b", str(said["pid"]), "running", "'sleep 100; exit 3'"):
+        assert word in text
+    assert said["command"] == "sh -c 'sleep 100; exit 3'"
+    assert (said["labels"], said["cwd"]) == ({"a": "b"}, os.getcwd())
+    assert re.search(r"^ends in +(59m|1h)", text, re.MULTILINE)
+    assert re.search(r"^started +\d\d:\d\d:\d\d \(", text, re.MULTILINE) or "-" in text
+    assert re.search(r"^started .*Z \(", jobs.call("status", job.id, "--utc").out.decode(), re.MULTILINE)
+    job.cancel()
+    failed = over(jobs.begin("--", "sh", "-c", "exit 7"))
+    assert "exit code 7" in jobs.call("status", failed.id).out.decode()
+    crashed = over(jobs.begin("--", "sh", "-c", "kill -SEGV $$"))
+    assert "SIGSEGV" in jobs.call("status", crashed.id).out.decode()
+
+
+def test_a_child_that_was_ended_by_a_signal_is_named(jobs: Jobs) -> None:
+    job = over(jobs.begin("--", "sh", "-c", "sh -c 'kill -SEGV $$'; exit $?"))
+    message = json.loads(jobs.call("result", job.id, "--json").out)["exitCode"], job.result().outcome["message"]
+    assert message[0] == 139
+    assert "SIGSEGV" in message[1]
+
+
+_ROW = st.builds(
+    Row,
+    id=st.text("abc", min_size=10, max_size=10),
+    created=st.just("2026-01-02T03:04:05.000Z"),
+    command=st.text(max_size=60),
+    cwd=st.just("/"),
+    labels=st.sampled_from([{}, {"name": "web"}, {"name": "a-very-long-name-of-a-job-indeed"}]),
+    kind=st.just("command"),
+    status=st.sampled_from(["running", "success", "error", "timeout", "cancelled"]),
+    phase=st.sampled_from(["running", "needs_input", "quiet", "lost", "elsewhere"]),
+    started=st.none(),
+    ended=st.none(),
+    exit_code=st.none() | st.integers(-5, 300),
+    bytes=st.just(0),
+    final=st.booleans(),
+)
+_OUTLOOK = st.builds(
+    Outlook,
+    row=_ROW,
+    attention=st.none() | st.builds(Attention, st.sampled_from(KINDS), st.text(max_size=50), st.just(""), st.just("x")),
+    why=st.text(max_size=80),
+    ends_at=st.none() | st.floats(0, 2e9),
+    ports=st.lists(st.sampled_from(["127.0.0.1:80", "[::1]:65535"]), max_size=3),
+)
+
+
+@settings(max_examples=100)
+@given(jobs=st.lists(_OUTLOOK, max_size=6), width=st.integers(40, 200))
+def test_no_line_of_the_table_is_wider_than_the_terminal(jobs: list[Outlook], width: int) -> None:
+    lines = ps.table(jobs, 1.8e9, width)
+    assert len(lines) == len(jobs) + 1
+    assert all(len(line) <= width for line in lines)
+    assert all(line.startswith(job.row.called[:9]) for line, job in zip(lines[1:], jobs, strict=True))

@@ -1,0 +1,178 @@
+"""What a Python author meets: exceptions, lines, callbacks, representations, help."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import pydoc
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import unhang
+from tests.support.jobs import Jobs
+from unhang import errors
+from unhang.testing.liveness import PATIENCE
+
+# in a program of its own: the pools of a process leave helpers behind that end with it
+POOLS = """
+import concurrent.futures, multiprocessing, sys
+import unhang
+
+def fail():
+    unhang.run(["sh", "-c", "echo to-stdout; echo the-reason >&2; exit 3"]).check()
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    try:
+        if sys.argv[1] == "futures":
+            with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+                pool.submit(fail).result(100)
+        else:
+            with context.Pool(1) as pool:
+                pool.apply_async(fail).get(100)
+    except unhang.Failed as error:
+        print(type(error).__name__, error.result.exit_code, error.result.stderr.strip())
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("pool", ["futures", "multiprocessing"])
+def test_an_exception_comes_back_from_a_pool_of_processes(jobs: Jobs, tmp_path: Path, pool: str) -> None:
+    program = tmp_path / "pools.py"
+    program.write_text(POOLS)
+    done = jobs.finish(jobs.popen_program(sys.executable, str(program), pool), timeout=300)
+    first, text, *_ = done.out.decode().splitlines()
+    assert first == "Failed 3 the-reason"
+    assert text.startswith("sh -c ")
+    assert "exited with 3" in text
+    assert done.out.endswith(b"the-reason\n")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.SpawnError("x", 127),
+        errors.AmbiguousJob("x", ["a", "b"]),
+        errors.NoSuchJob("x"),
+        errors.UsageError("x"),
+        errors.StateError("x"),
+        errors.ControlError("x"),
+    ],
+)
+def test_every_error_survives_pickling_whole(error: unhang.UnhangError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
+
+
+def test_lines_come_as_they_are_printed_and_the_last_one_needs_no_end() -> None:
+    job = unhang.start(["sh", "-c", "echo one; read x; echo two; printf end"], stdin="pipe", idle="off", hard=100)
+    lines = job.lines(timeout=PATIENCE)
+    assert next(lines) == "one"
+    job.send("go on\n")
+    assert list(lines) == ["two", "end"]
+    assert list(job.lines("stderr")) == []
+    with pytest.raises(unhang.UsageError):
+        list(job.lines("stdin"))
+
+
+def test_lines_for_asyncio() -> None:
+    async def play() -> list[str]:
+        job = await unhang.astart(["sh", "-c", "echo one; echo two; echo three"])
+        return [line async for line in job.alines(timeout=PATIENCE)]
+
+    assert asyncio.run(play()) == ["one", "two", "three"]
+
+
+def test_lines_end_when_the_time_is_over() -> None:
+    job = unhang.start(["sh", "-c", "echo one; exec sleep 100"], idle="off", hard=200)
+    assert list(job.lines(timeout=2)) == ["one"]
+    job.cancel(force=True)
+
+
+def test_run_tells_its_callbacks_everything_that_happened() -> None:
+    seen: dict[str, list[dict[str, Any]]] = {"event": [], "warning": [], "timeout": []}
+    result = unhang.run(
+        ["sleep", "100"],
+        idle="off",
+        hard=4,
+        warn=3,
+        grace=1,
+        on_event=seen["event"].append,
+        on_warning=seen["warning"].append,
+        on_timeout=seen["timeout"].append,
+    )
+    assert result.status == "timeout"
+    recorded = unhang.job(result.job_id).events()
+    assert [event["seq"] for event in seen["event"]] == [event["seq"] for event in recorded]
+    assert [event["phase"] for event in seen["warning"]] == ["warning"]
+    assert [event["phase"] for event in seen["timeout"]] == ["timeout"]
+    assert {event["jobId"] for event in seen["event"]} == {result.job_id}
+
+
+def test_a_callback_can_give_more_time_and_answer() -> None:
+    def extend(event: dict[str, Any]) -> None:
+        job = unhang.job(event["jobId"])
+        job.extend(hard="60s")
+        job.send("go on\n")
+
+    result = unhang.run(["sh", "-c", "read x"], stdin="pipe", idle="off", hard=60, warn=59, on_warning=extend)
+    assert result.ok
+    assert any(event.get("asked") for event in unhang.job(result.job_id).events())
+
+
+def test_what_a_callback_raises_ends_the_job_and_goes_on() -> None:
+    jobs: list[str] = []
+
+    def refuse(event: dict[str, Any]) -> None:
+        jobs.append(event["jobId"])
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        unhang.run(["sleep", "100"], idle="off", on_event=refuse)
+    assert unhang.job(jobs[0]).result().status == "cancelled"
+
+    async def play() -> None:
+        await unhang.arun(["sleep", "100"], idle="off", on_event=refuse)
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(play())
+    assert unhang.job(jobs[-1]).result().status == "cancelled"
+
+
+def test_start_tells_its_callbacks_from_a_thread() -> None:
+    seen: list[dict[str, Any]] = []
+    job = unhang.start(["true"], on_event=seen.append)
+    job.wait()
+    last = job.events()[-1]["seq"]
+    for thread in threading.enumerate():
+        if thread.name == f"unhang-events-{job.id}":
+            thread.join(PATIENCE)
+    assert [event["seq"] for event in seen] == list(range(1, last + 1))
+
+
+def test_handles_of_one_job_are_equal() -> None:
+    job = unhang.start(["true"])
+    other = unhang.start(["true"])
+    again = unhang.job(job.id)
+    assert (again == job, again is job, other == job, {job, again, other} == {job, other}) == (True, False, False, True)
+    other.wait()
+
+
+def test_representations_are_short_and_say_what_matters() -> None:
+    result = unhang.run(["sh", "-c", "yes | head -c 100000; exit 3"])
+    shown = repr(result)
+    assert len(shown) < 250
+    assert result.job_id in shown
+    assert "exited with 3" in shown
+    assert len(repr(unhang.job(result.job_id))) < 30
+
+
+def test_the_help_begins_with_what_people_use() -> None:
+    text = pydoc.plain(pydoc.render_doc(unhang))
+    first = text.index("PACKAGE CONTENTS")
+    for name in ("unhang.run(", "unhang.arun(", "unhang.start(", "job.lines(", "job.wait(", "check()"):
+        assert 0 <= text.index(name) < first

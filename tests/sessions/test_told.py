@@ -1,0 +1,194 @@
+"""What people and the model are told: warnings that are true, with a reason; after a step what was done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.sessions.harness import Place
+from tests.support.sessions.world import World, busy
+from unhang.sessions import model_notes
+from unhang.sessions.state import actions
+from unhang.sessions.state.wire import Peer, waits_for
+from unhang.store.session_log import SessionLog
+
+URL = "http://10.0.0.7:8443/page"
+
+
+def warned(world: World) -> actions.Say:
+    return world.last("warning")
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+def test_a_warning_names_the_call_its_reason_and_what_will_happen() -> None:
+    seen = busy()
+    seen.peers = (Peer("10.0.0.7:8443", "ESTABLISHED", 0, 150.0), Peer("127.0.0.1:9", "ESTABLISHED", 5000, 148.0))
+    seen.tool("WebFetch", url=URL)
+    seen.advance(145)
+    said = warned(seen)
+    assert said.fields["title"] == f"WebFetch {URL}"
+    assert said.fields["reason"] == "waits for 10.0.0.7:8443, connected, not one byte received"
+    assert said.fields["willActInMs"] == 36_000
+    assert URL in said.message
+    assert said.fields["reason"] in said.message
+    seen.advance(40)
+    done = seen.last("recovered")
+    assert done.aloud
+    assert URL in done.message
+
+
+@pytest.mark.parametrize("hinders", ["dry run", "no pane", "subagent"])
+def test_what_will_not_be_ended_is_not_said_to_be(hinders: str) -> None:
+    seen = busy(dry_run=hinders == "dry run")
+    if hinders == "no pane":
+        seen.refused, seen.final = "no tmux pane is known for it", True
+    agent = ""
+    if hinders == "subagent":
+        seen.agent_starts()
+        agent = seen.agents[0]
+    seen.tool("WebFetch", agent=agent)
+    seen.advance(150)
+    assert warned(seen).fields["willActInMs"] is None
+    assert "will end it" not in warned(seen).message
+
+
+def test_a_command_that_works_is_noted_once_and_quietly() -> None:
+    seen = busy()
+    seen.tree = (2, True)
+    seen.tool("Bash", command="make")
+    seen.advance(1400)
+    assert [said.phase for _, said in seen.said if said.phase in ("warning", "extended", "hung")] == ["extended"]
+    assert not any(said.aloud for _, said in seen.said)
+
+
+def test_a_model_that_writes_is_noted_once_and_quietly() -> None:
+    seen = busy(turn=None)
+    seen.live_wire = ("a", 150, 1)
+    seen.advance(3000)
+    assert [said.phase for _, said in seen.said if said.phase in ("warning", "extended", "hung")] == ["extended"]
+    assert not seen.taken
+
+
+@pytest.mark.parametrize(
+    ("peers", "port", "said"),
+    [
+        ([Peer("1.2.3.4:443", "ESTABLISHED", 0, 100.0)], "", "waits for 1.2.3.4:443, connected, not one byte received"),
+        (
+            [Peer("1.2.3.4:443", "ESTABLISHED", 9, 100.0)],
+            "",
+            "waits for 1.2.3.4:443, connected, nothing received for 1m 40s",
+        ),
+        ([Peer("1.2.3.4:443", "SYN_SENT")], "", "waits for 1.2.3.4:443, which does not answer the connection attempt"),
+        ([Peer("1.1.1.1:1", "ESTABLISHED", 0, 5.0), Peer("2.2.2.2:2", "ESTABLISHED", 0, 900.0)], "", ""),
+        ([], "", ""),
+    ],
+)
+def test_the_peer_that_was_silent_for_as_long_as_the_wait_lasts_is_named(
+    peers: list[Peer], port: str, said: str
+) -> None:
+    assert waits_for(tuple(peers), 100.0, port) == said
+
+
+def test_the_peer_with_the_port_of_the_address_is_named_first() -> None:
+    peers = (Peer("127.0.0.1:1", "ESTABLISHED", 0, 99.0), Peer("127.0.0.1:2", "ESTABLISHED", 7, 99.0))
+    assert "127.0.0.1:2," in waits_for(peers, 100.0, "2")
+
+
+# --- the model --------------------------------------------------------------------------------------------------
+
+
+def test_the_note_for_a_command_is_there_before_its_hook_can_fire() -> None:
+    seen = busy()
+    call = seen.tool("Bash", command="nc 10.0.0.7 80")
+    seen.tree_dies_of = "never"
+    seen.advance(190)
+    assert seen.steps()[0] == actions.END_TREE
+    assert "nc 10.0.0.7 80" in seen.notes[call]
+    assert "not the user" in seen.notes[call]
+
+
+def test_after_escape_the_model_is_told_what_was_ended_and_what_to_do() -> None:
+    seen = busy()
+    call = seen.tool("WebFetch", url=URL)
+    seen.advance(200)
+    assert seen.steps() == [actions.ESCAPE]
+    assert URL in seen.notes[call]
+    assert "Do not repeat it unchanged" in seen.notes[call]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_an_unattended_session_goes_on_where_that_is_allowed(restored: bool) -> None:
+    seen = busy(go_on=True)
+    seen.tool("WebFetch", url=URL)
+    seen.advance(180.1)
+    assert seen.steps() == [actions.ESCAPE]
+    seen.draft = "what I had asked" if restored else ""
+    seen.advance(5)
+    assert seen.steps() == [actions.ESCAPE, actions.CONTINUE]
+    assert seen.last("effect").fields == {"step": "continue", "ok": True}
+    assert (seen.typed == "") is restored
+    assert seen.main_busy
+
+
+def test_without_leave_a_person_decides() -> None:
+    seen = busy()
+    seen.tool("WebFetch", url=URL)
+    seen.advance(300)
+    assert seen.steps() == [actions.ESCAPE]
+    assert not seen.main_busy
+
+
+def test_a_session_that_hangs_again_and_again_does_not_go_on_for_ever() -> None:
+    seen = busy(go_on=True, per_session=50, per_machine=50)
+    for _ in range(6):
+        if not seen.main_busy:
+            break
+        seen.tool("WebFetch", url=URL)
+        seen.advance(300)
+    assert seen.steps().count(actions.CONTINUE) == 3
+
+
+# --- the hook that tells it ---------------------------------------------------------------------------------------
+
+
+def hook(place: Place, method: str, **more: Any) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "unhang", "hook"],
+        input=json.dumps({"session_id": "abc-1", "hook_event_name": method} | more),
+        env=place.env | {"UNHANG_WATCH": "off"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_next_hook_tells_the_model_once(place: Place) -> None:
+    assert hook(place, "SessionStart") == ""
+    folder = SessionLog("abc-1", str(place.home)).folder
+    model_notes.leave(folder, "a", "ended a", "")
+    model_notes.leave(folder, "b", "ended b", "")
+    model_notes.leave(folder, "b", "", "")
+    model_notes.leave(folder, "c", "ended c", "agent1")
+    assert hook(place, "Notification") == hook(place, "Stop") == ""
+    said = json.loads(hook(place, "PostToolUseFailure", tool_name="Bash"))
+    assert said == {"hookSpecificOutput": {"hookEventName": "PostToolUseFailure", "additionalContext": "ended a"}}
+    assert hook(place, "PostToolUse", tool_name="Bash") == ""
+    said = json.loads(hook(place, "PreToolUse", tool_name="Bash", agent_id="agent1"))
+    assert said["hookSpecificOutput"]["additionalContext"] == "ended c"
+    assert not list(Path(folder).glob("context*"))
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"a": 1, "b": {}}', b"\xff" * 100])
+def test_a_note_that_cannot_be_read_is_dropped(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "context.json").write_bytes(data)
+    assert model_notes.take(str(tmp_path), "") == ""
+    assert list(tmp_path.iterdir()) == []
