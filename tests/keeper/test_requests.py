@@ -56,6 +56,9 @@ class Served:
     def extend(self, idle: float, hard: float) -> None:
         pass
 
+    def answered(self) -> None:
+        pass
+
     def silence(self) -> float:
         return 0.0
 

@@ -13,6 +13,7 @@ import signal
 from unhang.core import events as ev
 from unhang.core import interrupts, outcome
 from unhang.core.durations import human
+from unhang.core.outcome import CALLER_DIED
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# How long after SIGTERM it is first looked whether all that is left ignores it; then after twice that time, and so on.
+TERM_ROUND = 0.1
 # A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
@@ -117,6 +120,9 @@ class Loop:
         self._paused: float | None = None  # since when the person has had it stopped
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
+        self._reached: float | None = None  # how long it had run then
+        self._term_check: float | None = None  # when to see whether SIGTERM is ignored
+        self._term_round = TERM_ROUND
 
     # --- the turn -------------------------------------------------------------------------------------------
 
@@ -170,6 +176,7 @@ class Loop:
         ]
         dues.append(self.slow_notice.due() if self.dog.phase == RUNNING and not self._away else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
+        dues.append(self._term_check if self.dog.phase == STOPPING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
 
@@ -363,6 +370,7 @@ class Loop:
             self._note_pause()
             if told or self._poll.poll(0):
                 self._hear_everything()
+        self._see_whether_ignored(clock.monotonic())
         looking = True
         while looking and self.dog.phase != ENDED:
             looking = False
@@ -370,6 +378,15 @@ class Loop:
                 looking = self._perform(action) or looking
         if self.dog.phase == KILLING:
             self.stopper.kill()
+
+    def _see_whether_ignored(self, now: float) -> None:
+        """Tell the watchdog if a grace would be waited for in vain. Looks are few: a tree may have thousands."""
+        if self.dog.phase != STOPPING or self._term_check is None or now < self._term_check:
+            return
+        self._term_round *= 2
+        self._term_check = now + self._term_round
+        if self.stopper.is_ignored():
+            self.dog.tell(fact.TermIgnored(), now)
 
     def _perform(self, action: act.Action) -> bool:
         """True: the watchdog wants to be woken again at once."""
@@ -393,7 +410,8 @@ class Loop:
         return False
 
     def _screen(self) -> Screen:
-        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master, self.leader)
+        text = b"".join(stream.store.tail(2048) for stream in reversed(self.outputs))
+        return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
 
     def _look(self, full: bool) -> None:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
@@ -458,6 +476,7 @@ class Loop:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)
         if isinstance(notice, act.LimitReached):
             self._silence_then = self.dog.silence(clock.monotonic())
+            self._reached = clock.monotonic() - self.started
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
@@ -471,6 +490,7 @@ class Loop:
         # a driver knows gentler steps than a signal to its agent; what it leaves is ended after the grace
         driver = self.leader if self.spec.kind == AGENT and self.status is None else None
         self._record_step(self.stopper.terminate(only=driver), reason)
+        self._term_check = clock.monotonic() + self._term_round
 
     def _record_step(self, step: Step, reason: str) -> None:
         self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
@@ -487,7 +507,7 @@ class Loop:
             return
         self.cancelled_by = self.cancelled_by or by
         gently = interrupt and self.spec.kind != AGENT  # a driver knows gentler steps, and SIGTERM starts them
-        self.dog.tell(fact.StopRequested(force, gently), clock.monotonic())
+        self.dog.tell(fact.StopRequested(force, gently, hasty=by == CALLER_DIED), clock.monotonic())
 
     def typed(self, data: bytes) -> None:
         """Note what the person in front has typed. Their Ctrl-C has interrupted the job already: its terminal did."""
@@ -565,6 +585,18 @@ class Loop:
                 raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
+    def answered(self) -> None:
+        """A caller has sent input: a prompt that was reported is answered, until the next look sees one."""
+        if self.dog.phase != RUNNING:
+            return
+        now = clock.monotonic()
+        silent, self._life_at = self.dog.silence(now), clock.wall()
+        self.dog.tell(fact.Answered(), now)
+        self._asks = False
+        if self._prompted:
+            self._prompted = False
+            self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent)))
+
     def silence(self) -> float:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
@@ -600,6 +632,7 @@ class Loop:
             survivors=survivors,
             unseen=self.stopper.unseen,
             interrupted=obeyed or self.stopper.interrupted,
+            reached=self._reached,
             out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
 

@@ -35,6 +35,7 @@ class Screen(Record):
     text: bytes
     master: int | None
     leader: int
+    printed: int = 0  # bytes so far
 
 
 class Observer:
@@ -145,9 +146,10 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
     from unhang.procs.sampler.full import full
 
     still = None if still_since is None else time.monotonic() - still_since
-    return full(
+    sample = full(
         os.getpid(), screen=screen.text, pty_master=screen.master, leader=screen.leader, network=network, still=still
     )
+    return sample._replace(printed=screen.printed)
 
 
 def _has_sockets(sample: CheapSample) -> bool:

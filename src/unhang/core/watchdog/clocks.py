@@ -90,6 +90,16 @@ class Clocks:
             self._announced = self.life + self.limits.idle
         return back
 
+    def answered(self, now: float) -> None:
+        """Input was sent: the silence begins anew, and the looks with it, so that the next prompt is soon seen."""
+        self._changed()
+        self.longest_silence = max(self.longest_silence, now - self.spoke)
+        self.noticed = ""
+        self.spoke = now
+        self._live(now)
+        if self.limits.idle is not None:
+            self._announced = self.life + self.limits.idle
+
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
         """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""
         self._changed()

@@ -23,6 +23,10 @@ class Heartbeat(Record):
     extend: float = 0.0
 
 
+class Answered(Record):
+    """A caller has sent input: whatever the job waited for, its silence begins anew."""
+
+
 class AgentMoved(Record):
     """The agent in the job made progress, as its driver understands it: a delta, a finished item."""
 
@@ -72,10 +76,16 @@ class StopRequested(Record):
     """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once.
 
     `interrupt`: SIGINT first, and the other steps after a grace each.
+    `hasty`: no caller is left who could use what a grace would save.
     """
 
     force: bool = False
     interrupt: bool = False
+    hasty: bool = False
+
+
+class TermIgnored(Record):
+    """Everything that is left of the tree ignores SIGTERM: it will not die of it, however long the grace."""
 
 
 class Extend(Record):
@@ -114,6 +124,7 @@ Fact = (
     Output
     | Typed
     | Heartbeat
+    | Answered
     | AgentMoved
     | Window
     | AgentStuck
@@ -122,6 +133,7 @@ Fact = (
     | TreeGone
     | PipesClosed
     | StopRequested
+    | TermIgnored
     | Extend
     | Paused
     | Held
