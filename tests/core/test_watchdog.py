@@ -20,7 +20,7 @@ STOP, FORCE = fact.StopRequested(), fact.StopRequested(force=True)
 HUNG = fact.HungVerdict()
 IGNORED = fact.TermIgnored()
 LEFT = fact.StopRequested(hasty=True)
-ANSWERED = fact.Answered()
+ANSWERED = fact.Typed()
 
 # Round numbers, so that a timeline can be checked in the head.
 PLAIN = Limits(stall=60, idle=300, hard=1200, warn=30, grace=5, kill_wait=5)

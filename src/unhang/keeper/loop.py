@@ -591,10 +591,10 @@ class Loop:
             return
         now = clock.monotonic()
         silent, self._life_at = self.dog.silence(now), clock.wall()
-        self.dog.tell(fact.Answered(), now)
-        self._asks = False
-        if self._prompted:
-            self._prompted = False
+        reported = self._prompted and not self.dog.clocks.said  # otherwise the watchdog says that it is over
+        self._asks = self._prompted = False
+        self.dog.tell(fact.Typed(), now)
+        if reported:
             self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent)))
 
     def silence(self) -> float:

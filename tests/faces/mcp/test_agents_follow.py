@@ -25,7 +25,7 @@ FIRST: list[dict[str, Any]] = [
     {"argv": ["python3", "-c", DEADLOCK]},
 ]
 EXPECTED = ["run", "send", "wait", "run", "wait", "run", "run", "output", "run", "cancel"]
-POLICY = '{"extends": "built-in", "stall_sec": 1}'
+POLICY = '{"extends": "built-in", "stall_sec": 3}'
 
 
 class FollowingModel(FakeModel):

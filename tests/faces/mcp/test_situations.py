@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "mcp.md"
 MOST_LINES = 12
 MOST_CHARACTERS = 3000
 # So that the proof of a hang does not take a minute.
-POLICY = '{"extends": "built-in", "stall_sec": 1}'
+POLICY = '{"extends": "built-in", "stall_sec": 3}'
 
 
 class Situation(NamedTuple):

@@ -73,6 +73,11 @@ class Clocks:
     def _changed(self) -> None:
         self._looks = self._next = None
 
+    @property
+    def said(self) -> bool:
+        """Whether this silence was announced or warned of, so that its end is news."""
+        return bool(self.noticed) or self._idle_warned is not None
+
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
@@ -80,7 +85,7 @@ class Clocks:
         self._changed()
         self.longest_silence = max(self.longest_silence, now - self.spoke)
         back: list[Action] = []
-        if self.noticed or self._idle_warned is not None:
+        if self.said:
             back.append(act.Resumed(max(0.0, now - self.life)))
         self.noticed = ""
         self.spoke = now
@@ -89,16 +94,6 @@ class Clocks:
             self.life = max(now, now + at_least - self.limits.idle)
             self._announced = self.life + self.limits.idle
         return back
-
-    def answered(self, now: float) -> None:
-        """Input was sent: the silence begins anew, and the looks with it, so that the next prompt is soon seen."""
-        self._changed()
-        self.longest_silence = max(self.longest_silence, now - self.spoke)
-        self.noticed = ""
-        self.spoke = now
-        self._live(now)
-        if self.limits.idle is not None:
-            self._announced = self.life + self.limits.idle
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
         """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""

@@ -14,17 +14,13 @@ class Output(Record):
 
 
 class Typed(Record):
-    """The person at the job's terminal typed something."""
+    """Input came: typed by the person at the job's terminal, or sent by another caller."""
 
 
 class Heartbeat(Record):
     """The job said by the notify protocol that it is alive (`extend` seconds: it asks for at least that long)."""
 
     extend: float = 0.0
-
-
-class Answered(Record):
-    """A caller has sent input: whatever the job waited for, its silence begins anew."""
 
 
 class AgentMoved(Record):
@@ -124,7 +120,6 @@ Fact = (
     Output
     | Typed
     | Heartbeat
-    | Answered
     | AgentMoved
     | Window
     | AgentStuck

@@ -92,9 +92,6 @@ class Watchdog:
             case fact.AgentMoved():
                 if running:
                     self._unsaid += self.clocks.spoken(now)
-            case fact.Answered():
-                if running:
-                    self.clocks.answered(now)
             case fact.Window(idle, purpose):
                 if running:
                     self.clocks.set_window(idle, purpose)
