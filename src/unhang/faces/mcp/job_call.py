@@ -6,6 +6,7 @@ A call that is cancelled, or whose client is gone, ends its job. A call whose ti
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, NamedTuple
 
 import anyio
@@ -29,6 +30,8 @@ from unhang.jobs.request import Prepared
 
 # A background job is waited for at least so long, for the lines that say whether it came up.
 _LEAST_OUTPUT_WAIT = 1.0
+# What is left of the time to wait after a slow start, at least: enough for a short command to end.
+_LEAST_WAIT = 1.0
 
 
 class Begun(NamedTuple):
@@ -37,10 +40,12 @@ class Begun(NamedTuple):
     attended: AttendedJob
     never_ending: bool  # the policy knows its command as one that never ends
     session: bool  # ... and as one for a person: it is not to outlive this server
+    waited: float = 0.0  # seconds of the call that its start has taken
 
 
 async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str) -> Begun:
     """Start the job of a call to `run` or `start`. Raises UsageError for an editor without a terminal."""
+    called = time.monotonic()
     typed = call.interactive or call.pty
     labels = labels_of(ctx) | {"tool": tool}
     prepared = await backend.in_thread(_prepare, backend, call, labels)
@@ -60,7 +65,7 @@ async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str)
         except BaseException:  # the call was cancelled, or the job refused its input
             await _end(attended, "its caller")
             raise
-    return Begun(attended, resolution.never_ending, session)
+    return Begun(attended, resolution.never_ending, session, time.monotonic() - called)
 
 
 def _prepare(backend: Backend, call: CommandCall, labels: dict[str, str]) -> Prepared:
@@ -101,8 +106,12 @@ def labels_of(ctx: Context) -> dict[str, str]:
 async def answer(
     backend: Backend, ctx: Context, begun: Begun, seconds: float, *, background: bool, tool: str = "run"
 ) -> dict[str, Any]:
-    """Wait for the job and return its result, or where it stands. `background`: its first lines are enough."""
+    """Wait for the job and return its result, or where it stands. `background`: its first lines are enough.
+
+    `seconds` count from the call: what the start has taken is gone of the client's patience.
+    """
     attended = begun.attended
+    seconds = max(seconds - begun.waited, min(seconds, _LEAST_WAIT))
     try:
         if background:
             if tool == "start" and not begun.session:
