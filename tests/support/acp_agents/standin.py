@@ -10,6 +10,7 @@ crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
+polls      is busy with itself, whatever it waits for
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import threading
 from typing import Any
 
 HOW = set(sys.argv[1:])
+if "polls" in HOW:
+    threading.Thread(target=lambda: [sum(range(10_000)) for _ in iter(int, 1)], daemon=True).start()
 SESSION = "stand-in-1"
 replies: dict[Any, dict[str, Any]] = {}
 

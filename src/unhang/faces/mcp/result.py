@@ -23,6 +23,9 @@ from unhang.jobs.progress import TimeLeft, time_left
 from unhang.jobs.short_result import ShortResult, short_result_of
 from unhang.jobs.tree_look import look_at
 
+# What a list and the events of an agent's job say of it; the result says the rest.
+_BRIEF = ("name", "threadId", "sessionId", "turnStatus", "stopReason", "usage", "compacted", "budget", "hints", "error")
+
 
 class Seen(NamedTuple):
     """What the call itself has seen of a job, beside what is on record."""
@@ -71,6 +74,16 @@ def _of_running(found: ShortResult, running: _Running, seen: Seen) -> dict[str, 
     if running.left is not None:
         shown["timeLeft"] = {"ms": round(running.left.seconds * 1000), "limit": running.left.tier}
     return shown
+
+
+def agent_part(job: Job) -> dict[str, Any]:
+    """What the agent of a job did, in brief, under the agent's name; empty for any other job."""
+    found = registry.with_agent_report(job, {})
+    return {
+        name: {key: about[key] for key in _BRIEF if about.get(key) is not None}
+        for name, about in found.items()
+        if isinstance(about, dict)
+    }
 
 
 def _with_hints(shown: dict[str, Any]) -> dict[str, Any]:
