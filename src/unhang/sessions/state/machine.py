@@ -146,7 +146,7 @@ class Session:
 
     def _judge(self, now: float) -> list[Action]:
         said = self._long_turn(now) + self._look_ahead(now)
-        due = [clock for clock in self._clocks() if clock.key in self._warned and now >= self._fires(clock)]
+        due = [clock for clock in self._clocks() if self._may_fire(clock) and now >= self._fires(clock)]
         if due:
             clock = min(due, key=lambda each: each.rank)
             why = self._why.get(clock.key, "")
@@ -209,6 +209,12 @@ class Session:
         self._turn_said = now
         text = f"the turn has been running for {human(now - since)} and still finishes steps; left alone"
         return [Say("extended", text, {"limit": clocks.TURN, "reason": "it finishes steps", "ageMs": _ms(now - since)})]
+
+    def _may_fire(self, clock: Clock) -> bool:
+        """A look at a Bash call that is under way is waited for: it may be the one to end first."""
+        looked = self._check.clock if self._check is not None else None
+        first = looked is not None and looked.is_bash and looked.kind == clocks.TOOL
+        return clock.key in self._warned and not (first and clock.kind == clocks.TOOL and not clock.is_bash)
 
     def _fires(self, clock: Clock) -> float:
         """When a clock that has warned is acted upon. A Bash call whose own limit is near goes first: Escape would
@@ -336,7 +342,7 @@ class Session:
             return self._after.until
         times: list[float] = []
         for clock in self._clocks():
-            if clock.key in self._warned:
+            if self._may_fire(clock):
                 times.append(self._fires(clock))
             elif self._check is None:
                 times.append(self._warns(clock))
