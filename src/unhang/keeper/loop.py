@@ -636,7 +636,7 @@ class Loop:
             mode=self.stopper.mode,
             duration=now - self.started,
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
-            longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
+            longest_silence=self.dog.clocks.longest_silence_at(now),
             pid=self.leader,
             cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
