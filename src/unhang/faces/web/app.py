@@ -11,7 +11,9 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
+from unhang.alerts import links
 from unhang.faces.web.access import Access, Door
+from unhang.faces.web.act import Act
 from unhang.faces.web.api import Answers, Desk, written
 from unhang.faces.web.live import Live
 from unhang.faces.web.streams import Streams
@@ -89,6 +91,7 @@ def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
     app = Starlette(
         routes=[
             *(Route(path, page) for path in ("/", "/history", "/jobs/{job}", "/sessions/{session}")),
+            Route(f"{links.PATH}{{link}}", Act(desk).answer, methods=["GET", "POST"]),
             Route("/favicon.ico", icon),
             Route("/static/{name}", static),
             Route("/api/overview", overview),
