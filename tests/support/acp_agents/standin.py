@@ -10,11 +10,13 @@ crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
+traced     says its TRACEPARENT
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from typing import Any
@@ -133,7 +135,9 @@ def prompt(message: dict[str, Any]) -> None:
         say("version two")
         update("state_update", state="idle", stopReason="end_turn")
         return
-    if "asks" not in HOW:
+    if "traced" in HOW:
+        say(os.environ["TRACEPARENT"])
+    elif "asks" not in HOW:
         say(f"turn {number}")
     send({"id": number, "result": {"stopReason": "end_turn"}})
 
