@@ -134,13 +134,19 @@ def keep(launch: Launch, ready: Ready) -> None:
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
     job.heartbeats.close()
-    journal.record_last(ev.exited(end.phase, end.message, end.fields))
+    journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control, job.shown())
     journal.write_status()  # a cache: a caller that waits for the end need not wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()
+
+
+def _own_cpu() -> int:
+    """The processor time of this process in milliseconds; it was forked for this job, and began with none."""
+    used = os.times()
+    return ev.ms(used.user + used.system)
 
 
 def _tell_owner(launch: Launch, why: str) -> None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "tmux-status": "tmux_status",
     "statusline": "statusline",
     "alerts": "alerts",
+    "metrics": "metrics",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",

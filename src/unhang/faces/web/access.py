@@ -51,6 +51,7 @@ class Door(Record):
     hosts: frozenset[str]
     origins: frozenset[str]
     secure: bool
+    scraper: str  # the bearer token that opens /metrics and nothing else
 
 
 class Access:
@@ -88,6 +89,8 @@ class Access:
             return _refused("foreign origin", 403)
         if _length(headers) > LARGEST_BODY:
             return _refused("the body is too large", 413)
+        if scope["path"] == "/metrics" and self._is_scraper(headers):
+            return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if given is not None and method == "GET":
             return self._let_in(given[0], scope["path"])
@@ -107,6 +110,10 @@ class Access:
             self._door.cookie, self._door.token, path="/", httponly=True, samesite="strict", secure=self._door.secure
         )
         return answer
+
+    def _is_scraper(self, headers: Headers) -> bool:
+        given = headers.get("authorization", "").encode("utf-8", "replace")
+        return hmac.compare_digest(given, f"Bearer {self._door.scraper}".encode())
 
     def _has_cookie(self, headers: Headers) -> bool:
         wanted = f"{self._door.cookie}={self._door.token}".encode()
