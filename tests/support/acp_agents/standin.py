@@ -10,7 +10,7 @@ crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
-traced     says its TRACEPARENT
+traced     says its TRACEPARENT                    nested     runs a tool that is a job of unhang's
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -120,6 +121,10 @@ def prompt(message: dict[str, Any]) -> None:
     if "works" in HOW:
         call = {"toolCallId": "t1", "kind": "execute", "rawInput": {"command": "make bricks"}}
         update("tool_call", title="make", status="in_progress", **call)
+    if "nested" in HOW:
+        update("tool_call", toolCallId="t1", title="true", kind="execute", status="in_progress")
+        subprocess.run([sys.executable, "-m", "unhang", "run", "--", "true"], stdin=subprocess.DEVNULL, check=True)
+        update("tool_call_update", toolCallId="t1", status="completed")
     if "asks" in HOW:
         questions()
     while "endless" in HOW:

@@ -44,6 +44,7 @@ COMMANDS = {
     "statusline": "statusline",
     "alerts": "alerts",
     "metrics": "metrics",
+    "otel": "otel",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",
