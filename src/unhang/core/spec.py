@@ -121,6 +121,7 @@ _JOB: dict[str, values.Reading] = {
             "plan": values.mapping,
         }
     ),
+    "trace": values.mapping,
     "keeper": values.object_of(
         {
             "pid": values.pid,
