@@ -236,22 +236,30 @@ def _sit_down_at(slave: int) -> None:
 
 
 def _bring_to_front(slave: int, group: int) -> None:
-    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it."""
+    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it.
+
+    One that has stopped itself by another signal stays stopped: that is for the person who continues it.
+    """
     try:
         os.tcsetpgrp(slave, group)
-        os.killpg(group, signal.SIGCONT)
+        if _stopped(group, getattr(os, "WNOWAIT", 0)) in (None, signal.SIGTTIN, signal.SIGTTOU):
+            os.killpg(group, signal.SIGCONT)  # also takes back a stop that is on its way
     except OSError:
         pass  # it has ended already
 
 
 def stopped_by(pid: int) -> int | None:
     """The signal that has stopped a child of ours since the last call; None: none has. Its exit is not collected."""
+    return _stopped(pid)
+
+
+def _stopped(pid: int, flags: int = 0) -> int | None:
     if not hasattr(
         os, "waitid"
     ):  # macOS, before Python 3.13: Ctrl-Z stops the job, and its caller does not learn of it
         return None
     try:
-        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | flags)
     except ChildProcessError:
         return None
     return None if found is None else found.si_status
@@ -285,6 +293,43 @@ def interrupts(master: int, data: bytes) -> bool:
 
     modes = modes_of(master)
     return modes is not None and bool(modes[3] & termios.ISIG) and modes[6][termios.VINTR] in data
+
+
+def takes_lines(master: int) -> bool:
+    """Whether the kernel edits lines at the terminal and turns its keys into signals, as at a shell's plain command."""
+    import termios
+
+    modes = modes_of(master)
+    return modes is not None and modes[3] & (termios.ICANON | termios.ISIG) == termios.ICANON | termios.ISIG
+
+
+def key_of(master: int, name: str) -> bytes | None:
+    """The key that sends a signal at the terminal; None: its program has switched that off."""
+    import termios
+
+    places = {"SIGINT": termios.VINTR, "SIGQUIT": termios.VQUIT, "SIGTSTP": termios.VSUSP}
+    modes = modes_of(master)
+    if modes is None or not modes[3] & termios.ISIG:
+        return None
+    key = bytes(modes[6][places[name]])
+    return None if key == b"\0" else key
+
+
+def has_unread_line(path: str) -> bool:
+    """Whether a line that was typed at the terminal has not been read yet. False where it cannot be asked."""
+    import select
+
+    try:  # not to become its controlling process, not to wait for a modem
+        slave = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        poll = select.poll()
+        poll.register(slave, select.POLLIN)
+        # asking makes the kernel hand over what is still on its way from the master
+        return any(mask & select.POLLIN for _, mask in poll.poll(0))
+    finally:
+        os.close(slave)
 
 
 def set_size(master: int, size: tuple[int, int]) -> None:

@@ -44,6 +44,8 @@ COMMANDS = {
     "statusline": "statusline",
     "alerts": "alerts",
     "fleet": "fleet",
+    "metrics": "metrics",
+    "otel": "otel",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",

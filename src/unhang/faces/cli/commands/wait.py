@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.faces.cli.live import LiveLines
 from unhang.faces.cli.stderr import StderrReporter
+from unhang.jobs import told
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
 
@@ -33,6 +35,7 @@ def main(args: argparse.Namespace) -> int:
         done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]
     for job in ended:
+        told.note(job, job.last_seq(), os.environ)
         if args.json:
             output.print_result(job, job.result())
         elif args.any:
