@@ -126,9 +126,14 @@ class Timeline(RuleBasedStateMachine):
         self.away, self.away_since = tiers, self.now
 
     @precondition(lambda self: self.running())
-    @rule(force=st.booleans(), interrupt=st.booleans())
-    def somebody_cancels(self, force: bool, interrupt: bool) -> None:
-        self.tell(fact.StopRequested(force, interrupt))
+    @rule()
+    def the_rest_ignores_sigterm(self) -> None:
+        self.tell(fact.TermIgnored())
+
+    @precondition(lambda self: self.running())
+    @rule(force=st.booleans(), interrupt=st.booleans(), hasty=st.booleans())
+    def somebody_cancels(self, force: bool, interrupt: bool, hasty: bool) -> None:
+        self.tell(fact.StopRequested(force, interrupt, hasty))
         self.stop_asked = True
         self.forced = self.forced or force
 

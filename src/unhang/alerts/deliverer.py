@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from unhang.alerts import deliveries, settings_file
 from unhang.alerts.presence import is_watched
+from unhang.core import values
 from unhang.core.alerts.ledger import Ledger
 from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import Subject, occasion_of, session_occasion, subject_of
@@ -26,7 +27,7 @@ from unhang.errors import NoSuchJob, StateError, UsageError
 from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
 from unhang.procs.wakeup import Wakeup
-from unhang.store import alert_news, files, layout
+from unhang.store import alert_news, files, find, layout
 from unhang.store.reader import EventReader
 from unhang.store.session_log import SessionLog, is_session_id
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _LOOK = 60.0
 # A child that sends may take longer than any single wait of its own.
 _LONGEST = 30.0
+# A folder of a job has its records long before that, or never gets them.
+_TO_BE_BORN = 60.0
 
 
 def deliver(home: str) -> int:
@@ -50,8 +53,24 @@ def deliver(home: str) -> int:
             _Deliverer(home).run()
         finally:
             os.close(held)
-        if not alert_news.marks(home):
-            return 0  # else: the mark was left after the last look, by a keeper that still saw the lock
+        # else: after the last look a mark was left, or a job began, and whoever did it still saw the lock
+        if not alert_news.marks(home) and not _may_bring_news(home):
+            return 0
+
+
+def _may_bring_news(home: str) -> bool:
+    """Whether a job runs, or is about to: its folder is made before it asks whether there is a deliverer."""
+    if list_jobs(home, running_only=True):
+        return True
+    for job_id in find.all_ids(home):
+        place = layout.JobDir(home, job_id)
+        try:
+            born = os.path.exists(place.job) and os.path.exists(place.events)
+            if not born and time.time() - os.stat(place.path).st_mtime < _TO_BE_BORN:
+                return True
+        except OSError:
+            continue  # removed while we looked
+    return False
 
 
 class _Deliverer:
@@ -61,6 +80,8 @@ class _Deliverer:
         state = files.read_json(self._path) or {}
         cursors = state.get("cursors")
         self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        counts = values.table_of(values.whole)(state.get("counts"))
+        self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
         self._settings = self._load()
         self._ledger = Ledger(self._settings, state, _minute_of_day)
@@ -81,7 +102,9 @@ class _Deliverer:
                 now = time.time()
                 for each in self._ledger.ready(now):
                     self._send(each, now)
-                self._note(*self._ledger.failures)
+                for outcome in self._ledger.failures:
+                    self._count(outcome)
+                    self._note(outcome)
                 self._ledger.failures.clear()
                 if not self._flying and self._ledger.next_due() is None and not self._jobs_run(now):
                     self._save()
@@ -171,9 +194,8 @@ class _Deliverer:
         """Whether a job runs whose keeper may have news. Asked rarely: it costs a look at every job."""
         if now >= self._look_at:
             self._look_at = now + _LOOK
-            running = list_jobs(self._home, running_only=True)
-            self._running = bool(running)
-            if not running:
+            self._running = _may_bring_news(self._home)
+            if not self._running:
                 self._ledger.forget(now)
                 known = set(alert_news.marks(self._home)) | set(os.listdir(f"{self._home}/jobs"))
                 self._cursors = {
@@ -192,7 +214,7 @@ class _Deliverer:
         if pid == 0:
             os.setsid()
             os.close(reading)
-            os._exit(_in_child(self._settings, delivery, writing))
+            os._exit(_in_child(self._home, self._settings, delivery, writing))
         os.close(writing)
         self._flying[pid] = (delivery, reading, now + _LONGEST)
 
@@ -222,24 +244,33 @@ class _Deliverer:
         else:
             reason = said[1:].decode(errors="replace") or "the sender was killed"
             outcome = self._ledger.failed(delivery.key, reason, time.time(), for_good=said[:1] == b"!")
+        if outcome is not None:
+            self._count(outcome)
         self._save()
         if outcome is not None:
             self._note(outcome)
 
-    def _note(self, *outcomes: Outcome) -> None:
-        for outcome in outcomes:
-            deliveries.record(self._home, outcome, clock.now())
+    def _count(self, outcome: Outcome) -> None:
+        self._counts[outcome.state] = self._counts.get(outcome.state, 0) + 1
+
+    def _note(self, outcome: Outcome) -> None:
+        deliveries.record(self._home, outcome, clock.now())
 
     def _save(self) -> None:
-        files.write_json(self._path, {"cursors": self._cursors} | self._ledger.to_json(), durable=True)
+        files.write_json(
+            self._path, {"cursors": self._cursors, "counts": self._counts} | self._ledger.to_json(), durable=True
+        )
 
 
-def _in_child(settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
+def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
     """Send it, and say through the pipe how it went: `ok`, `?` and why not yet, `!` and why never."""
-    from unhang.alerts.targets import NotDelivered, send  # not before: an idle deliverer needs no HTTP
+    # not before: an idle deliverer needs no HTTP
+    from unhang.alerts import links
+    from unhang.alerts.targets import NotDelivered, send
 
     try:
-        send(settings.targets[delivery.target], message_of(delivery))
+        message = message_of(delivery, links.maker(home, settings.page))
+        send(settings.targets[delivery.target], message)
         os.write(pipe, b"ok")
     except NotDelivered as error:
         os.write(pipe, (("!" if error.for_good else "?") + str(error)).encode()[:900])

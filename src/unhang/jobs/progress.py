@@ -72,6 +72,7 @@ class TimeLeft(Record):
 
     seconds: float
     unless: str
+    tier: str  # "idle" or "hard"
 
 
 def progress_line(job: Job, view: View) -> str:
@@ -81,7 +82,8 @@ def progress_line(job: Job, view: View) -> str:
     """
     elapsed = elapsed_of(view) or 0.0
     parts = [human(elapsed)]
-    last = plain_text.last_line(_end_of_output(job), 80)
+    doing = str((view.agent or {}).get("message") or "")
+    last = plain_text.one_line(doing, 80) if doing else plain_text.last_line(_end_of_output(job), 80)
     if last:
         parts.append(plain_text.quoted(last, 80))
     parts.append(_state_of(job, view))
@@ -141,11 +143,11 @@ def time_left(job: Job, view: View, elapsed: float) -> TimeLeft | None:
     found: list[TimeLeft] = []
     hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
     if hard is not None:
-        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit"))
+        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit", "hard"))
     if idle is not None:
         try:
             silence = control_client.ask(job.place, do="ping")["idleMs"]
-            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes"))
+            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes", "idle"))
         except (UnhangError, OSError, KeyError):
             pass
     return min(found, key=lambda left: left.seconds, default=None)

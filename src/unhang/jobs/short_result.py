@@ -6,8 +6,8 @@ read on; of the events those that explain the end; of a diagnosis the first proc
 
 from __future__ import annotations
 
-from unhang.core import plain_text
 from unhang.core.durations import human
+from unhang.core.events import AGENT, SIGNAL
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STREAMS = ("stdout", "stderr")
 _LAST_EVENTS = 5
+_LAST_EVENTS_OF_AGENT = 50
 _PARTIAL_TAIL = 2000
 _PROCESSES = 8
 
@@ -41,14 +42,13 @@ class ShortResult(Record):
     @property
     def message(self) -> str:
         """One line: how the job ended, or where it stands."""
-        result, view = self.result, self.view
+        result = self.result
         if result.status != "running":
             return str(result.outcome.get("message") or (result.error or {}).get("message") or result.status)
         took = human(result.duration or 0.0)
         if self.question is not None:
-            return f"running for {took}; it waits for input: {self.question.quoted(80)}"
-        if view.diagnosis is not None and view.in_doubt:
-            return f"running for {took}; {plain_text.quoted(view.diagnosis.get('reason') or 'no sign of life')}"
+            asks = f"it asks: {self.question.quoted(80)}" if self.question.prompt else "it waits for input"
+            return f"running for {took}; {asks}"
         return f"running for {took}"
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,11 @@ def _partial(partial: dict[str, Any] | None) -> dict[str, Any] | None:
     if partial is None:
         return None
     told = [event for event in partial["lastEvents"] if audience(event).model]
-    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids")} for event in told[-_LAST_EVENTS:]]
+    most = _LAST_EVENTS
+    if any(event.get("type") == AGENT for event in told):  # what it did, and not the steps by which it was ended
+        told = [event for event in told if event.get("type") != SIGNAL and "step" not in event]
+        most = _LAST_EVENTS_OF_AGENT
+    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids", "raw")} for event in told[-most:]]
     return partial | {"lastEvents": short}
 
 

@@ -13,6 +13,7 @@ import signal
 from unhang.core import events as ev
 from unhang.core import interrupts, outcome
 from unhang.core.durations import human
+from unhang.core.outcome import CALLER_DIED
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# How long after SIGTERM it is first looked whether all that is left ignores it; then after twice that time, and so on.
+TERM_ROUND = 0.1
+# A tool of an agent may run this long before the agent says so, in seconds.
+_BEFORE_WORD = 2.0
 # A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
@@ -115,6 +120,8 @@ class Loop:
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
         self._tool_since: float | None = None  # since when a tool of the agent is in flight
+        self._agent_starts = True  # it has said nothing yet but that it starts
+        self._agent_ready = 0.0  # when it last said so: a process from before that is the agent, and no tool
         self._was_alive = True
         self._person = person
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
@@ -125,6 +132,9 @@ class Loop:
         self._lines: bool | None = None
         self._lines_due: float | None = None
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
+        self._reached: float | None = None  # how long it had run then
+        self._term_check: float | None = None  # when to see whether SIGTERM is ignored
+        self._term_round = TERM_ROUND
 
     # --- the turn -------------------------------------------------------------------------------------------
 
@@ -180,6 +190,7 @@ class Loop:
         ]
         dues.append(self.slow_notice.due() if self.dog.phase == RUNNING and not self._away else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
+        dues.append(self._term_check if self.dog.phase == STOPPING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
 
@@ -276,6 +287,7 @@ class Loop:
                 self.dog.tell(fact.Window(idle, purpose), now)
                 in_flight = idle is not None and purpose == fact.TOOL
                 self._tool_since = (self._tool_since or now) if in_flight else None
+            self._note_start(said.get("phase"), now)
             if (verdict := agent_channel.verdict_of(said)) is not None:
                 self._take_verdict(verdict, said.get("phase") == "stuck", now)
             event = agent_channel.event_of(said)
@@ -283,6 +295,12 @@ class Loop:
                 if event["phase"] == "failed":
                     self.failure = event["message"]
                 self._record(event)
+
+    def _note_start(self, phase: str | None, now: float) -> None:
+        if phase == "starting" and self._agent_starts:
+            self._agent_ready = now
+        elif phase not in (None, "starting", "warning"):
+            self._agent_starts = False
 
     def _take_verdict(self, verdict: dict[str, Any], stuck: bool, now: float) -> None:
         """The driver's reason stands above what the kernel shows, which is an event loop."""
@@ -386,6 +404,7 @@ class Loop:
             self._note_pause()
             if told or self._poll.poll(0):
                 self._hear_everything()
+        self._see_whether_ignored(clock.monotonic())
         looking = True
         while looking and self.dog.phase != ENDED:
             looking = False
@@ -393,6 +412,15 @@ class Loop:
                 looking = self._perform(action) or looking
         if self.dog.phase == KILLING:
             self.stopper.kill()
+
+    def _see_whether_ignored(self, now: float) -> None:
+        """Tell the watchdog if a grace would be waited for in vain. Looks are few: a tree may have thousands."""
+        if self.dog.phase != STOPPING or self._term_check is None or now < self._term_check:
+            return
+        self._term_round *= 2
+        self._term_check = now + self._term_round
+        if self.stopper.is_ignored():
+            self.dog.tell(fact.TermIgnored(), now)
 
     def _perform(self, action: act.Action) -> bool:
         """True: the watchdog wants to be woken again at once."""
@@ -416,11 +444,14 @@ class Loop:
         return False
 
     def _screen(self) -> Screen:
-        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master, self.leader)
+        text = b"".join(stream.store.tail(2048) for stream in reversed(self.outputs))
+        return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
 
     def _look(self, full: bool) -> None:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
         since = self._tool_since if own else None
+        if since is not None:
+            since = max(since - _BEFORE_WORD, self._agent_ready)
         if not full:
             looked = self._observer.cheap(since)
         else:
@@ -481,6 +512,7 @@ class Loop:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)
         if isinstance(notice, act.LimitReached):
             self._silence_then = self.dog.silence(clock.monotonic())
+            self._reached = clock.monotonic() - self.started
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
@@ -494,6 +526,7 @@ class Loop:
         # a driver knows gentler steps than a signal to its agent; what it leaves is ended after the grace
         driver = self.leader if self.spec.kind == AGENT and self.status is None else None
         self._record_step(self.stopper.terminate(only=driver), reason)
+        self._term_check = clock.monotonic() + self._term_round
 
     def _record_step(self, step: Step, reason: str) -> None:
         self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
@@ -510,7 +543,7 @@ class Loop:
             return
         self.cancelled_by = self.cancelled_by or by
         gently = interrupt and self.spec.kind != AGENT  # a driver knows gentler steps, and SIGTERM starts them
-        self.dog.tell(fact.StopRequested(force, gently), clock.monotonic())
+        self.dog.tell(fact.StopRequested(force, gently, hasty=by == CALLER_DIED), clock.monotonic())
 
     def typed(self, data: bytes) -> None:
         """Note what the person in front has typed. Their Ctrl-C has interrupted the job already: its terminal did."""
@@ -611,6 +644,18 @@ class Loop:
                 raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
+    def answered(self) -> None:
+        """A caller has sent input: a prompt that was reported is answered, until the next look sees one."""
+        if self.dog.phase != RUNNING:
+            return
+        now = clock.monotonic()
+        silent, self._life_at = self.dog.silence(now), clock.wall()
+        reported = self._prompted and not self.dog.clocks.said  # otherwise the watchdog says that it is over
+        self._asks = self._prompted = False
+        self.dog.tell(fact.Typed(), now)
+        if reported:
+            self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent)))
+
     def silence(self) -> float:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
@@ -637,7 +682,7 @@ class Loop:
             mode=self.stopper.mode,
             duration=now - self.started,
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
-            longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
+            longest_silence=self.dog.clocks.longest_silence_at(now),
             pid=self.leader,
             cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
@@ -646,6 +691,7 @@ class Loop:
             survivors=survivors,
             unseen=self.stopper.unseen,
             interrupted=obeyed or self.stopper.interrupted,
+            reached=self._reached,
             out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
 

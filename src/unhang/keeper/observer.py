@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from unhang.procs.sampler.cheap import TreeSampler
 
 
-# A tool of an agent may run this long before the agent says so, in seconds.
-BEFORE_WORD = 2.0
 # A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
 STILL_FOR = 5.0
 # How long a job must look as if it might read its terminal, where that cannot be seen, in seconds.
@@ -39,6 +37,7 @@ class Screen(Record):
     text: bytes
     master: int | None
     leader: int
+    printed: int = 0  # bytes so far
 
 
 class Observer:
@@ -70,7 +69,7 @@ class Observer:
                 self._cheap = after
             still = self._still() is not None
             if since is not None:
-                before, after = begun_since(before, since - BEFORE_WORD), begun_since(after, since - BEFORE_WORD)
+                before, after = begun_since(before, since), begun_since(after, since)
             return Looked(*progressed(before, after), still)
         except Exception:  # see the top of this file
             self._cheap = self._sampler = None
@@ -174,9 +173,10 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
     from unhang.procs.sampler.full import full
 
     still = None if still_since is None else time.monotonic() - still_since
-    return full(
+    sample = full(
         os.getpid(), screen=screen.text, pty_master=screen.master, leader=screen.leader, network=network, still=still
     )
+    return sample._replace(printed=screen.printed)
 
 
 def _has_sockets(sample: CheapSample) -> bool:

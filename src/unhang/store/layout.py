@@ -22,6 +22,7 @@ from unhang.store import home as homes
 # Without the letters that are read as digits or as each other. Random first: short prefixes are unique.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 10
+EVENTS = "events.ndjson"
 
 
 class JobDir(Record):
@@ -48,7 +49,7 @@ class JobDir(Record):
     @property
     def events(self) -> str:
         """The event log."""
-        return f"{self.path}/events.ndjson"
+        return f"{self.path}/{EVENTS}"
 
     @property
     def control(self) -> str:
@@ -64,6 +65,11 @@ class JobDir(Record):
     def order(self) -> str:
         """The file that says in which order the streams were printed to."""
         return f"{self.path}/order"
+
+    @property
+    def told(self) -> str:
+        """The file that says which events the agent that started the job was told of."""
+        return f"{self.path}/told"
 
     def stream(self, name: str) -> str:
         """The file that holds what was printed on this stream."""

@@ -14,6 +14,8 @@ from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 from tests.support.places import SUPPORT
 from tests.support.turn import Turn
+from unhang.store import files
+from unhang.store.layout import JobDir
 
 STANDIN = SUPPORT / "acp_agents" / "standin.py"
 
@@ -30,12 +32,34 @@ def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> Non
     assert row["command"].endswith(": do it"), "people know it by its task"
 
 
+def test_an_agent_is_in_the_trace_of_its_job(bench: Bench) -> None:
+    trace, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    bench.env["TRACEPARENT"] = f"00-{trace}-{caller}-01"
+    turn = run(bench, "traced")
+    place = files.read_json(JobDir(str(bench.home), turn.result["jobId"]).job)
+    assert place is not None
+    assert (place["trace"]["traceId"], place["trace"]["parentSpanId"]) == (trace, caller)
+    assert turn.about["text"] == f"00-{trace}-{place['trace']['spanId']}-01"
+
+
 def test_an_agent_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:
     turn = run(bench, "deaf stubborn", "--idle", "90", "--hard", "60", "--first", "1", "--grace", "2")
     assert turn.code == 124
     assert turn.about["budget"]["name"] == "first"
     assert turn.steps() == {"cancel": False, "close": False, "terminate": False}
     assert (turn.result["terminationMode"], turn.result["error"]["survivors"]) == ("hard", [])
+
+
+def test_an_agent_that_is_busy_with_itself_is_not_taken_for_its_tool(bench: Bench) -> None:
+    """Its process has begun just before the tool, which is no process at all."""
+    turn = run(
+        bench, "works waits polls", "--idle", "90", "--hard", "60", "--stall", "1", "--tool", "6", "--grace", "2"
+    )
+    assert turn.code == 124
+    began = turn.events.index(next(event for event in turn.told if event["phase"] == "running"))
+    notices = [event["phase"] for event in turn.events[began:] if event["type"] == "watchdog"]
+    assert "stuck" in notices
+    assert "quiet" not in notices
 
 
 def test_noise_on_stdout_is_passed_over_and_reported(bench: Bench) -> None:
