@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from unhang.alerts import deliveries, settings_file
 from unhang.alerts.presence import is_watched
+from unhang.core import values
 from unhang.core.alerts.ledger import Ledger
 from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import Subject, occasion_of, session_occasion, subject_of
@@ -79,6 +80,8 @@ class _Deliverer:
         state = files.read_json(self._path) or {}
         cursors = state.get("cursors")
         self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        counts = values.table_of(values.whole)(state.get("counts"))
+        self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
         self._settings = self._load()
         self._ledger = Ledger(self._settings, state, _minute_of_day)
@@ -99,7 +102,9 @@ class _Deliverer:
                 now = time.time()
                 for each in self._ledger.ready(now):
                     self._send(each, now)
-                self._note(*self._ledger.failures)
+                for outcome in self._ledger.failures:
+                    self._count(outcome)
+                    self._note(outcome)
                 self._ledger.failures.clear()
                 if not self._flying and self._ledger.next_due() is None and not self._jobs_run(now):
                     self._save()
@@ -239,16 +244,22 @@ class _Deliverer:
         else:
             reason = said[1:].decode(errors="replace") or "the sender was killed"
             outcome = self._ledger.failed(delivery.key, reason, time.time(), for_good=said[:1] == b"!")
+        if outcome is not None:
+            self._count(outcome)
         self._save()
         if outcome is not None:
             self._note(outcome)
 
-    def _note(self, *outcomes: Outcome) -> None:
-        for outcome in outcomes:
-            deliveries.record(self._home, outcome, clock.now())
+    def _count(self, outcome: Outcome) -> None:
+        self._counts[outcome.state] = self._counts.get(outcome.state, 0) + 1
+
+    def _note(self, outcome: Outcome) -> None:
+        deliveries.record(self._home, outcome, clock.now())
 
     def _save(self) -> None:
-        files.write_json(self._path, {"cursors": self._cursors} | self._ledger.to_json(), durable=True)
+        files.write_json(
+            self._path, {"cursors": self._cursors, "counts": self._counts} | self._ledger.to_json(), durable=True
+        )
 
 
 def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int) -> int:

@@ -121,6 +121,7 @@ _JOB: dict[str, values.Reading] = {
             "plan": values.mapping,
         }
     ),
+    "trace": values.mapping,
     "keeper": values.object_of(
         {
             "pid": values.pid,
@@ -185,8 +186,11 @@ def is_name(text: str) -> bool:
 
 
 def history_name(job: dict[str, Any]) -> str | list[str] | None:
-    """What the history knows the runs of this job (its record) by: a shell line, or words."""
-    return job.get("shown") or _title(job) or job.get("shell") or job.get("argv")
+    """What the history knows the runs of this job (its record) by: a shell line, or words.
+
+    An agent is known by its name and what kind of work it does: hardly a task is ever given twice.
+    """
+    return _work_of(job) or job.get("shown") or job.get("shell") or job.get("argv")
 
 
 # --- an agent's job -------------------------------------------------------------------------------------------
@@ -221,6 +225,12 @@ def _title(job: dict[str, Any]) -> list[str] | None:
     agent = job.get("agent") or {}
     task = agent.get("task")
     return [f"{agent.get('name') or 'agent'}:", *task.split()] if task else None
+
+
+def _work_of(job: dict[str, Any]) -> list[str] | None:
+    """ "codex review" as words; None: this is no agent's job."""
+    agent = job.get("agent") or {}
+    return [agent["name"], agent.get("mode") or "run"] if agent.get("name") else None
 
 
 _TASK = "--task="

@@ -86,6 +86,10 @@ def parse(value: dict[str, Any], path: str) -> WatchSettings:
             if not isinstance(given, bool):
                 raise UsageError(f"{where}: must be true or false, not {given!r}")
             changes[_SWITCHES[key]] = given
+        elif key == "on_hung":
+            if given not in ("wait", "end"):
+                raise UsageError(f"{where}: must be wait or end, not {given!r}")
+            changes[key] = given
         elif key == "limits":
             if not isinstance(given, dict):
                 raise UsageError(f"{where}: must be a table of PATTERN = DURATION")

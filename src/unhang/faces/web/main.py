@@ -26,6 +26,7 @@ from unhang.jobs.local_server import (
     listen,
     serve_on,
 )
+from unhang.jobs.metrics import scraper_token
 
 if TYPE_CHECKING:
     import argparse
@@ -106,6 +107,7 @@ def _door(host: str, port: int, *, secure: bool, public: str | None) -> Door:
         frozenset(hosts),
         frozenset(origins),
         secure or (public or "").startswith("https://"),
+        scraper_token(state_home()),
     )
 
 

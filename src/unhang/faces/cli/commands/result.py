@@ -15,6 +15,7 @@ SUMMARY = "the result of a job: its output, and how it ended; exits as the job d
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang result`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     parser.add_argument("--raw", action="store_true", help="print control characters unchanged, even on a terminal")
     output.add_json(parser)
 

@@ -20,6 +20,7 @@ SUMMARY = "wait until jobs have ended; exits with the code of the first that fai
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang wait`."""
     output.add_job(parser, many=True)
+    output.add_fleet(parser)
     parser.add_argument("--any", action="store_true", help="wait until one of them has ended, and print which")
     parser.add_argument("--timeout", metavar="D", help="wait no longer than this (the jobs go on)")
     output.add_json(parser, "print the results as JSON, one a line")

@@ -118,6 +118,11 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="after Escape, let an unattended session go on: a restored prompt is sent, or one that says what happened",
     )
+    parser.add_argument(
+        "--on-hung",
+        choices=("wait", "end"),
+        help="a command that is proved to wait without an end: wait for its limit (default), or end it after a warning",
+    )
     parser.add_argument("--notify", metavar="CMD", help="a shell line to run for warnings (event on stdin)")
     parser.add_argument(
         "--ping",
@@ -169,6 +174,8 @@ def settings_of(args: argparse.Namespace) -> WatchSettings:
     for name in ("allow_clear", "allow_restart", "dry_run", "go_on"):
         if getattr(args, name, None):
             changes[name] = True
+    if args.on_hung is not None:
+        changes["on_hung"] = args.on_hung
     if args.limit:
         changes["tools"] = (*(tool_limit(text) for text in args.limit), *found.limits.tools)
     limits = found.limits.replace(**changes)
@@ -366,7 +373,15 @@ def _said_limits(limits: SessionLimits) -> str:
 
     named = [("turn", limits.turn), ("total", limits.total), ("api", limits.api), *limits.tools]
     words = [f"{name} {'off' if seconds is None else human(seconds)}" for name, seconds in named]
-    words += [name for name, on in (("dry run", limits.dry_run), ("--continue", limits.go_on)) if on]
+    words += [
+        name
+        for name, on in (
+            ("dry run", limits.dry_run),
+            ("--continue", limits.go_on),
+            ("--on-hung end", limits.on_hung == "end"),
+        )
+        if on
+    ]
     return ", ".join(words)
 
 
