@@ -7,7 +7,7 @@ import os
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, claude_session, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.jobs.policy import find_policy
 from unhang.procs.spawn import SHELL
@@ -117,6 +117,7 @@ def prepare(
         labels=_labels(labels or {}),
         kind=COMMAND if agent is None else AGENT,
         agent=record,
+        claude=claude_session(given),
         category=resolution.category,
         shown=shown,
         env_names=sorted(str(name) for name in env or {}),

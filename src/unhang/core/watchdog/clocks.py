@@ -73,6 +73,11 @@ class Clocks:
     def _changed(self) -> None:
         self._looks = self._next = None
 
+    @property
+    def said(self) -> bool:
+        """Whether this silence was announced or warned of, so that its end is news."""
+        return bool(self.noticed) or self._idle_warned is not None
+
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
@@ -80,7 +85,7 @@ class Clocks:
         self._changed()
         self.longest_silence = self.longest_silence_at(now)
         back: list[Action] = []
-        if self.noticed or self._idle_warned is not None:
+        if self.said:
             back.append(act.Resumed(max(0.0, now - self.life)))
         self.noticed = ""
         self.spoke = now
