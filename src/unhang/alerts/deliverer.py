@@ -27,7 +27,7 @@ from unhang.errors import NoSuchJob, StateError, UsageError
 from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
 from unhang.procs.wakeup import Wakeup
-from unhang.store import alert_news, files, layout
+from unhang.store import alert_news, files, find, layout
 from unhang.store.reader import EventReader
 from unhang.store.session_log import SessionLog, is_session_id
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _LOOK = 60.0
 # A child that sends may take longer than any single wait of its own.
 _LONGEST = 30.0
+# A folder of a job has its records long before that, or never gets them.
+_TO_BE_BORN = 60.0
 
 
 def deliver(home: str) -> int:
@@ -51,8 +53,24 @@ def deliver(home: str) -> int:
             _Deliverer(home).run()
         finally:
             os.close(held)
-        if not alert_news.marks(home):
-            return 0  # else: the mark was left after the last look, by a keeper that still saw the lock
+        # else: after the last look a mark was left, or a job began, and whoever did it still saw the lock
+        if not alert_news.marks(home) and not _may_bring_news(home):
+            return 0
+
+
+def _may_bring_news(home: str) -> bool:
+    """Whether a job runs, or is about to: its folder is made before it asks whether there is a deliverer."""
+    if list_jobs(home, running_only=True):
+        return True
+    for job_id in find.all_ids(home):
+        place = layout.JobDir(home, job_id)
+        try:
+            born = os.path.exists(place.job) and os.path.exists(place.events)
+            if not born and time.time() - os.stat(place.path).st_mtime < _TO_BE_BORN:
+                return True
+        except OSError:
+            continue  # removed while we looked
+    return False
 
 
 class _Deliverer:
@@ -176,9 +194,8 @@ class _Deliverer:
         """Whether a job runs whose keeper may have news. Asked rarely: it costs a look at every job."""
         if now >= self._look_at:
             self._look_at = now + _LOOK
-            running = list_jobs(self._home, running_only=True)
-            self._running = bool(running)
-            if not running:
+            self._running = _may_bring_news(self._home)
+            if not self._running:
                 self._ledger.forget(now)
                 known = set(alert_news.marks(self._home)) | set(os.listdir(f"{self._home}/jobs"))
                 self._cursors = {

@@ -81,7 +81,8 @@ def progress_line(job: Job, view: View) -> str:
     """
     elapsed = elapsed_of(view) or 0.0
     parts = [human(elapsed)]
-    last = plain_text.last_line(_end_of_output(job), 80)
+    doing = str((view.agent or {}).get("message") or "")
+    last = plain_text.one_line(doing, 80) if doing else plain_text.last_line(_end_of_output(job), 80)
     if last:
         parts.append(plain_text.quoted(last, 80))
     parts.append(_state_of(job, view))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from unhang.core import plain_text
 from unhang.core.durations import human
+from unhang.core.events import AGENT, SIGNAL
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 STREAMS = ("stdout", "stderr")
 _LAST_EVENTS = 5
+_LAST_EVENTS_OF_AGENT = 50
 _PARTIAL_TAIL = 2000
 _PROCESSES = 8
 
@@ -90,7 +92,11 @@ def _partial(partial: dict[str, Any] | None) -> dict[str, Any] | None:
     if partial is None:
         return None
     told = [event for event in partial["lastEvents"] if audience(event).model]
-    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids")} for event in told[-_LAST_EVENTS:]]
+    most = _LAST_EVENTS
+    if any(event.get("type") == AGENT for event in told):  # what it did, and not the steps by which it was ended
+        told = [event for event in told if event.get("type") != SIGNAL and "step" not in event]
+        most = _LAST_EVENTS_OF_AGENT
+    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids", "raw")} for event in told[-most:]]
     return partial | {"lastEvents": short}
 
 

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from unhang.keeper.requests import RequestServer
 
 
+# An agent is tried again if this part of its hard limit is left.
+LEAST_ATTEMPT = 0.1
+
+
 class Launch(Record):
     """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
 
@@ -79,7 +83,7 @@ class Attempts:
             self._board.post(Promise(clock.monotonic() + LONGEST, FINISH))
             end = outcome.ended(facts)
             worth = self._worth_another(end, loop)
-            longer = self._next_limits(worth, spec.limits)
+            longer = self._next_limits(worth, spec.limits, clock.monotonic() - started)
             for stream in self._outputs:
                 stream.close()
             if longer is None:
@@ -180,8 +184,8 @@ class Attempts:
 
         return may_help(end.fields["timeoutReason"], loop.diagnosis, self._journal.view.needs_input is not None)
 
-    def _next_limits(self, worth: Decision | None, limits: Limits) -> Limits | None:
-        """The limits of another attempt, or None: this was the last."""
+    def _next_limits(self, worth: Decision | None, limits: Limits, elapsed: float) -> Limits | None:
+        """The limits of another attempt, or None: this was the last. An agent's hard limit is that of all attempts."""
         spec = self._launch.spec
         if not spec.retry or worth is None:
             return None
@@ -193,6 +197,13 @@ class Attempts:
             self._journal.record(ev.watchdog("retry", f"Not tried again: {decision.reason}."))
             return None
         more = longer(limits, Bounds(idle_max=spec.most_idle, hard_max=spec.most_hard))
+        if spec.kind == AGENT and spec.limits.hard is not None:
+            whole, left = spec.limits.hard, spec.limits.hard - elapsed
+            if left < LEAST_ATTEMPT * whole:
+                text = f"Not tried again: {human(max(0.0, left))} are left of its hard limit of {human(whole)}."
+                self._journal.record(ev.watchdog("retry", text))
+                return None
+            more = more.replace(hard=left)
         shown = f"idle {_shown(more.idle)}, hard {_shown(more.hard)}"
         text = f"Attempt {self._attempt} timed out; trying again with longer limits ({shown}): {decision.reason}."
         moved = {"idleMs": None if more.idle is None else ev.ms(more.idle)}

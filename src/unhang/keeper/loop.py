@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# A tool of an agent may run this long before the agent says so, in seconds.
+_BEFORE_WORD = 2.0
 # A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
@@ -111,6 +113,8 @@ class Loop:
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
         self._tool_since: float | None = None  # since when a tool of the agent is in flight
+        self._agent_starts = True  # it has said nothing yet but that it starts
+        self._agent_ready = 0.0  # when it last said so: a process from before that is the agent, and no tool
         self._was_alive = True
         self._person = person
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
@@ -265,6 +269,7 @@ class Loop:
                 self.dog.tell(fact.Window(idle, purpose), now)
                 in_flight = idle is not None and purpose == fact.TOOL
                 self._tool_since = (self._tool_since or now) if in_flight else None
+            self._note_start(said.get("phase"), now)
             if (verdict := agent_channel.verdict_of(said)) is not None:
                 self._take_verdict(verdict, said.get("phase") == "stuck", now)
             event = agent_channel.event_of(said)
@@ -272,6 +277,12 @@ class Loop:
                 if event["phase"] == "failed":
                     self.failure = event["message"]
                 self._record(event)
+
+    def _note_start(self, phase: str | None, now: float) -> None:
+        if phase == "starting" and self._agent_starts:
+            self._agent_ready = now
+        elif phase not in (None, "starting", "warning"):
+            self._agent_starts = False
 
     def _take_verdict(self, verdict: dict[str, Any], stuck: bool, now: float) -> None:
         """The driver's reason stands above what the kernel shows, which is an event loop."""
@@ -398,6 +409,8 @@ class Loop:
     def _look(self, full: bool) -> None:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
         since = self._tool_since if own else None
+        if since is not None:
+            since = max(since - _BEFORE_WORD, self._agent_ready)
         if not full:
             looked = self._observer.cheap(since)
         else:

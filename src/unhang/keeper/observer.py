@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from unhang.procs.sampler.cheap import TreeSampler
 
 
-# A tool of an agent may run this long before the agent says so, in seconds.
-BEFORE_WORD = 2.0
 # A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
 STILL_FOR = 5.0
 
@@ -63,7 +61,7 @@ class Observer:
                 self._cheap = after
             still = self._still() is not None
             if since is not None:
-                before, after = begun_since(before, since - BEFORE_WORD), begun_since(after, since - BEFORE_WORD)
+                before, after = begun_since(before, since), begun_since(after, since)
             return Looked(*progressed(before, after), still)
         except Exception:  # see the top of this file
             self._cheap = self._sampler = None

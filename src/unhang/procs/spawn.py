@@ -236,22 +236,30 @@ def _sit_down_at(slave: int) -> None:
 
 
 def _bring_to_front(slave: int, group: int) -> None:
-    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it."""
+    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it.
+
+    One that has stopped itself by another signal stays stopped: that is for the person who continues it.
+    """
     try:
         os.tcsetpgrp(slave, group)
-        os.killpg(group, signal.SIGCONT)
+        if _stopped(group, getattr(os, "WNOWAIT", 0)) in (None, signal.SIGTTIN, signal.SIGTTOU):
+            os.killpg(group, signal.SIGCONT)  # also takes back a stop that is on its way
     except OSError:
         pass  # it has ended already
 
 
 def stopped_by(pid: int) -> int | None:
     """The signal that has stopped a child of ours since the last call; None: none has. Its exit is not collected."""
+    return _stopped(pid)
+
+
+def _stopped(pid: int, flags: int = 0) -> int | None:
     if not hasattr(
         os, "waitid"
     ):  # macOS, before Python 3.13: Ctrl-Z stops the job, and its caller does not learn of it
         return None
     try:
-        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | flags)
     except ChildProcessError:
         return None
     return None if found is None else found.si_status

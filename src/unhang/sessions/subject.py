@@ -311,8 +311,9 @@ class Subject:
         except (OSError, StateError):
             pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
         if kind_of(event) is not None:
-            alert_news.expect(self._home)
+            # in this order: a deliverer that is about to leave looks once more for marks
             alert_news.tell(self._home, alert_news.SESSION + self.session_id)
+            alert_news.expect(self._home)
         self._tell({"ts": clock.now()} | event | {"aloud": said.aloud})
         if said.aloud:
             notify.show(self._tmux, self.address, self.name or self.session_id[:8], said.message)

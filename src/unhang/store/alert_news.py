@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 FOLDER = "alerts"
 FILE = "alerts.toml"
 SESSION = "session-"  # before the id of a session, in the name of its mark
+# Who asks whether there is a deliverer holds the lock for a moment: one that begins just then tries again.
+_PROBES = 10
+_PROBE = 0.02
 # What the deliverer takes over of the environment it is started in: enough for notify-send, proxies and its own files.
 _PASSED_ON = (
     "HOME",
@@ -100,24 +103,35 @@ def unmark(home: str, subject: str) -> None:
 
 def lock(home: str) -> int | None:
     """Be the deliverer of this home, until the descriptor is closed; None: there is one."""
-    for folder in (home, f"{home}/{FOLDER}", f"{home}/{FOLDER}/news"):
-        homes.make(folder)
-    fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
+    from time import sleep
+
+    for _ in range(_PROBES):
+        fd = _lock(home, fcntl.LOCK_EX)
+        if fd is not None:
+            return fd
+        sleep(_PROBE)
+    return None
 
 
 def is_delivering(home: str) -> bool:
-    """Whether a deliverer runs. One that is about to leave looks for marks once more when it has left."""
-    fd = lock(home)
+    """Whether a deliverer runs. One that is about to leave looks for marks and jobs once more when it has left."""
+    fd = _lock(home, fcntl.LOCK_SH)
     if fd is None:
         return True
     os.close(fd)
     return False
+
+
+def _lock(home: str, kind: int) -> int | None:
+    for folder in (home, f"{home}/{FOLDER}", f"{home}/{FOLDER}/news"):
+        homes.make(folder)
+    fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
 
 
 def _start(home: str) -> None:

@@ -22,6 +22,7 @@ from unhang.store import home as homes
 # Without the letters that are read as digits or as each other. Random first: short prefixes are unique.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 10
+EVENTS = "events.ndjson"
 
 
 class JobDir(Record):
@@ -48,7 +49,7 @@ class JobDir(Record):
     @property
     def events(self) -> str:
         """The event log."""
-        return f"{self.path}/events.ndjson"
+        return f"{self.path}/{EVENTS}"
 
     @property
     def control(self) -> str:

@@ -50,6 +50,18 @@ def test_an_agent_that_ignores_everything_is_killed_in_time(bench: Bench) -> Non
     assert (turn.result["terminationMode"], turn.result["error"]["survivors"]) == ("hard", [])
 
 
+def test_an_agent_that_is_busy_with_itself_is_not_taken_for_its_tool(bench: Bench) -> None:
+    """Its process has begun just before the tool, which is no process at all."""
+    turn = run(
+        bench, "works waits polls", "--idle", "90", "--hard", "60", "--stall", "1", "--tool", "6", "--grace", "2"
+    )
+    assert turn.code == 124
+    began = turn.events.index(next(event for event in turn.told if event["phase"] == "running"))
+    notices = [event["phase"] for event in turn.events[began:] if event["type"] == "watchdog"]
+    assert "stuck" in notices
+    assert "quiet" not in notices
+
+
 def test_noise_on_stdout_is_passed_over_and_reported(bench: Bench) -> None:
     turn = run(bench, "noisy")
     assert (turn.code, turn.about["text"]) == (0, "turn 3")

@@ -63,3 +63,19 @@ def test_a_job_without_a_thread_cannot_be_recovered(bench: Bench) -> None:
     job = bench.begin("--", "true")
     job.wait(30)
     assert "no Codex thread" in bench.refused("codex", "recover", job.id, "--prompt", "x", code=2)
+
+
+def test_two_that_start_at_once_in_a_new_home_both_work(bench: Bench) -> None:
+    """One of them may die on Codex's own database, and is started again."""
+    jobs = [bench.begun("[[text:hello]]", *PATIENT) for _ in range(2)]
+    assert [job.wait(90).status for job in jobs] == ["success", "success"], [job.result().stderr for job in jobs]
+
+
+def test_a_codex_that_dies_while_it_starts_is_started_again_and_its_words_are_in_the_error(bench: Bench) -> None:
+    program = bench.folder / "codex"
+    program.write_text("#!/bin/sh\necho 'database is locked' >&2; exit 1\n")
+    program.chmod(0o755)
+    turn = bench.turn("hello", *PATIENT, "--codex", str(program))
+    assert (turn.code, turn.result["error"]["code"]) == (1, "EAGENT")
+    assert all(part in turn.result["error"]["message"] for part in ("codex", turn.job.id, "database is locked"))
+    assert len([event for event in turn.told if "started again" in event["message"]]) == 2

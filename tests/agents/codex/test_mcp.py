@@ -25,6 +25,7 @@ def test_run_resume_and_compact(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
         names = {tool.name for tool in (await caller.client.list_tools()).tools}
         assert {"codex_run", "codex_resume", "codex_compact"} <= names
+        assert {"codex_exec", "codex_review", "codex_recover", "codex_cloud"} <= names
         first = await caller.call("codex_run", task="[[usage:50000]]", idleTimeoutMs=5000, cwd=str(bench.workspace))
         assert not first.error, first.text
         assert first.data["stdout"] == "pong\n"
@@ -33,6 +34,11 @@ def test_run_resume_and_compact(bench: Bench) -> None:
         thread = first.data["codex"]["threadId"]
         later = await caller.call("wait", job_id=first.data["jobId"])
         assert later.data["jobs"][0]["codex"] == first.data["codex"], "every tool tells what Codex did"
+        events = await caller.call("events", job_id=first.data["jobId"])
+        (listed,) = (await caller.call("list", all=True)).data["jobs"]
+        assert events.data["codex"] == listed["codex"]
+        assert listed["codex"]["threadId"] == thread
+        assert listed["codex"]["usage"]["contextTokens"] == 50000
         compacted = await caller.call("codex_compact", threadId=thread)
         assert not compacted.error, compacted.text
         assert compacted.data["codex"]["tokensBefore"] == 50000
@@ -59,6 +65,13 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
         assert "nothing from the model" in found.data["diagnosis"]["reason"]
         assert found.data["partial"]["eventsCount"] > 10
         assert any("codex_resume(threadId=" in hint for hint in found.data["recovery"]["suggestions"])
+        told = [event for event in found.data["partial"]["lastEvents"] if event["type"] == "agent"]
+        assert len({event["threadId"] for event in told if "threadId" in event}) == 1, (
+            "the second goes on with the first"
+        )
+        assert not any("step" in event for event in told), "what it did, and not how it was ended"
+        assert "Go on from where it stopped" in str(bench.fake.requests[-1])
+        assert found.data["limits"]["hardMs"]["value"] < 60_000, "what the first attempt has left of it"
 
     with_client(bench, work, "--policy", str(policy))
     assert len(bench.fake.requests) == 2, "one more attempt, with longer limits"
@@ -81,5 +94,24 @@ def test_nothing_is_offered_where_there_is_no_codex(bench: Bench) -> None:
         names = {tool.name for tool in (await caller.client.list_tools()).tools}
         assert "run" in names
         assert not any(name.startswith("codex") for name in names)
+
+    with_client(bench, work)
+
+
+def test_exec_review_and_recover(bench: Bench) -> None:
+    async def work(caller: Caller) -> None:
+        ran = await caller.call("codex_exec", task="[[text:by exec]]", cwd=str(bench.workspace))
+        assert (ran.data["status"], ran.data["stdout"]) == ("success", "by exec\n"), ran.text
+        reviewed = await caller.call("codex_review", instructions="[[text:fine]]", cwd=str(bench.workspace))
+        assert reviewed.data["status"] == "success", reviewed.text
+        refused = await caller.call("codex_review", instructions="x", base="main")
+        assert refused.error
+        hung = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=8)
+        assert hung.data["status"] == "running"
+        freed = await caller.call("codex_recover", job_id=hung.data["jobId"], task="[[text:on again]]")
+        assert (freed.data["status"], freed.data["stdout"]) == ("success", "on again\n"), freed.text
+        old = await caller.call("wait", job_id=hung.data["jobId"])
+        assert old.data["jobs"][0]["status"] == "cancelled"
+        assert freed.data["codex"]["threadId"] == old.data["jobs"][0]["codex"]["threadId"]
 
     with_client(bench, work)

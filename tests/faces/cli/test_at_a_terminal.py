@@ -122,6 +122,10 @@ def test_in_the_background_it_waits_for_its_turn_as_any_job(desk_of: Callable[..
     desk = desk_of()
     desk.enter("unhang run -- cat &")
     wait_until(lambda: "paused" in _phases(desk) if desk.engine.jobs() else False, "it asks, and is stopped", 60)
+    wait_until(
+        lambda: "T" in _states(desk, Path(sys.executable).name),
+        "and whoever waits for it, so that the shell can say so",
+    )
     desk.type("Enter")
     desk.matches(r"Stopped.*unhang run")
     desk.enter("fg")

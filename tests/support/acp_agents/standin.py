@@ -11,6 +11,7 @@ waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
 traced     says its TRACEPARENT                    nested     runs a tool that is a job of unhang's
+polls      is busy with itself, whatever it waits for
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from typing import Any
 
 HOW = set(sys.argv[1:])
+if "polls" in HOW:
+    threading.Thread(target=lambda: [sum(range(10_000)) for _ in iter(int, 1)], daemon=True).start()
 SESSION = "stand-in-1"
 replies: dict[Any, dict[str, Any]] = {}
 

@@ -171,7 +171,8 @@ class Watcher:
         wait_until(lambda: lock.holder(str(desk.home)), f"the watcher has its lock: {self._path.read_text()}", PATIENCE)
 
     def said(self, phase: str | None = None) -> list[dict[str, Any]]:
-        lines = self._path.read_text().splitlines()
+        whole, _, _ = self._path.read_text().rpartition("\n")  # the last line may be half written
+        lines = whole.splitlines()
         events = [json.loads(line) for line in lines if line.startswith("{")]
         assert len(events) == len(lines), lines
         return [event for event in events if phase in (None, event["phase"])]

@@ -29,7 +29,8 @@ from unhang.errors import (
 )
 from unhang.keeper.agent_channel import RECORD
 from unhang.procs import identity, tree
-from unhang.store import files, policy_file
+from unhang.store import files, policy_file, reader
+from unhang.store.layout import EVENTS
 
 _TROUBLES = 5
 _FRESH = 1.1
@@ -211,7 +212,16 @@ def _read_plan(kind: type[P]) -> P:
     path = os.environ.pop(RECORD, "")
     if not path:
         raise StateError(f"{RECORD} is not set (a driver is started by its keeper)")
-    return kind.from_json(mapping_of(job_record(files.read_json(path) or {}), "agent", "plan"))
+    plan = kind.from_json(mapping_of(job_record(files.read_json(path) or {}), "agent", "plan"))
+    before = _earlier_attempts(path)
+    return plan.after(before) if before else plan
+
+
+def _earlier_attempts(record: str) -> list[dict[str, Any]]:
+    """The events of our job up to the last attempt before this one; empty: this is the first."""
+    events = reader.read_all(f"{os.path.dirname(record)}/{EVENTS}")
+    last = max((at for at, event in enumerate(events) if event["phase"] == "retry" and event.get("attempt")), default=0)
+    return events[:last]
 
 
 def _read_policy(plan: AgentPlan, channel: KeeperChannel) -> Policy:

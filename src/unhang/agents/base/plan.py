@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
@@ -46,6 +47,11 @@ class AgentPlan:
     def title(self) -> str:
         """The task in words, for people."""
         raise NotImplementedError
+
+    def after(self, events: Iterable[dict[str, Any]]) -> Self:
+        """The plan of a further attempt, given the events of those before it: as it is, unless an agent can go on."""
+        del events
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """The plan as the record of its job holds it."""

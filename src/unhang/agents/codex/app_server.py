@@ -23,6 +23,10 @@ from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.policy.model import Policy
 from unhang.core.values import id_of, text_of
 
+# Of two that begin at once in a new home, one may find its database locked and exit with this code: it is started
+# again, after a pause.
+_STARTS, _PAUSE, _LOCKED = 3, 1.0, 1
+
 
 class AppServerDriver(Driver):
     """The driver of a job over `codex app-server`."""
@@ -128,12 +132,7 @@ class AppServerDriver(Driver):
 
     async def _work(self) -> int:
         plan = self._plan
-        argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
-        self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
-        self._begin("waiting for Codex to greet")
-        await server.greet()
-        self._channel.tell("starting", f"Codex {server.version} is ready.", alive=True, codexVersion=server.version)
-        await self._open_thread(server)
+        server = await self._open()
         if plan.verb == COMPACT:
             return self._compacted(await self._compact(server))
         if plan.compact_first:
@@ -141,6 +140,28 @@ class AppServerDriver(Driver):
             if not self._has_compacted(turn):
                 return self._compacted(turn)
         return self._ended(await self._turn(server))
+
+    async def _open(self) -> AppServer:
+        """Start Codex and open a thread; again where its own database may have been in its way."""
+        plan = self._plan
+        argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
+        for left in reversed(range(_STARTS)):
+            self._begin("starting Codex")
+            self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
+            try:
+                self._begin("waiting for Codex to greet")
+                await server.greet()
+                version = server.version
+                self._channel.tell("starting", f"Codex {version} is ready.", alive=True, codexVersion=version)
+                await self._open_thread(server)
+                return server
+            except Gone as error:
+                how = await self._how_it_went(str(error))
+                if not left or server.process.returncode != _LOCKED:
+                    raise
+                self._channel.tell("warning", f"{how}. It is started again.")
+                await asyncio.sleep(_PAUSE)
+        raise Gone("Codex could not be started")
 
     async def _open_thread(self, server: AppServer) -> None:
         plan = self._plan

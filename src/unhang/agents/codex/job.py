@@ -11,10 +11,12 @@ from unhang.agents.base.program import AgentProgram
 from unhang.agents.codex.plan import ASK, COMPACT, EXEC, INSTALL, RUN, CodexPlan
 from unhang.agents.codex.report import report
 from unhang.core.limit_request import LimitRequest
+from unhang.core.spec import NULL
 from unhang.core.values import text_of
 from unhang.errors import UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.request import Prepared
+from unhang.jobs.request import prepare as prepare_command
 
 PROTOCOL = "codex"
 PROGRAM = AgentProgram(
@@ -37,6 +39,14 @@ def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepar
     resolved = base.resolve_job(PROTOCOL, asked, base.READ_ONLY if reads else base.WRITE, options)
     plan = replace(plan, grace=resolved.limits.grace, stall=resolved.stall())
     return resolved.prepare("codex", plan, asks=plan.approvals == ASK)
+
+
+def prepare_cloud(program: str, words: list[str], folder: str, labels: dict[str, str], stdin: str = NULL) -> Prepared:
+    """`codex cloud WORDS` as a job: its tasks run elsewhere, so that only its own output is watched."""
+    rules = base.policy_for(base.CLOUD, folder, bounded=False)
+    asked = LimitRequest(category=base.CLOUD, liveness="output")
+    argv = [program, "cloud", *words]
+    return prepare_command(argv, cwd=folder, stdin=stdin, policy=rules, asked=asked, labels={"agent": "codex"} | labels)
 
 
 def report_of(job: Job) -> dict[str, Any]:

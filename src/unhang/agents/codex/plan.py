@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from unhang.agents.base.plan import AgentPlan
 
 INSTALL = "npm install -g @openai/codex"
 RUN, REVIEW, COMPACT, EXEC = "run", "review", "compact", "exec"
+# Said before the task of a further attempt, in the thread of the one before.
+GO_ON = "The last turn was ended because nothing had moved for too long. Go on from where it stopped. The task was:"
 DENY, ACCEPT, ASK = "deny", "accept", "ask"
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 APPROVALS = (DENY, ACCEPT, ASK)
@@ -36,6 +40,15 @@ class CodexPlan(AgentPlan):
     def mode(self) -> str:
         """The verb."""
         return self.verb
+
+    def after(self, events: Iterable[dict[str, Any]]) -> Self:
+        """Go on in the thread of the attempt before: what was done there is known there."""
+        from unhang.agents.codex.report import report
+
+        thread = report(events)["threadId"]
+        if not isinstance(thread, str) or self.verb not in (RUN, EXEC):
+            return self
+        return replace(self, thread=thread, task=f"{GO_ON}\n\n{self.task}", compact_first=False)
 
     @property
     def title(self) -> str:

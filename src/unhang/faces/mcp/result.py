@@ -18,6 +18,9 @@ from unhang.faces.mcp.settings import Settings
 from unhang.jobs.handle import Job
 from unhang.jobs.short_result import ShortResult, short_result_of
 
+# What a list and the events of an agent's job say of it; the result says the rest.
+_BRIEF = ("name", "threadId", "sessionId", "turnStatus", "stopReason", "usage", "compacted", "budget", "hints", "error")
+
 
 def result_of(job: Job, settings: Settings) -> dict[str, Any]:
     """What is known of a job now, as the tools return it."""
@@ -25,6 +28,16 @@ def result_of(job: Job, settings: Settings) -> dict[str, Any]:
     recovery = None if found.result.recovery is None else _recovery(found)
     shown = registry.with_agent_report(job, found.to_json() | {"recovery": recovery, "next": next_steps(found)})
     return _with_hints(shown) if "codex" in shown else shown
+
+
+def agent_part(job: Job) -> dict[str, Any]:
+    """What the agent of a job did, in brief, under the agent's name; empty for any other job."""
+    found = registry.with_agent_report(job, {})
+    return {
+        name: {key: about[key] for key in _BRIEF if about.get(key) is not None}
+        for name, about in found.items()
+        if isinstance(about, dict)
+    }
 
 
 def _with_hints(shown: dict[str, Any]) -> dict[str, Any]:

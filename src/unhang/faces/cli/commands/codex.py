@@ -204,19 +204,13 @@ def _compact(args: argparse.Namespace) -> int:
 
 def _cloud(args: argparse.Namespace) -> int:
     """Run `codex cloud`, which has its own limits and its own screen: input and output are passed on unchanged."""
-    from unhang.agents.base.job import CLOUD, policy_for
     from unhang.agents.codex import job as codex_job
-    from unhang.core.limit_request import LimitRequest
     from unhang.core.spec import INHERIT
     from unhang.faces.cli.agent_job import AgentMonitor
     from unhang.jobs.home import state_home
     from unhang.jobs.launcher import CallerStreams, ForkingLauncher
-    from unhang.jobs.request import prepare
 
-    words = [codex_job.PROGRAM.find(), "cloud", *args.words]
-    rules = policy_for(CLOUD, os.getcwd(), bounded=False)
-    asked = LimitRequest(category=CLOUD, liveness="output")
-    prepared = prepare(words, stdin=INHERIT, policy=rules, asked=asked, labels={"agent": "codex"})
+    prepared = codex_job.prepare_cloud(codex_job.PROGRAM.find(), args.words, os.getcwd(), {}, INHERIT)
     monitor = AgentMonitor(quiet=True, add_report=codex_job.with_agent_report)
     connection = ForkingLauncher().launch(state_home(), prepared, CallerStreams(0, 1, 2))
     return monitor.wait_for_end(connection, as_json=False)

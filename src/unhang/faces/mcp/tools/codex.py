@@ -1,7 +1,8 @@
-"""`codex_run`, `codex_resume`, `codex_compact`: a task for Codex as a job, where Codex is installed."""
+"""A task for Codex as a job, where Codex is installed: run, resume, exec, review, compact, recover, and its cloud."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -10,9 +11,9 @@ from pydantic import Field
 
 from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
-from unhang.agents.codex.plan import COMPACT, RUN, CodexPlan
+from unhang.agents.codex.plan import COMPACT, DENY, EXEC, REVIEW, RUN, CodexPlan
 from unhang.core.limit_request import LimitRequest, read_limits
-from unhang.errors import SpawnError
+from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
@@ -20,14 +21,32 @@ from unhang.faces.mcp.job_call import answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.jobs.connection import Connection
+from unhang.jobs.handle import Job
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
 It answers within wait_sec (45 s unless said otherwise); a longer turn comes back with status "running" and a jobId:
 call `wait`, or follow it with `events`. `codex` in the result has threadId, reply, tokens and what was refused.
-After a timeout it is tried once more with longer limits where that may help. A full context: `codex_compact`."""
+After a timeout it goes on in the same thread (`retry`), with a longer idle limit, where that may help; hardTimeoutMs
+bounds all attempts together. A full context: `codex_compact`."""
 
 CODEX_RESUME = """Go on with a Codex thread: a new task with everything that was said before. Otherwise as codex_run."""
+
+CODEX_EXEC = (
+    """Give Codex a task over `codex exec`: for a Codex whose app server does not work. Otherwise as codex_run."""
+)
+
+CODEX_REVIEW = """Let Codex review changes: of the working tree, against a branch, of a commit, or by instructions.
+
+Otherwise as codex_run."""
+
+CODEX_RECOVER = (
+    """Free a stuck Codex job and go on: cancel it, compact its thread, give the next task. Otherwise as codex_run."""
+)
+
+CODEX_CLOUD = """Call `codex cloud` with these words (`exec`, `status`, `list`, `diff`, …): its tasks run elsewhere.
+
+It answers within wait_sec like `run`; the output is in `stdout`."""
 
 CODEX_COMPACT = """Compact a Codex thread and wait for its real end; tokensBefore and tokensAfter say what it brought.
 
@@ -50,6 +69,17 @@ HardMs = Annotated[
     int | None,
     Field(description="End it after this long whatever it does, in ms: 300000 to 3600000, default 1200000.", gt=0),
 ]
+Retry = Annotated[
+    int,
+    Field(description="After a timeout: go on in the same thread this many times, within the hard limit.", ge=0, le=3),
+]
+JobToRecover = Annotated[str, Field(description="The jobId of the Codex job that hangs or has failed.", min_length=1)]
+Base = Annotated[str, Field(description="Review the changes against this branch.")]
+Commit = Annotated[str, Field(description="Review the changes of this commit.")]
+Instructions = Annotated[str, Field(description="Review by these instructions instead.")]
+Words = Annotated[
+    list[str], Field(description='The words after `codex cloud`, such as ["status", "ID"].', min_length=1)
+]
 Approvals = Annotated[
     Literal["deny", "accept"], Field(description="The answer when Codex asks for more than its mode allows.")
 ]
@@ -69,6 +99,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     async def codex_run(
         ctx: Context,
         task: Task,
+        *,
         mode: Mode = "",
         model: Model = "",
         effort: Effort = "",
@@ -76,24 +107,18 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         approvals: Approvals = "deny",
         idleTimeoutMs: IdleMs = None,  # noqa: N803 - the names that delegating servers have always used
         hardTimeoutMs: HardMs = None,  # noqa: N803
+        retry: Retry = 1,
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = CodexPlan(
-            verb=RUN,
-            task=task,
-            codex=program,
-            model=model or None,
-            effort=effort or None,
-            sandbox=mode or None,
-            approvals=approvals,
-        )
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        plan = _plan(program, RUN, task, mode, model, effort, approvals)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_resume(
         ctx: Context,
         threadId: Thread,  # noqa: N803
         task: Task,
+        *,
         mode: Mode = "",
         model: Model = "",
         effort: Effort = "",
@@ -101,19 +126,82 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         approvals: Approvals = "deny",
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
+        retry: Retry = 1,
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = CodexPlan(
-            verb=RUN,
-            task=task,
-            codex=program,
-            thread=threadId,
-            model=model or None,
-            effort=effort or None,
-            sandbox=mode or None,
-            approvals=approvals,
-        )
+        plan = replace(_plan(program, RUN, task, mode, model, effort, approvals), thread=threadId)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
+
+    @with_readable_errors
+    async def codex_exec(
+        ctx: Context,
+        task: Task,
+        *,
+        threadId: Annotated[str, Field(description="Go on with this thread.")] = "",  # noqa: N803
+        mode: Mode = "",
+        model: Model = "",
+        effort: Effort = "",
+        cwd: Cwd = "",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        retry: Retry = 1,
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        plan = replace(_plan(program, EXEC, task, mode, model, effort, DENY), thread=threadId or None)
+        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
+
+    @with_readable_errors
+    async def codex_review(
+        ctx: Context,
+        *,
+        base: Base = "",
+        commit: Commit = "",
+        instructions: Instructions = "",
+        model: Model = "",
+        effort: Effort = "",
+        cwd: Cwd = "",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        given = {f"base:{base}": base, f"commit:{commit}": commit, "custom": instructions}
+        targets = [target for target, value in given.items() if value] or ["uncommitted"]
+        if len(targets) > 1:
+            raise UsageError("give one of base, commit and instructions")
+        plan = replace(_plan(program, REVIEW, instructions, "", model, effort, DENY), target=targets[0])
         return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+
+    @with_readable_errors
+    async def codex_recover(
+        ctx: Context,
+        job_id: JobToRecover,
+        task: Task,
+        *,
+        mode: Mode = "",
+        model: Model = "",
+        effort: Effort = "",
+        approvals: Approvals = "deny",
+        idleTimeoutMs: IdleMs = None,  # noqa: N803
+        hardTimeoutMs: HardMs = None,  # noqa: N803
+        wait_sec: WaitSec = None,
+    ) -> Annotated[CallToolResult, JobResult]:
+        job = backend.job(job_id)
+        thread = await backend.in_thread(_freed_thread, job)
+        backend.pool.forget(job)
+        plan = _plan(program, RUN, task, mode, model, effort, approvals)
+        plan = replace(plan, thread=thread, compact_first=True)
+        folder = str(job.spec.get("cwd") or "")
+        return await _turn(backend, ctx, plan, folder, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+
+    @with_readable_errors
+    async def codex_cloud(
+        ctx: Context, words: Words, *, cwd: Cwd = "", wait_sec: WaitSec = None
+    ) -> Annotated[CallToolResult, JobResult]:
+        seconds = seconds_to_wait(backend.settings, wait_sec)
+        with backend.call():
+            connection = await backend.in_thread(_launch_cloud, backend, program, words, cwd, labels_of(ctx))
+            attended = attend(backend, ctx, connection)
+            return job_tool_result(await answer(backend, ctx, attended, seconds, background=False))
 
     @with_readable_errors
     async def codex_compact(
@@ -129,7 +217,31 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
     server.add_tool(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=annotations)
+    server.add_tool(codex_exec, title="Give Codex a task over exec", description=CODEX_EXEC, annotations=annotations)
+    server.add_tool(codex_review, title="Let Codex review changes", description=CODEX_REVIEW, annotations=annotations)
+    server.add_tool(codex_recover, title="Free a stuck Codex", description=CODEX_RECOVER, annotations=annotations)
+    server.add_tool(codex_cloud, title="Codex in the cloud", description=CODEX_CLOUD, annotations=annotations)
     server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
+
+
+def _plan(program: str, verb: str, task: str, mode: str, model: str, effort: str, approvals: str) -> CodexPlan:
+    return CodexPlan(
+        verb=verb,
+        task=task,
+        codex=program,
+        model=model or None,
+        effort=effort or None,
+        sandbox=mode or None,
+        approvals=approvals,
+    )
+
+
+def _freed_thread(job: Job) -> str:
+    """The thread of a job that has ended: an end frees Codex's lock on it."""
+    thread = codex_job.thread_of(job)
+    if not job.ended():
+        job.cancel(by="codex_recover")
+    return thread
 
 
 def _asked(idle: int | None, hard: int | None) -> LimitRequest:
@@ -137,16 +249,32 @@ def _asked(idle: int | None, hard: int | None) -> LimitRequest:
 
 
 async def _turn(
-    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, wait_sec: float | None
+    backend: Backend,
+    ctx: Context,
+    plan: CodexPlan,
+    cwd: str,
+    asked: LimitRequest,
+    wait_sec: float | None,
+    retry: int = 0,
 ) -> CallToolResult:
     seconds = seconds_to_wait(backend.settings, wait_sec)
     with backend.call():
-        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx))
+        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx), retry)
         attended = attend(backend, ctx, connection)
         return job_tool_result(await answer(backend, ctx, attended, seconds, background=False))
 
 
-def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str]) -> Connection:
+def _launch_cloud(backend: Backend, program: str, words: list[str], cwd: str, labels: dict[str, str]) -> Connection:
+    folder = folder_of(cwd)
+    check_access(backend.settings, [program], folder)
+    return backend.pool.launch(
+        codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels), None, hold=True
+    )
+
+
+def _launch(
+    backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str], retry: int
+) -> Connection:
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(
@@ -156,7 +284,7 @@ def _launch(backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, la
             cwd=folder,
             policy=backend.settings.policy,
             bounded=True,
-            retry=1 if plan.verb == RUN else 0,
+            retry=retry,
             labels={"via": "mcp"} | labels,
         ),
     )

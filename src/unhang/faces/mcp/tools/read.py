@@ -12,15 +12,17 @@ from pydantic import Field
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.limit_request import LimitRequest, read_limits
+from unhang.core.spec import AGENT
 from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
+from unhang.faces.mcp.result import agent_part
 from unhang.faces.mcp.text import fenced, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
 from unhang.faces.mcp.tools.jobs import READS
 from unhang.jobs import listing
 from unhang.jobs.async_wait import Changes
-from unhang.jobs.handle import Job
+from unhang.jobs.handle import Job, attach
 from unhang.jobs.request import prepare
 
 EVENTS = """What has happened to a job, from a cursor: started, output, warnings, diagnoses, signals, its end.
@@ -62,6 +64,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             "lastSeq": last,
             "more": len(found) > limit,
         }
+        structured |= await backend.in_thread(agent_part, job)
         text = "\n".join(text_of_event(event) for event in shown) or "nothing new"
         return tool_result(structured, f"{text}\njob {job.id} is {view.status}; next: afterSeq={last}")
 
@@ -124,10 +127,12 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
 def _listed(home: str, rows: list[listing.Row]) -> list[dict[str, Any]]:
     """A model is shown the beginning of a command, without its control characters."""
-    return [
-        shown | {"command": plain_text.one_line(shown["command"], 300)}
-        for shown in (listing.row_json(home, row) for row in rows)
-    ]
+    found = []
+    for row in rows:
+        shown = listing.row_json(home, row)
+        shown["command"] = plain_text.one_line(shown["command"], 300)
+        found.append(shown | (agent_part(attach(home, row.id)) if row.kind == AGENT else {}))
+    return found
 
 
 async def _events(
