@@ -18,6 +18,9 @@ OUT, EXIT, REST, CLOSED = fact.Output(), fact.LeaderExited(), fact.TreeGone(), f
 BLOCKED, READS = fact.Held(True), fact.Held(False)
 STOP, FORCE = fact.StopRequested(), fact.StopRequested(force=True)
 HUNG = fact.HungVerdict()
+IGNORED = fact.TermIgnored()
+LEFT = fact.StopRequested(hasty=True)
+ANSWERED = fact.Typed()
 
 # Round numbers, so that a timeline can be checked in the head.
 PLAIN = Limits(stall=60, idle=300, hard=1200, warn=30, grace=5, kill_wait=5)
@@ -134,6 +137,12 @@ TIMELINES = [
     Timeline("cancel by force", PLAIN, [(7, FORCE)], "7 KILL cancelled, 7.5 end cancelled", dies_of="KILL"),
     Timeline("cancel, then by force", PLAIN, [(7, STOP), (8, FORCE)], "7 TERM cancelled, 8 KILL cancelled, 8.5 end cancelled", dies_of="KILL"),
     Timeline("cancel in the grace of a timeout keeps its reason", ONLY_IDLE.replace(warn=0), [(302, STOP)], "300 timeout idle, 300 TERM idle, 305 KILL idle, 305.5 end idle", dies_of="KILL"),
+    Timeline("a long grace is kept for what ignores TERM", ONLY_IDLE.replace(warn=0), [(301, IGNORED)], "300 timeout idle, 300 TERM idle, 305 KILL idle, 305.5 end idle", dies_of="KILL"),
+    Timeline("what ignores TERM is not waited for", ONLY_IDLE.replace(warn=0, grace=2), [(301, IGNORED)], "300 timeout idle, 300 TERM idle, 301 KILL idle, 301.5 end idle", dies_of="KILL"),
+    Timeline("what ignores TERM while it runs is nobody's business", ONLY_IDLE.replace(warn=0), [(100, IGNORED)], "300 timeout idle, 300 TERM idle, 300.5 end idle"),
+    Timeline("the grace is short if the caller is gone", PLAIN.replace(grace=2), [(10, LEFT)], "10 TERM cancelled, 10.5 KILL cancelled, 11 end cancelled", dies_of="KILL"),
+    Timeline("a long grace stays long if the caller is gone", PLAIN, [(10, LEFT)], "10 TERM cancelled, 15 KILL cancelled, 15.5 end cancelled", dies_of="KILL"),
+    Timeline("an answer begins the silence anew", ONLY_IDLE.replace(warn=0), [(200, ANSWERED)], "500 timeout idle, 500 TERM idle, 500.5 end idle"),
     Timeline("output in the grace counts for nothing", ONLY_IDLE.replace(warn=0), [(302, OUT)], "300 timeout idle, 300 TERM idle, 305 KILL idle, 305.5 end idle", dies_of="KILL"),
     Timeline("a left-over that holds the pipe is a leak", PLAIN, [(1, OUT), (2, EXIT)], "2.5 TERM leak, 3 end exited leaked"),
     Timeline("every byte re-arms the wait for a leak", PLAIN, [(2, EXIT), (2.4, OUT), (2.8, OUT), (3.1, REST), (3.1, CLOSED)], "3.1 end exited"),

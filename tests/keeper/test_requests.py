@@ -47,6 +47,12 @@ class Served:
     def pass_on(self, name: str) -> None:
         pass
 
+    def press(self, name: str) -> None:
+        pass
+
+    def wants_keys(self) -> bool:
+        return True
+
     def pause(self, *, force: bool) -> None:
         pass
 
@@ -54,6 +60,9 @@ class Served:
         pass
 
     def extend(self, idle: float, hard: float) -> None:
+        pass
+
+    def answered(self) -> None:
         pass
 
     def silence(self) -> float:
@@ -169,13 +178,10 @@ def test_when_all_seats_are_taken_the_one_that_came_first_makes_room(place: Plac
     crowd = subprocess.Popen([sys.executable, "-c", _CROWD, str(count)], cwd=place.folder, stdout=subprocess.PIPE)
     assert crowd.stdout is not None
     came = b""
-    while came.count(b"1") < count:
+    while came.count(b"1") < count or came.count(b"0") < 3:  # a connection that was made may still wait to be let in
         place.turn()
         if select.select([crowd.stdout], [], [], 0.01)[0]:
             came += os.read(crowd.stdout.fileno(), 100)
-    while came.count(b"0") < 3:
-        place.turn()
-        came += os.read(crowd.stdout.fileno(), 100)
     assert place.seated() == desks.MAX_SEATS
     last = place.come(PING)
     place.turn()

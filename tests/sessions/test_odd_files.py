@@ -66,6 +66,19 @@ TIMES = ["", "x", "0001-01-01T00:00:00", "9999-12-31T23:59:59Z", "2026-99-99", "
 # --- status files -----------------------------------------------------------------------------------------------
 
 
+def test_a_prompt_beside_a_command_in_the_background_is_free() -> None:
+    for status, known in (
+        ("shell", "idle"),
+        ("idle", "idle"),
+        ("busy", "busy"),
+        ("waiting", "waiting"),
+        ("new", "new"),
+    ):
+        found = status_file.parse({"pid": ME, "procStart": "5", "sessionId": "s", "status": status}, ME)
+        assert found is not None
+        assert found.status == known
+
+
 @given(value=mutated((STATUS,)))
 @FEW
 def test_a_status_file_is_read_in_its_types(value: dict[str, Any]) -> None:

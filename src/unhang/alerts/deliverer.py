@@ -214,7 +214,7 @@ class _Deliverer:
         if pid == 0:
             os.setsid()
             os.close(reading)
-            os._exit(_in_child(self._settings, delivery, writing))
+            os._exit(_in_child(self._home, self._settings, delivery, writing))
         os.close(writing)
         self._flying[pid] = (delivery, reading, now + _LONGEST)
 
@@ -262,12 +262,15 @@ class _Deliverer:
         )
 
 
-def _in_child(settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
+def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
     """Send it, and say through the pipe how it went: `ok`, `?` and why not yet, `!` and why never."""
-    from unhang.alerts.targets import NotDelivered, send  # not before: an idle deliverer needs no HTTP
+    # not before: an idle deliverer needs no HTTP
+    from unhang.alerts import links
+    from unhang.alerts.targets import NotDelivered, send
 
     try:
-        send(settings.targets[delivery.target], message_of(delivery))
+        message = message_of(delivery, links.maker(home, settings.page))
+        send(settings.targets[delivery.target], message)
         os.write(pipe, b"ok")
     except NotDelivered as error:
         os.write(pipe, (("!" if error.for_good else "?") + str(error)).encode()[:900])

@@ -22,7 +22,11 @@ DEFAULT_STALL = 60.0
 DEFAULT_IDLE = 300.0
 DEFAULT_HARD = 1200.0
 DEFAULT_WARN = 30.0
-DEFAULT_GRACE = 5.0
+DEFAULT_GRACE = 2.0
+# For what writes files that a kill would leave half-written: databases, package managers, agents.
+LONG_GRACE = 5.0
+# For a job whose caller is gone.
+HASTY_GRACE = 0.5
 
 # After SIGKILL a process is gone in milliseconds unless the kernel holds it (D state) or we may not signal it.
 # Longer than this is not slowness: the end is announced with the survivors named, and the killing goes on.

@@ -93,6 +93,7 @@ class Facts(Record):
     survivors: list[dict[str, Any]]
     unseen: str = ""  # why there may be more of these two than could be listed
     interrupted: bool = False  # SIGINT is the only signal that was sent
+    reached: float | None = None  # the run time when a limit was reached; what came after is the ending
     out_of_memory: bool = False  # the kernel has ended processes for want of memory while it ran
 
 
@@ -167,7 +168,8 @@ def _message(phase: str, facts: Facts) -> str:
     if phase == "timed_out" and facts.ending == act.IDLE:
         return f"no sign of life for {human(facts.silence)} (idle limit {human(facts.idle_limit or 0)}); {_how(facts)}"
     if phase == "timed_out":
-        return f"still running after {took} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
+        reached = took if facts.reached is None else human(facts.reached)
+        return f"still running after {reached} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
     if phase == "cancelled":
         return f"cancelled by {_who(facts.cancelled_by)} after {took}; {_how(facts)}"
     text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}{_of_a_child(facts)}"

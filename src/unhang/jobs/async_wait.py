@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from unhang.core.decision import decides, still_open
 from unhang.jobs import reconcile
 from unhang.jobs.progress import progress_of_several
 from unhang.jobs.readable import Readable
+from unhang.jobs.results import view_of
 from unhang.procs.wakeup import Wakeup
 from unhang.store.reader import EventReader, last_event
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from unhang.core.events import Event
     from unhang.jobs.handle import Job
     from unhang.jobs.late_diagnosis import LateDiagnosis
     from unhang.jobs.progress import InThread, Listener, ReportTimes
@@ -54,12 +57,18 @@ async def wait_until(
     listener: Listener,
     times: ReportTimes,
     diagnosis: LateDiagnosis | None = None,
+    until_decision: bool = False,
 ) -> set[str]:
-    """Return the ids of the jobs that have ended, as soon as these are `enough` or the time is over. Ends no job."""
+    """Return the ids of the jobs that have ended, as soon as these are `enough` or the time is over. Ends no job.
+
+    `until_decision`: also as soon as one of them gives its caller something to decide (`core.decision`), or asks for
+    input already.
+    """
     began = time.monotonic()
     deadline, report = began + seconds, began + times.first
     ended: set[str] = set()
     readers = {job.id: _reader(job) for job in jobs}
+    open_questions = _OpenQuestions(jobs) if until_decision else None
     try:
         async with Changes(jobs) as changes:
             while True:
@@ -67,10 +76,14 @@ async def wait_until(
                     reader = readers[job.id]
                     for event in reader.read_new() if reader is not None else []:
                         await listener.tell(job, event)
+                        if open_questions is not None:
+                            open_questions.hear(job, event)
                     if job.id not in ended and await _has_ended(job, in_thread):
                         ended.add(job.id)
                 now = time.monotonic()
-                if enough(ended) or now >= deadline:
+                if enough(ended) or now >= deadline or (diagnosis is not None and diagnosis.found is not None):
+                    return ended
+                if open_questions is not None and open_questions.any():
                     return ended
                 if now >= report:
                     report = now + times.every
@@ -86,6 +99,26 @@ async def wait_until(
         for reader in readers.values():
             if reader is not None:
                 reader.close()
+
+
+class _OpenQuestions:
+    """What the callers of some jobs have to decide."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        self._views = {job.id: view_of(job.place) for job in jobs}
+        self._decisive: dict[str, Event] = {}
+
+    def hear(self, job: Job, event: Event) -> None:
+        """Take one more event of a job into account."""
+        self._views[job.id].apply(event)
+        if decides(event):
+            self._decisive[job.id] = event
+
+    def any(self) -> bool:
+        """Whether one of the jobs asks for input, or has given its caller something to decide since the wait began."""
+        if any(view.needs_input is not None and not view.ended for view in self._views.values()):
+            return True
+        return any(still_open(event, self._views[name]) for name, event in self._decisive.items())
 
 
 def _reader(job: Job) -> EventReader | None:

@@ -7,29 +7,34 @@ however that dies. When the caller's time is over it is handed over, and lives o
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from unhang.core.decision import decides, still_open
 from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.jobs import reconcile
+from unhang.jobs.early_look import EarlyLook
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import progress_line
+from unhang.jobs.results import output_mark
+from unhang.jobs.tree_look import look_at
 
 if TYPE_CHECKING:
+    from unhang.core.events import Event
     from unhang.jobs.connection import Connection
     from unhang.jobs.pool import JobPool
     from unhang.jobs.progress import InThread, Listener, ReportTimes
 
 # How often to see whether the caller is still there.
 _CHECK = 1.0
-# A job that never ends has printed its first lines when it has been quiet for so long.
-_QUIET = 0.2
-# How often its output is looked at until then.
-_LOOK = 0.05
+# A job that never ends has printed its first lines when it has been quiet for so long: one that listens already, and
+# one that may be about to.
+_QUIET, _QUIET_UNLESS_LISTENING = 0.2, 0.6
+# How often its output is looked at until then, and its processes.
+_LOOK, _TREE_LOOK = 0.05, 0.2
 
 
 class CallerGone(Exception):
@@ -53,6 +58,9 @@ class AttendedJob:
         self.job = Job(connection.place)
         self.view = View()
         self.diagnosis: dict[str, Any] | None = None  # why it still runs, after a `wait` that it outlasted
+        self.editors: tuple[str, ...] = ()  # what ended a `wait`: editors that no person can use
+        self.serves = False  # what ended a `wait`: the job only waits for connections
+        self._decisive: Event | None = None  # the last event that gave the caller something to decide
         self._pool = pool
         self._connection = connection
         self._listener = listener
@@ -64,38 +72,55 @@ class AttendedJob:
     # --- waiting --------------------------------------------------------------------------------------------
 
     async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
-        """Wait for its end. False: the time is over and the job goes on. CallerGone: `gone` was set."""
+        """Wait for its end, or until the caller has something to decide. False: the job goes on.
+
+        CallerGone: `gone` was set.
+        """
         deadline = time.monotonic() + seconds
         report = time.monotonic() + self._times.first
         why = LateDiagnosis(self.job, seconds, self._in_loose_thread)
+        early = EarlyLook(self.job, self._in_loose_thread)
         try:
             while not self._over:
                 await self._tell_news()
                 now = time.monotonic()
                 if gone is not None and gone.is_set():
                     raise CallerGone
-                if now >= deadline:
+                if now >= deadline or self._undecided() or early.decided or why.found is not None:
                     break
                 if now >= report:
                     report = now + self._times.every
                     await self._report()
                 why.poll(now)
-                await self._listen(min(deadline, report, why.wake_at(deadline), now + _CHECK) - now)
+                early.poll(now)
+                await self._listen(
+                    min(deadline, report, why.wake_at(deadline), early.wake_at(deadline), now + _CHECK) - now
+                )
         finally:
             why.close()
-        self.diagnosis = why.found
+            early.close()
+        self.diagnosis = why.found or early.diagnosis
+        self.editors, self.serves = early.seen.editors, early.diagnosis is not None
         return await self._has_ended()
 
+    def _undecided(self) -> bool:
+        """Whether an event has given the caller something to decide that nothing has settled since."""
+        return self._decisive is not None and still_open(self._decisive, self.view)
+
     async def first_output(self, seconds: float) -> bool:
-        """Wait until a job that never ends has printed something and paused. True: it has ended after all."""
+        """Wait until a job that never ends listens, or has printed something and paused. True: it has ended."""
         deadline = time.monotonic() + seconds
-        quiet_at: float | None = None
-        size = -1
+        look_at_tree = since = time.monotonic()
+        mark = output_mark(self.job.place)
+        listens = False
         while not self._over and (now := time.monotonic()) < deadline:
-            printed = self._printed_bytes()
-            if printed != size:
-                size, quiet_at = printed, (now + _QUIET if printed else None)
-            if quiet_at is not None and now >= quiet_at:
+            printed = output_mark(self.job.place)
+            if printed != mark:
+                mark, since = printed, now
+            if not listens and now >= look_at_tree:
+                listens = bool((await self._in_thread(look_at, self.job)).listening)
+                look_at_tree = time.monotonic() + _TREE_LOOK
+            if (mark or listens) and now >= since + (_QUIET if listens else _QUIET_UNLESS_LISTENING):
                 break
             await self._listen(min(_LOOK, deadline - now))
         return await self._has_ended()
@@ -103,15 +128,6 @@ class AttendedJob:
     async def _has_ended(self) -> bool:
         await self._tell_news()
         return self._over and await self._in_thread(reconcile.settle, self.job.place)
-
-    def _printed_bytes(self) -> int:
-        total = 0
-        for name in ("stdout", "stderr"):
-            try:
-                total += os.stat(self.job.place.stream(name)).st_size
-            except OSError:
-                continue
-        return total
 
     async def _listen(self, seconds: float) -> None:
         """Until the keeper reports something, at most for so many seconds."""
@@ -123,6 +139,8 @@ class AttendedJob:
     async def _tell_news(self) -> None:
         for event in self._connection.new_events():
             self.view.apply(event)
+            if decides(event):
+                self._decisive = event
             await self._listener.tell(self.job, event)
             if audience(event).client:
                 await self._report()
@@ -138,9 +156,10 @@ class AttendedJob:
         """Let the job outlive this process, and go on listening to it."""
         self._pool.release(self.job)
 
-    def hand_over(self) -> None:
-        """Let the job live by itself; it is not listened to any more."""
-        self._pool.release(self.job)
+    def hand_over(self, *, held: bool = False) -> None:
+        """Let the job live by itself; it is not listened to any more. `held`: it still ends with this process."""
+        if not held:
+            self._pool.release(self.job)
         self._connection.close()
 
     def finish(self) -> None:

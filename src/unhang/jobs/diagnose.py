@@ -88,6 +88,7 @@ def _look(job: Job) -> FullSample:
     view = job.view()
     screen = (job.tail("stderr", 2048) + job.tail("stdout", 2048)).encode("utf-8", "replace")
     sample = full(int(job.spec["keeper"]["pid"]), screen=screen, leader=view.pid)
+    sample = sample._replace(printed=job.printed("stdout") + job.printed("stderr"))
     if not job.spec.get("pty"):
         return sample
     try:

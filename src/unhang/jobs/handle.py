@@ -193,8 +193,12 @@ class Job:
         """Change the size of the job's terminal."""
         self._ask(do="resize", rows=rows, columns=columns)
 
-    def cancel(self, *, force: bool = False, wait: bool = True, by: str = "request") -> Result:
+    def cancel(
+        self, *, force: bool = False, wait: bool = True, by: str = "request", by_force: str | None = None
+    ) -> Result:
         """End the job: SIGTERM, the grace, SIGKILL (`force`: SIGKILL at once). Of an ended job: its result.
+
+        `by_force`: how the caller asks for `force`, for the error that recommends it.
 
         With `force` a job whose keeper does not answer is ended by its guard, or by this process. A job that runs
         elsewhere can only be asked.
@@ -205,7 +209,8 @@ class Job:
             self._cancel_without_socket(force)
         except ControlError as error:
             if not force:
-                raise ControlError(f"{error}; to end it all the same: unhang cancel --force {self.id}") from None
+                how = by_force or f"unhang cancel --force {self.id}"
+                raise ControlError(f"{error}; to end it all the same: {how}") from None
             reconcile.end_without_keeper(self.place)
         if not wait:
             return self.result()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # The time between the two looks; a wait with little time gets by with less.
 _WINDOW, _SHORT = 2.0, 0.5
 _SLACK = 0.4
+# How long after it was found the caller may learn of it.
+_STEP = 0.1
 
 
 class LateDiagnosis:
@@ -32,8 +34,10 @@ class LateDiagnosis:
         self._wanted = seconds > _SHORT
 
     def wake_at(self, otherwise: float) -> float:
-        """When to call `poll`; `otherwise` if it has begun already."""
-        return self._due if self._wanted and self._task is None else otherwise
+        """When to call `poll`, or to look whether it has found something; `otherwise` if it is over."""
+        if self._task is not None:
+            return otherwise if self._task.done() else time.monotonic() + _STEP
+        return self._due if self._wanted else otherwise
 
     def poll(self, now: float) -> None:
         """Begin if it is due."""

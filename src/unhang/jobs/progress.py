@@ -72,6 +72,7 @@ class TimeLeft(Record):
 
     seconds: float
     unless: str
+    tier: str  # "idle" or "hard"
 
 
 def progress_line(job: Job, view: View) -> str:
@@ -142,11 +143,11 @@ def time_left(job: Job, view: View, elapsed: float) -> TimeLeft | None:
     found: list[TimeLeft] = []
     hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
     if hard is not None:
-        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit"))
+        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit", "hard"))
     if idle is not None:
         try:
             silence = control_client.ask(job.place, do="ping")["idleMs"]
-            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes"))
+            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes", "idle"))
         except (UnhangError, OSError, KeyError):
             pass
     return min(found, key=lambda left: left.seconds, default=None)

@@ -87,6 +87,20 @@ def result_of(place: JobDir, view: View | None = None) -> Result:
     return build(place.id, view, stdout, stderr, elapsed_of(view), command_line(records.job(place) or {}))
 
 
+def output_mark(place: JobDir) -> tuple[tuple[int, int], ...]:
+    """Sizes and times of the output files: empty before anything is printed, and another one after each write."""
+    found: list[tuple[int, int]] = []
+    for name in ("stdout", "stderr"):
+        for path in (place.stream(name), output.ring_path(place.stream(name))):
+            try:
+                seen = os.stat(path)
+            except OSError:
+                continue
+            if seen.st_size:
+                found.append((seen.st_size, seen.st_mtime_ns))
+    return tuple(found)
+
+
 class Excerpt(Record):
     """The beginning and the end of a stream, without reading what is between: floods are the normal case.
 

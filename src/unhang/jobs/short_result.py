@@ -6,7 +6,6 @@ read on; of the events those that explain the end; of a diagnosis the first proc
 
 from __future__ import annotations
 
-from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.events import AGENT, SIGNAL
 from unhang.core.notices import audience
@@ -43,14 +42,13 @@ class ShortResult(Record):
     @property
     def message(self) -> str:
         """One line: how the job ended, or where it stands."""
-        result, view = self.result, self.view
+        result = self.result
         if result.status != "running":
             return str(result.outcome.get("message") or (result.error or {}).get("message") or result.status)
         took = human(result.duration or 0.0)
         if self.question is not None:
-            return f"running for {took}; it waits for input: {self.question.quoted(80)}"
-        if view.diagnosis is not None and view.in_doubt:
-            return f"running for {took}; {plain_text.quoted(view.diagnosis.get('reason') or 'no sign of life')}"
+            asks = f"it asks: {self.question.quoted(80)}" if self.question.prompt else "it waits for input"
+            return f"running for {took}; {asks}"
         return f"running for {took}"
 
     def to_json(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import signal
 from unhang.core import events as ev
 from unhang.core import interrupts, outcome
 from unhang.core.durations import human
+from unhang.core.outcome import CALLER_DIED
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 PAUSE = 1.0
 # Between two rounds of SIGKILL, when no exit wakes us sooner.
 KILL_ROUND = 0.02
+# How long after SIGTERM it is first looked whether all that is left ignores it; then after twice that time, and so on.
+TERM_ROUND = 0.1
 # A tool of an agent may run this long before the agent says so, in seconds.
 _BEFORE_WORD = 2.0
 # A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
@@ -53,6 +56,10 @@ PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
 _LAST_READS = 16
 _LAST_WORDS, _LAST_LINES = 2000, 4
+# A program that is done with its screen, or with a line, sets its terminal back a moment after its last output.
+_SETTLED = 0.1
+# The keys of a terminal that are signals.
+_SIGNAL_KEYS = ("SIGINT", "SIGQUIT", "SIGTSTP")
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -120,12 +127,20 @@ class Loop:
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
         self._paused: float | None = None  # since when the person has had it stopped
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
+        # the person's own terminal follows the job's: whether the kernel edits lines there, and when to look again
+        self._follows = job.master is not None and job.into is not None and spec.foreground
+        self._lines: bool | None = None
+        self._lines_due: float | None = None
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
+        self._reached: float | None = None  # how long it had run then
+        self._term_check: float | None = None  # when to see whether SIGTERM is ignored
+        self._term_round = TERM_ROUND
 
     # --- the turn -------------------------------------------------------------------------------------------
 
     def run(self) -> outcome.Facts:
         """Turn until the watchdog settles the end, and return what is known of it."""
+        self._tell_lines()
         while self._settled is None:
             self.promise()
             planned = self._timeout(clock.monotonic())
@@ -171,9 +186,11 @@ class Loop:
             self.requests.due(),
             self.heartbeats.due(),
             self._person.interrupts.due(),
+            self._lines_due,
         ]
         dues.append(self.slow_notice.due() if self.dog.phase == RUNNING and not self._away else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
+        dues.append(self._term_check if self.dog.phase == STOPPING else None)
         known = [due for due in dues if due is not None]
         return max(0.0, min(known) - now) if known else None
 
@@ -232,6 +249,7 @@ class Loop:
             now = clock.monotonic()
             self._life_at = clock.wall()
             self._prompted = self._asks = False
+            self._lines_due = now + _SETTLED if self._follows else None
             self.dog.tell(fact.Output(), now)
             self.journal.heard(stream, now)
         self._note_broken(stream)
@@ -305,8 +323,20 @@ class Loop:
         """Which limits stand still, because the person has stopped the job or because the job waits for them."""
         self._note_stopped()
         self._tell_away()
+        self._tell_lines()
         if self._person.left_screen():  # what was held back can be shown now
             self.requests.poke(self.journal.seq, self._person.shown())
+
+    def _tell_lines(self) -> None:
+        """Tell the owner whether its terminal may keep what is typed until the job reads a line (`wants_keys`)."""
+        if not self._follows or self.master is None:
+            return
+        if self._lines_due is not None and clock.monotonic() >= self._lines_due:
+            self._lines_due = None
+        lines = spawn.takes_lines(self.master)
+        if lines != self._lines:
+            self._lines = lines
+            self.requests.poke(self.journal.seq, {"lines": lines})
 
     def _tell_away(self) -> None:
         both = (act.IDLE, act.HARD)
@@ -374,6 +404,7 @@ class Loop:
             self._note_pause()
             if told or self._poll.poll(0):
                 self._hear_everything()
+        self._see_whether_ignored(clock.monotonic())
         looking = True
         while looking and self.dog.phase != ENDED:
             looking = False
@@ -381,6 +412,15 @@ class Loop:
                 looking = self._perform(action) or looking
         if self.dog.phase == KILLING:
             self.stopper.kill()
+
+    def _see_whether_ignored(self, now: float) -> None:
+        """Tell the watchdog if a grace would be waited for in vain. Looks are few: a tree may have thousands."""
+        if self.dog.phase != STOPPING or self._term_check is None or now < self._term_check:
+            return
+        self._term_round *= 2
+        self._term_check = now + self._term_round
+        if self.stopper.is_ignored():
+            self.dog.tell(fact.TermIgnored(), now)
 
     def _perform(self, action: act.Action) -> bool:
         """True: the watchdog wants to be woken again at once."""
@@ -404,7 +444,8 @@ class Loop:
         return False
 
     def _screen(self) -> Screen:
-        return Screen(b"".join(s.store.tail(2048) for s in reversed(self.outputs)), self.master, self.leader)
+        text = b"".join(stream.store.tail(2048) for stream in reversed(self.outputs))
+        return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
 
     def _look(self, full: bool) -> None:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
@@ -471,6 +512,7 @@ class Loop:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)
         if isinstance(notice, act.LimitReached):
             self._silence_then = self.dog.silence(clock.monotonic())
+            self._reached = clock.monotonic() - self.started
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
@@ -484,6 +526,7 @@ class Loop:
         # a driver knows gentler steps than a signal to its agent; what it leaves is ended after the grace
         driver = self.leader if self.spec.kind == AGENT and self.status is None else None
         self._record_step(self.stopper.terminate(only=driver), reason)
+        self._term_check = clock.monotonic() + self._term_round
 
     def _record_step(self, step: Step, reason: str) -> None:
         self._record(ev.signal(step.name, step.signal, step.pids, reason, step.text()) | step.fields())
@@ -500,13 +543,14 @@ class Loop:
             return
         self.cancelled_by = self.cancelled_by or by
         gently = interrupt and self.spec.kind != AGENT  # a driver knows gentler steps, and SIGTERM starts them
-        self.dog.tell(fact.StopRequested(force, gently), clock.monotonic())
+        self.dog.tell(fact.StopRequested(force, gently, hasty=by == CALLER_DIED), clock.monotonic())
 
     def typed(self, data: bytes) -> None:
         """Note what the person in front has typed. Their Ctrl-C has interrupted the job already: its terminal did."""
         if not self._person.attended or self.dog.phase == ENDED:
             return
         self._asks = self._prompted = False
+        self._lines_due = clock.monotonic() + _SETTLED if self._follows else None
         self.dog.tell(fact.Typed(), clock.monotonic())
         control = self.master is not None and any(key < 0x20 for key in data)
         if control and self.master is not None and spawn.interrupts(self.master, data):
@@ -547,6 +591,28 @@ class Loop:
             raise ValueError(f"not a signal that is passed on: {name[:20]!r}")
         self._signal_job(signal.SIGQUIT)
 
+    def press(self, name: str) -> None:
+        """Press the key of a signal at the job's terminal: the person did so at theirs."""
+        if name not in _SIGNAL_KEYS:
+            raise ValueError(f"not a signal of a key: {name[:20]!r}")
+        key = None if self.master is None else spawn.key_of(self.master, name)
+        if key is not None and self.into is not None and not self.into.waiting:
+            self.into.send(key, eof=False)
+            self.typed(key)
+        elif name == "SIGINT":
+            self.interrupt()
+        else:
+            self._signal_job(signal.Signals[name])
+
+    def wants_keys(self) -> bool:
+        """Whether what the person has typed is for the job. Else it stays in their terminal, for their shell.
+
+        A program that takes keys one by one gets each at once; one that takes lines, when it waits for one.
+        """
+        if self.master is None or not spawn.takes_lines(self.master):
+            return True
+        return self._observer.reads_keys(self._screen())
+
     def pause(self, *, force: bool) -> None:
         """Stop the job, as Ctrl-Z does; `force`: with the signal that no process can catch, its whole tree."""
         if self.dog.phase != RUNNING:
@@ -578,6 +644,18 @@ class Loop:
                 raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
+    def answered(self) -> None:
+        """A caller has sent input: a prompt that was reported is answered, until the next look sees one."""
+        if self.dog.phase != RUNNING:
+            return
+        now = clock.monotonic()
+        silent, self._life_at = self.dog.silence(now), clock.wall()
+        reported = self._prompted and not self.dog.clocks.said  # otherwise the watchdog says that it is over
+        self._asks = self._prompted = False
+        self.dog.tell(fact.Typed(), now)
+        if reported:
+            self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent)))
+
     def silence(self) -> float:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
@@ -604,7 +682,7 @@ class Loop:
             mode=self.stopper.mode,
             duration=now - self.started,
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
-            longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
+            longest_silence=self.dog.clocks.longest_silence_at(now),
             pid=self.leader,
             cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
@@ -613,6 +691,7 @@ class Loop:
             survivors=survivors,
             unseen=self.stopper.unseen,
             interrupted=obeyed or self.stopper.interrupted,
+            reached=self._reached,
             out_of_memory=exit_code != 0 and self._memory_kills != identity.memory_kills(),
         )
 

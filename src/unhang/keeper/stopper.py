@@ -7,6 +7,7 @@ import signal
 
 from unhang.core.outcome import HARD, SOFT
 from unhang.core.record import Record
+from unhang.procs import identity
 from unhang.procs.base import signal_group
 
 TYPE_CHECKING = False
@@ -83,6 +84,11 @@ class Stopper:
         self.interrupted = False
         self.mode = self.mode or SOFT
         return _step("terminate", "SIGTERM", done)
+
+    def is_ignored(self) -> bool:
+        """Return whether all that is left of the tree was seen to ignore SIGTERM."""
+        seen = self._tree.survey()
+        return not seen.unseen and bool(seen.found) and all(identity.ignores(p.pid, signal.SIGTERM) for p in seen.found)
 
     def kill(self) -> Step:
         """Kill once; to be repeated until the tree is empty. The mode becomes hard only if a process was found."""

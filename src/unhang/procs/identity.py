@@ -22,6 +22,7 @@ environment = system.environment
 every = system.every
 executable = system.executable
 find = system.find
+ignores = system.ignores
 lock_limit = system.lock_limit
 memory_kills = system.memory_kills
 owner = system.owner

@@ -23,7 +23,7 @@ def policy_of(**more: Any) -> Policy:
 def test_an_unknown_command_gets_the_defaults() -> None:
     found = resolve(["frobnicate"], builtin.policy())
     assert (found.limits.idle, found.limits.hard, found.limits.stall) == (300, 1200, 60)
-    assert (found.limits.warn, found.limits.grace, found.limits.liveness) == (30, 5, "progress")
+    assert (found.limits.warn, found.limits.grace, found.limits.liveness) == (30, 2, "progress")
     assert {name: sourced.source for name, sourced in found.sourced.items()} == dict.fromkeys(
         ("idleMs", "hardMs", "stallMs", "warnMs", "graceMs"), "default"
     )
@@ -123,8 +123,16 @@ def test_bounds_of_the_policy_hold_where_the_category_has_none() -> None:
 
 def test_timeout_sec_is_bounded_too() -> None:
     found = resolve(AGENT, builtin.policy(), LimitRequest(timeout_sec=20.0))
-    assert (found.limits.hard, found.limits.idle) == (300, 60)
+    assert found.limits.hard == 300
     assert found.sourced["hardMs"].asked == 20
+
+
+def test_one_number_is_the_whole_time_and_leaves_the_silence_to_the_policy() -> None:
+    for line in ("sleep 3", "make", "./build.sh", "npm test"):
+        own = resolve(line, builtin.policy()).limits
+        found = resolve(line, builtin.policy(), LimitRequest(timeout_sec=6.0))
+        assert (found.limits.hard, found.limits.idle) == (6, own.idle)
+        assert found.sourced["hardMs"].source == "argument:timeout_sec"
 
 
 # -- category, environment, errors

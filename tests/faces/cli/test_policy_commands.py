@@ -60,9 +60,10 @@ def test_explain_shows_the_category_the_limits_and_what_was_asked(capsys: pytest
 def test_explain_takes_a_policy_words_and_a_timeout(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(policy_cli, "explain", "--policy", SEED, "--json", "cargo", "build", "--", "--release") == 0
     assert json.loads(capsys.readouterr().out)["category"] in ("long", "extended")
-    assert call(policy_cli, "explain", "--timeout-sec", "3", "--json", "x") == 0
-    limits = json.loads(capsys.readouterr().out)["limits"]
-    assert (limits["hardMs"]["value"], limits["idleMs"]["value"]) == (3000, 1000)
+    for policy, idle in ([], 300_000), (["--policy", SEED], 1000):
+        assert call(policy_cli, "explain", *policy, "--timeout-sec", "3", "--json", "x") == 0
+        limits = json.loads(capsys.readouterr().out)["limits"]
+        assert (limits["hardMs"]["value"], limits["idleMs"]["value"]) == (3000, idle)
 
 
 @pytest.mark.parametrize(

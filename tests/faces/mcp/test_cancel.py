@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -73,3 +74,19 @@ def test_a_job_that_was_handed_over_outlives_its_call_and_its_server(servers: Se
 
     servers.run(era, second)
     wait_until(lambda: servers.job(job).ended(), "the job has ended")
+
+
+def test_cancelling_run_before_its_answer_ends_a_command_that_never_ends(servers: Servers, tmp_path: Path) -> None:
+    async def work(caller: Caller) -> None:
+        mark = tmp_path / "mark"
+
+        async def it_runs() -> None:
+            await anyio.to_thread.run_sync(wait_until, mark.exists, "it has begun")
+
+        await cancelled(caller, it_runs, "run", command=f"touch {mark}; tail -f /dev/null")
+        listed = await caller.call("list", all=True)
+        job = servers.job(listed.data["jobs"][0]["jobId"])
+        result = await anyio.to_thread.run_sync(job.wait, 30)
+        assert result.status == "cancelled"
+
+    servers.run("auto", work)

@@ -72,9 +72,7 @@ def test_a_silent_command_is_ended_and_explained(servers: Servers, era: str) -> 
     servers.run(era, work)
 
 
-def test_one_number_bounds_both_time_and_silence(servers: Servers) -> None:
-    """The seed's `timeout_sec`: a talker runs into the hard limit, a silent one into a quarter of it."""
-
+def test_one_number_bounds_the_whole_time_and_not_the_silence(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         talker = "while :; do echo still running; sleep 0.2; done"
         found = await caller.call("run", command=talker, timeout_sec=2)
@@ -82,11 +80,25 @@ def test_one_number_bounds_both_time_and_silence(servers: Servers) -> None:
         assert found.data["error"]["code"] == "ETIMEDOUT"
         assert found.data["limits"]["hardMs"]["value"] == 2000
         assert "still running" in found.data["stdout"]
+        silent = await caller.call("run", command="sleep 3", timeout_sec=30)
+        assert silent.data["status"] == "success"
+        hung = await caller.call("run", command="sleep 600", timeout_sec=2)
+        assert hung.data["timeoutReason"] == "exec_timeout"
+        assert "idleTimeoutMs" not in hung.text
+
+    servers.run("auto", work)
+
+
+def test_a_policy_file_of_its_own_has_the_quarter_of_one_number(servers: Servers, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"categories": {"a": {"exec_timeout_sec": 60}}, "default_category": "a"}')
+
+    async def work(caller: Caller) -> None:
         silent = await caller.call("run", command="sleep 600", timeout_sec=4)
         assert silent.data["timeoutReason"] == "no_output_timeout"
         assert silent.data["limits"]["idleMs"]["value"] == 1000
 
-    servers.run("auto", work)
+    servers.run("auto", work, "--policy", str(policy))
 
 
 def test_what_is_asked_is_bounded_and_both_are_shown(servers: Servers) -> None:

@@ -29,8 +29,8 @@ def test_results_fit_their_output_schemas(servers: Servers) -> None:
 
 
 def test_a_command_that_outlasts_the_clients_patience_does_not_fail(servers: Servers) -> None:
-    """The same as below in proportion: 6 s of work, 4 s of patience, 3 s of waiting."""
-    found = call(servers, "4000", "run", command="echo begun; sleep 6; echo over", wait_sec=3)
+    """The same as below in short: 9 s of work, 8 s of patience, 1 s of waiting."""
+    found = call(servers, "8000", "run", command="echo begun; sleep 9; echo over", wait_sec=1)
     assert found["first"]["structuredContent"]["status"] == "running"
     assert found["last"]["structuredContent"]["jobs"][0]["stdout"] == "begun\nover\n"
 

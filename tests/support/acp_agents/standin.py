@@ -10,8 +10,8 @@ crossing   ends its turn by itself just as it is cancelled
 waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
-traced     says its TRACEPARENT                    nested     runs a tool that is a job of unhang's
 polls      is busy with itself, whatever it waits for
+traced     says its TRACEPARENT                    nested     runs a tool that is a job of unhang's
 """
 
 from __future__ import annotations

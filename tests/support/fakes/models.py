@@ -10,7 +10,7 @@ import json
 import threading
 from http.server import ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tests.support.fakes.server import Handler
 
@@ -59,7 +59,7 @@ class FakeModel:
             self.results = results
         return self.script[min(len(results), len(self.script) - 1)]
 
-    def __enter__(self) -> FakeModel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:

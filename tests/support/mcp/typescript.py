@@ -1,17 +1,23 @@
-"""One call by the official TypeScript client, in a process of its own."""
+"""Calls by the official TypeScript client: one in a process of its own, or many on one connection."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+from anyio.streams.buffered import BufferedByteReceiveStream
+
 from tests.support import programs
 from tests.support.engine import Engine
-from tests.support.mcp.harness import Servers
+from tests.support.mcp.harness import PATIENCE, Reply, Servers
 
 CLIENT = Path(__file__).resolve().parent / "client.mjs"
+SESSION = Path(__file__).resolve().parent / "session.mjs"
 
 
 def begin(engine: Engine, timeout: str, tool: str, **arguments: Any) -> subprocess.Popen[bytes]:
@@ -29,3 +35,56 @@ def finish(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     value = json.loads(out)
     assert isinstance(value, dict)
     return value
+
+
+class TypeScriptCaller:
+    """A connected TypeScript client. Calls may be made at the same time."""
+
+    def __init__(self, process: anyio.abc.Process) -> None:
+        self._process = process
+        self._number = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._waiting: dict[int, anyio.Event] = {}
+
+    async def call(self, tool: str, /, **arguments: Any) -> Reply:
+        self._number += 1
+        number = self._number
+        self._waiting[number] = anyio.Event()
+        assert self._process.stdin is not None
+        line = json.dumps({"id": number, "tool": tool, "arguments": arguments})
+        await self._process.stdin.send(line.encode() + b"\n")
+        with anyio.fail_after(PATIENCE):
+            await self._waiting[number].wait()
+        answer = self._answers[number]
+        assert "result" in answer, answer
+        found = answer["result"]
+        text = "\n".join(part["text"] for part in found["content"] if part["type"] == "text")
+        return Reply(bool(found.get("isError")), text, found.get("structuredContent") or {})
+
+    async def listen(self) -> None:
+        assert self._process.stdout is not None
+        lines = BufferedByteReceiveStream(self._process.stdout)
+        while True:
+            try:
+                line = await lines.receive_until(b"\n", 1 << 22)
+            except (anyio.IncompleteRead, anyio.EndOfStream):
+                return
+            answer = json.loads(line)
+            self._answers[answer["id"]] = answer
+            self._waiting[answer["id"]].set()
+
+
+@asynccontextmanager
+async def connected(servers: Servers, *options: str) -> AsyncIterator[TypeScriptCaller]:
+    """A TypeScript client with a server of its own."""
+    programs.need(programs.NODE, programs.SDK)
+    words = [str(programs.NODE), str(SESSION), str(programs.SDK), *servers.command(*options)]
+    async with await anyio.open_process(
+        words, env=servers.engine.env, cwd=servers.engine.folder, stderr=None
+    ) as process:
+        caller = TypeScriptCaller(process)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(caller.listen)
+            yield caller
+            assert process.stdin is not None
+            await process.stdin.aclose()

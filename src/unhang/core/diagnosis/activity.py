@@ -31,6 +31,7 @@ class Activity(NamedTuple):
     wakeups: float  # voluntary switches a second
     started: tuple[str, ...]
     ended: tuple[str, ...]
+    printed: float | None = None  # bytes a second of its output; None: it is not known what it prints
 
     @property
     def only_pauses(self) -> bool:
@@ -83,7 +84,14 @@ def compare(before: FullSample, after: FullSample) -> Activity:
         wakeups=sum(_switched(old[pid], new[pid]) for pid in kept) / seconds,
         started=tuple(sorted({process.comm for process in born if _did_something(process)})),
         ended=tuple(sorted({process.comm for process in gone if _did_something(process)})),
+        printed=_printed(before, after, seconds),
     )
+
+
+def _printed(before: FullSample, after: FullSample, seconds: float) -> float | None:
+    if before.printed is None or after.printed is None:
+        return None
+    return max(0, after.printed - before.printed) / seconds
 
 
 def _did_something(process: ProcessSample) -> bool:

@@ -57,6 +57,8 @@ def _evidence(finding: Finding, view: SampleView, activity: Activity) -> dict[st
         "netBytesPerSecond": round(activity.net),
         "wakeupsPerSecond": round(activity.wakeups, 1),
     }
+    if activity.printed is not None:
+        evidence["printedBytesPerSecond"] = round(activity.printed)
     if activity.started:
         evidence["started"] = list(activity.started[:10])
     if activity.ended:

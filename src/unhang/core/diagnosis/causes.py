@@ -39,7 +39,7 @@ class Cause(Record):
 
     `retryable` says whether the same command, run again unchanged, may end well; `why_not` why it may not. A finding
     can be certain that a retryable cause would be met again (`evidence.repeats`): such a cause has a `why_not` too,
-    and `advice_if_repeated`.
+    and `advice_if_repeated`. `advice_if_printing` holds for a job that printed while it was looked at.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Cause(Record):
     advice: tuple[str, ...]
     why_not: str = ""
     advice_if_repeated: tuple[str, ...] = ()
+    advice_if_printing: tuple[str, ...] = ()
 
 
 INPUT = Cause(
@@ -150,6 +151,9 @@ PROGRESS = Cause(
     "progress",
     retryable=True,
     advice=("it works without printing: a verbose option would show how far it is",),
+    advice_if_printing=(
+        "it prints all the time: bound what it does (a count, `| head`), or send its output to a file",
+    ),
 )
 UNKNOWN = Cause(
     "unknown",

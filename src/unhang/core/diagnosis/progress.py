@@ -76,6 +76,8 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
         return Progress(True, f"fetches {faults / seconds:.0f} pages/s from mapped files")
     if loops:
         return Progress(False, "only starts and ends `sleep`")
+    if ticks:
+        return Progress(False, f"no more than {_percent(ticks, after.hz, seconds)} of a core, no bytes")
     return Progress(False, NOTHING)
 
 

@@ -124,18 +124,25 @@ def _moving(view: SampleView, activity: Activity) -> Finding | None:
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
             if names:
                 parts.append(f"{verb} {', '.join(names[:3])}" + (" ..." if len(names) > 3 else ""))
-        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {' and '.join(parts)}")
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, " and ".join(parts)))
     if activity.cpu >= CPU_SHARE:
         return _computing(view, activity)
     if activity.net >= NET_RATE:
-        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {_rate(activity.net)} over the network")
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"{_rate(activity.net)} over the network"))
     if activity.moves_bytes:
-        return Finding(ALIVE, causes.PROGRESS, f"works quietly: reads and writes {_rate(activity.io)}")
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"reads and writes {_rate(activity.io)}"))
     if activity.only_pauses:
         return Finding(
             UNSURE, causes.POLL, "loops around `sleep`: it polls for something, or works in very small steps"
         )
     return None
+
+
+def _works(activity: Activity, how: str) -> str:
+    """Say that it works, and whether it prints meanwhile, where that is known."""
+    if activity.printed is None:
+        return f"works: {how}"
+    return f"works and prints {_rate(activity.printed)}: {how}" if activity.printed > 0 else f"works quietly: {how}"
 
 
 def _is_stopped(view: SampleView, pid: int) -> bool:
@@ -147,7 +154,7 @@ def _computing(view: SampleView, activity: Activity) -> Finding:
     who = _busiest(view, activity)
     productive = activity.moves_bytes or activity.net >= NET_RATE or activity.faults >= FAULTS_RATE
     if productive or _only_works(view, activity):
-        return Finding(ALIVE, causes.PROGRESS, f"works quietly: {who}")
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, who))
     if activity.cpu < BUSY_SHARE and activity.wakeups >= 10:
         return Finding(UNSURE, causes.POLL, f"{who}, and wakes {activity.wakeups:.0f} times a second: it polls")
     return Finding(UNSURE, causes.BUSY, f"{who}, moves no bytes and takes no new memory: a loop, or a long computation")
@@ -198,6 +205,8 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
         best = _server_below(view, best, blocked)
     process, wait = best.process, _told_by(best.wait)
     text = f"{named(process)} {wait.text}"
+    if activity.cpu >= 0.01 and wait.kind not in ("timer", "listen"):
+        text += f", while {_percent(activity.cpu)} of a core is used"
     if wait.kind == "timer":
         return _timer(view, activity, best, text)
     if wait.kind == "input" and wait.ends is not None and wait.ends <= SOON:
@@ -253,7 +262,7 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
         elif stopped := tuple(pid for pid in view.sample.processes if _is_stopped(view, pid)):
             does = f"while {view.names(stopped)} is stopped"
         elif activity.cpu > 0:
-            does = "and moves no bytes: it polls, or works in very small steps"
+            does = f"and uses {_percent(activity.cpu)} of a core, but moves no bytes: it polls, or works in small steps"
         else:
             does = "and does nothing: it polls"
         return Finding(UNSURE, causes.POLL, f"{wakes} {does}", process.pid, best.wait)
@@ -286,6 +295,10 @@ def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding
 
 def _sleep_long(blocked: list[Blocked]) -> bool:
     return all(each.wait.kind == "timer" and each.wait.ends is not None and each.wait.ends > SOON for each in blocked)
+
+
+def _percent(share: float) -> str:
+    return f"{max(1.0, 100 * share):.0f} %"
 
 
 def _rate(value: float) -> str:

@@ -149,5 +149,6 @@ class FullSample(NamedTuple):
     masters: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - terminal -> processes of the tree that made it
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it
+    printed: int | None = None  # bytes that the job has printed so far, where the caller knows it
     notes: tuple[str, ...] = ()  # what was not looked at, and why
     took: float = 0.0  # seconds

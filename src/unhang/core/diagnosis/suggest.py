@@ -55,6 +55,8 @@ def suggestions(
 
 def _advice(cause: causes.Cause, diagnosis: dict[str, Any], words: Mapping[str, str]) -> list[str]:
     lines = cause.advice_if_repeated if causes.repeats(diagnosis) else ()
+    if number_of(diagnosis, "evidence", "printedBytesPerSecond"):
+        lines = lines or cause.advice_if_printing
     named = {**words, "peer": _peer(diagnosis), "holder": _holder(diagnosis)}
     return [line.format_map(named) for line in lines or cause.advice]
 

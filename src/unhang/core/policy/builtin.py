@@ -21,6 +21,7 @@ in the same line: under CI the JavaScript package managers refuse to change thei
 
 from __future__ import annotations
 
+from unhang.core.limits import LONG_GRACE
 from unhang.core.policy.model import Bounds, Category, Policy
 
 DEFAULT = "default"
@@ -44,6 +45,17 @@ ENV = {
 }
 
 _QUIET = frozenset({"stall"})
+_GRACE = frozenset({"grace"})
+
+# Commands that write what a kill would leave half-written: they get the long grace. The JavaScript package managers
+# are known by the "install" tag of the tables: `npm test` is no install.
+SLOW_TO_END = frozenset(
+    {"apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper", "pacman", "apk", "brew", "snap", "flatpak"}
+    | {"nix", "nix-env", "nix-store", "pip", "uv", "poetry", "pipenv", "pdm", "conda", "mamba", "gem", "bundle"}
+    | {"composer", "postgres", "pg_ctl", "pg_dump", "pg_dumpall", "pg_restore", "pg_upgrade", "initdb", "mysqld"}
+    | {"mariadbd", "mysqldump", "mongod", "mongodump", "mongorestore", "redis-server", "sqlite3", "influxd", "etcd"}
+    | {"cockroach", "cassandra", "clickhouse-server", "elasticsearch"}
+)
 
 
 def categories() -> dict[str, Category]:
@@ -77,14 +89,18 @@ def categories() -> dict[str, Category]:
             "agent-read-only",
             120.0,
             600.0,
+            grace=LONG_GRACE,
             bounds=AGENT_BOUNDS,
+            given=_GRACE,
             description="a coding agent that may only read",
         ),
         Category(
             "agent-write",
             300.0,
             1200.0,
+            grace=LONG_GRACE,
             bounds=AGENT_BOUNDS,
+            given=_GRACE,
             description="a coding agent that may change the workspace",
         ),
         Category(
@@ -92,7 +108,8 @@ def categories() -> dict[str, Category]:
             None,
             None,
             None,
-            given=_QUIET,
+            grace=LONG_GRACE,
+            given=_QUIET | _GRACE,
             description="a coding agent in the cloud; it has its own limits",
         ),
     )

@@ -96,7 +96,7 @@ def _by_patterns(part: Part, policy: Policy, meter: list[int]) -> Verdict:
             if meter[0] > TOO_MUCH_WORK:
                 raise UsageError(
                     f"policy {policy.name}: its patterns take too long to compare with a command; make them simpler,"
-                    " or take another policy (--policy built-in)"
+                    " or take the built-in policy"
                 )
             if end is None:
                 gave_up.append(pattern)

@@ -1,8 +1,10 @@
 """Resolve a command, a policy and a caller's request to limits; each limit says where it comes from.
 
-Precedence, for every limit by itself: the caller's own number (within the policy's bounds), `timeout_sec`
-(hard = that, idle = a quarter of it, at most 60 s and at least 1 s), history where "auto" was asked for and
-there is enough of it, the category of the command, the default. The most generous category among the pieces
+Precedence, for every limit by itself: the caller's own number (within the policy's bounds), `timeout_sec`, history
+where "auto" was asked for and there is enough of it, the category of the command, the default. `timeout_sec` is the
+hard limit; how long the command may be silent is still the policy's to say. Only a file that stands by itself (it does
+not extend the built-in policy) has the rule of the servers that it comes from: idle = a quarter of `timeout_sec`, at
+most 60 s and at least 1 s. The most generous category among the pieces
 of a line wins, because the whole line must be able to finish.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 from unhang.core import limits as core_limits
 from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits, Sourced
-from unhang.core.policy.builtin import NEVER_ENDING
+from unhang.core.policy.builtin import NEVER_ENDING, SLOW_TO_END, command_name
 from unhang.core.policy.match import Verdict, by_table, judge
 from unhang.core.policy.model import Bounds, Category, Piece, Policy, Resolution
 from unhang.core.policy.shell.command_pieces import Part, pieces_of
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from unhang.core.policy.learn import Profile
 
 _NO_BOUNDS = Bounds()
-# The seed's rule for a caller who gives one number: silence may last a quarter of it, at most this.
+# The rule of a file that stands by itself, for a caller who gives one number: silence may last a quarter of it, at most
+# this.
 _TIMEOUT_IDLE_MOST = 60.0
 _TIMEOUT_IDLE_LEAST = 1.0
 
@@ -35,16 +38,19 @@ def resolve(
     policy: Policy,
     request: LimitRequest | None = None,
     history: Callable[[], Profile | None] | None = None,
+    by_itself: Category | None = None,
 ) -> Resolution:
     """Return the limits of a command under a policy, as far as the caller may change them.
 
-    `history` is called only if a limit is to be learnt: it reads the past runs of this command.
+    `history` is called only if a limit is to be learnt: it reads the past runs of this command. `by_itself`: the
+    category that it has if the caller asks for none; None: the one that its words lead to.
     """
     request = request or LimitRequest()
-    pieces, tags = _judged(pieces_of(command), policy)
+    parts = pieces_of(command)
+    pieces, tags = _judged(parts, policy)
     winner = _most_generous(pieces, policy)
     never_ending = any(piece.never_ending for piece in pieces)
-    own = policy.categories[policy.default if winner is None else winner.category]
+    own = by_itself or policy.categories[policy.default if winner is None else winner.category]
     category, pattern = own, None if winner is None else winner.pattern
     if request.category is not None:
         if request.category not in policy.categories:
@@ -54,6 +60,9 @@ def resolve(
         never_ending = category.never_ending
     bounds = category.bounds or policy.bounds or _NO_BOUNDS
     sourced = _sourced(category, policy, request, pattern, bounds, history)
+    slow = None if "grace" in category.given or request.grace is not None else _slow_to_end(parts, tags)
+    if slow is not None and category.grace < core_limits.LONG_GRACE:
+        sourced["graceMs"] = Sourced(core_limits.LONG_GRACE, f"policy: {slow} is not to be killed half-way")
     warn, grace = sourced["warnMs"].value, sourced["graceMs"].value
     limits = Limits(
         stall=sourced["stallMs"].value,
@@ -94,8 +103,10 @@ def _sourced(
     """Return every limit with its source."""
     from_category = _source(category, policy, request, pattern)
     timeout = request.timeout_sec
-    quarter = None if timeout is None else max(_TIMEOUT_IDLE_LEAST, min(timeout / 4, _TIMEOUT_IDLE_MOST))
-    auto_idle = request.idle == "auto" or (request.idle is None and timeout is None and category.auto_idle)
+    quarter = None
+    if timeout is not None and not policy.builtin:
+        quarter = max(_TIMEOUT_IDLE_LEAST, min(timeout / 4, _TIMEOUT_IDLE_MOST))
+    auto_idle = request.idle == "auto" or (request.idle is None and quarter is None and category.auto_idle)
     auto_hard = request.hard == "auto" or (request.hard is None and timeout is None and category.auto_hard)
     learnt_idle: tuple[float, str] | None = None
     learnt_hard: tuple[float, str] | None = None
@@ -115,6 +126,16 @@ def _sourced(
         "warnMs": _unbounded(request.warn, category.warn, "warn", category, from_category, zero_is_off=False),
         "graceMs": _unbounded(request.grace, category.grace, "grace", category, from_category, zero_is_off=False),
     }
+
+
+def _slow_to_end(parts: list[Part], tags: set[str]) -> str | None:
+    """The command of a line that writes what a kill would leave half-written; None if there is none."""
+    for part in parts:
+        for words, _ in part.layers:
+            name = command_name(words[0])
+            if name in SLOW_TO_END or name.rstrip("0123456789.-") in SLOW_TO_END:
+                return name
+    return "a package manager" if "install" in tags else None
 
 
 def _takes_more(applied: Limits, own: Category) -> bool:

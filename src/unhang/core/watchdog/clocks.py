@@ -73,14 +73,19 @@ class Clocks:
     def _changed(self) -> None:
         self._looks = self._next = None
 
+    @property
+    def said(self) -> bool:
+        """Whether this silence was announced or warned of, so that its end is news."""
+        return bool(self.noticed) or self._idle_warned is not None
+
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
         """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
         self._changed()
-        self.longest_silence = max(self.longest_silence, now - self.spoke)
+        self.longest_silence = self.longest_silence_at(now)
         back: list[Action] = []
-        if self.noticed or self._idle_warned is not None:
+        if self.said:
             back.append(act.Resumed(max(0.0, now - self.life)))
         self.noticed = ""
         self.spoke = now
@@ -89,6 +94,10 @@ class Clocks:
             self.life = max(now, now + at_least - self.limits.idle)
             self._announced = self.life + self.limits.idle
         return back
+
+    def longest_silence_at(self, now: float) -> float:
+        """The longest one so far. The silence of a tool or of a person is not the agent's."""
+        return self.longest_silence if self._window_for else max(self.longest_silence, now - self.spoke)
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
         """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""

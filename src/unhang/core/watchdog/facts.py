@@ -14,7 +14,7 @@ class Output(Record):
 
 
 class Typed(Record):
-    """The person at the job's terminal typed something."""
+    """Input came: typed by the person at the job's terminal, or sent by another caller."""
 
 
 class Heartbeat(Record):
@@ -72,10 +72,16 @@ class StopRequested(Record):
     """The job is to end: a caller asked, a signal came, or the caller exited. `force` goes to SIGKILL at once.
 
     `interrupt`: SIGINT first, and the other steps after a grace each.
+    `hasty`: no caller is left who could use what a grace would save.
     """
 
     force: bool = False
     interrupt: bool = False
+    hasty: bool = False
+
+
+class TermIgnored(Record):
+    """Everything that is left of the tree ignores SIGTERM: it will not die of it, however long the grace."""
 
 
 class Extend(Record):
@@ -122,6 +128,7 @@ Fact = (
     | TreeGone
     | PipesClosed
     | StopRequested
+    | TermIgnored
     | Extend
     | Paused
     | Held

@@ -19,7 +19,8 @@ closing   The leader has exited. What it printed last is still read; what it lef
           without a byte, then is ended too (and the job is *leaked*). With `keep` a left-over tree is still the
           job, watched as before, until the last of it ends.
 interrupting  SIGINT was sent, as Ctrl-C does; `grace` runs.
-stopping  SIGTERM was sent; `grace` runs. Output is kept but counts for nothing.
+stopping  SIGTERM was sent; `grace` runs, unless all that is left ignores the signal. Output is kept but counts for
+          nothing.
 killing   SIGKILL was sent; `kill_wait` runs, then the end is announced with its survivors.
 
 Silence while our own reader blocks us (`Held`) or while the keeper did not run (`Paused`) is not the job's silence: the
@@ -29,7 +30,7 @@ person at the job's terminal keeps the job waiting (`Away`).
 
 from __future__ import annotations
 
-from unhang.core.limits import Limits
+from unhang.core.limits import DEFAULT_GRACE, HASTY_GRACE, Limits
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog.clocks import NEVER, Clocks
@@ -122,6 +123,9 @@ class Watchdog:
             case fact.StopRequested(force, interrupt):
                 if self._stop is None or force or (self._stop.interrupt and not interrupt):
                     self._stop = what
+            case fact.TermIgnored():
+                if self.phase == STOPPING and not self._long_grace:
+                    self._due = min(self._due, now)
             case fact.Extend(idle, hard):
                 self._unsaid += self.clocks.extend(idle, hard, now)
             case fact.Paused(seconds):
@@ -295,9 +299,20 @@ class Watchdog:
         assert self.reason is not None
         self.phase = STOPPING
         self._driven = self._driven and not self._leader_gone
-        self._due = now + self.limits.grace
+        self._due = now + self._grace()
         actions.append(act.Terminate(self.reason))
         return True
+
+    def _grace(self) -> float:
+        """How long after SIGTERM the tree may take."""
+        grace = self.limits.grace
+        hasty = self._stop is not None and self._stop.hasty and not self._long_grace
+        return min(grace, HASTY_GRACE) if hasty else grace
+
+    @property
+    def _long_grace(self) -> bool:
+        """Whether a caller or the policy has asked for more than the usual grace: that is never shortened."""
+        return self.limits.grace > DEFAULT_GRACE
 
     def _sweep(self, now: float, actions: list[Action]) -> bool:
         """A driver had the first SIGTERM alone, and has taken its steps: what they left has no more to wait for."""

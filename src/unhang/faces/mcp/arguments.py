@@ -12,21 +12,28 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from unhang.core.limit_request import LimitRequest, read_duration, read_limits
+from unhang.core.policy.builtin import DEFAULT
+from unhang.core.policy.model import Resolution
 from unhang.errors import UsageError
 from unhang.faces.mcp.settings import Settings
 
 # The kernel's own bound on one word (MAX_ARG_STRLEN); checked here it is a sentence and not a failed job.
 LONGEST_WORD = (128 << 10) - 1
 
+# A prompt waits at least so long for its answer: a model, or the person behind it, may have to think.
+TO_ANSWER = 300.0
+
 JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
-WaitSec = Annotated[float | None, Field(description="Answer after this many seconds at the latest; default 45.", ge=0)]
+WaitSec = Annotated[
+    float | None, Field(description="Answer after this many seconds at the latest, ended or not; default 45.", ge=0)
+]
 Command = Annotated[str, Field(description="A shell line, as for sh -c. Give this or argv.")]
 Argv = Annotated[list[str] | None, Field(description="The words of a command, run without a shell.")]
 Cwd = Annotated[str, Field(description="Directory to run in; the server's own unless given.")]
 Env = Annotated[dict[str, str] | None, Field(description="Variables added to the environment.")]
 TimeoutSec = Annotated[
     float | None,
-    Field(description="Longest run time in seconds; silence may last a quarter of it (at most 60 s).", gt=0),
+    Field(description="End it after this many seconds in all, whatever it does.", gt=0),
 ]
 IdleMs = Annotated[int | None, Field(description="End it after this long without a sign of life, in ms.", ge=0)]
 HardMs = Annotated[int | None, Field(description="End it after this long whatever it does, in ms.", ge=0)]
@@ -51,6 +58,22 @@ class CommandCall(NamedTuple):
     def bounded(self) -> bool:
         """Whether the caller gave a limit that ends the job."""
         return any(limit is not None for limit in (self.limits.timeout_sec, self.limits.hard, self.limits.idle))
+
+    def with_room(self, resolution: Resolution, *, stays: bool) -> CommandCall:
+        """The call with the limits that its purpose needs; itself where the caller has said which, or needs none.
+
+        What is to stay (`start`) may be silent for as long as it likes, and has no hard limit if the policy does not
+        know it: it may be a server. What is to be talked to waits for its caller, who needs time to think.
+        """
+        if self.bounded or self.limits.category is not None or resolution.never_ending:
+            return self
+        idle = resolution.limits.idle
+        if stays:
+            unknown = resolution.category == DEFAULT
+            return self._replace(limits=self.limits.replace(idle=0.0, hard=0.0 if unknown else None))
+        if (self.interactive or self.pty) and idle is not None and idle < TO_ANSWER:
+            return self._replace(limits=self.limits.replace(idle=TO_ANSWER))
+        return self
 
 
 def command_call(

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from unhang.core.editors import ABSENT_EDITOR
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.model import Policy
-from unhang.errors import UsageError
+from unhang.errors import NoSuchJob, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import folder_of
+from unhang.faces.mcp.news import HandedOver
 from unhang.faces.mcp.settings import BOUNDS, Settings
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
@@ -36,6 +38,7 @@ class Backend:
         self.home = state_home()
         self.pool = JobPool(settings.max_jobs)
         self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
+        self.handed_over = HandedOver(self.home, self.in_thread)
         self._threads: anyio.CapacityLimiter | None = None
         self._calls = 0
 
@@ -51,7 +54,10 @@ class Backend:
 
     def job(self, name: str) -> Job:
         """The job with this id, unique prefix or "@last"."""
-        return attach(self.home, name)
+        try:
+            return attach(self.home, name)
+        except NoSuchJob as error:
+            raise UsageError(f"{error}; the tool `list` shows the jobs that run, with all=true all") from None
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
@@ -87,7 +93,7 @@ class Backend:
             command,
             shell=isinstance(command, str),
             cwd=folder,
-            env=env,
+            env=env if pty else ABSENT_EDITOR | (env or {}),
             stdin=stdin,
             pty=pty,
             size=(24, 80) if pty else None,

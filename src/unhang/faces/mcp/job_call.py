@@ -6,38 +6,57 @@ A call that is cancelled, or whose client is gone, ends its job. A call whose ti
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 import anyio
 from mcp.server.mcpserver import Context
 
+from unhang.core.editors import EDITORS, way_without
+from unhang.core.policy.builtin import command_name
+from unhang.core.policy.model import Resolution
 from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import CommandCall
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import gone_of
 from unhang.faces.mcp.notifications import Notifications
-from unhang.faces.mcp.result import result_of
+from unhang.faces.mcp.result import Seen, result_of
+from unhang.jobs.async_wait import wait_until
 from unhang.jobs.attend import AttendedJob, CallerGone
 from unhang.jobs.connection import Connection
+from unhang.jobs.progress import SilentListener
+from unhang.jobs.request import Prepared
 
 # A background job is waited for at least so long, for the lines that say whether it came up.
-_LEAST_OUTPUT_WAIT = 0.5
+_LEAST_OUTPUT_WAIT = 1.0
+# What is left of the time to wait after a slow start, at least: enough for a short command to end.
+_LEAST_WAIT = 1.0
 
 
-async def begin(backend: Backend, ctx: Context, call: CommandCall, *, hold: bool) -> tuple[AttendedJob, bool]:
-    """Start the job of a call. Also returns whether the policy knows its command as one that never ends."""
+class Begun(NamedTuple):
+    """A job that was started for a call."""
+
+    attended: AttendedJob
+    never_ending: bool  # the policy knows its command as one that never ends
+    session: bool  # ... and as one for a person: it is not to outlive this server
+    waited: float = 0.0  # seconds of the call that its start has taken
+
+
+async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str) -> Begun:
+    """Start the job of a call to `run` or `start`. Raises UsageError for an editor without a terminal."""
+    called = time.monotonic()
     typed = call.interactive or call.pty
-    prepared = await backend.in_thread(
-        backend.prepare,
-        call.command,
-        cwd=call.cwd,
-        env=call.env,
-        stdin=PIPE if typed else NULL,
-        pty=call.pty,
-        asked=call.limits,
-        labels=labels_of(ctx),
-    )
+    labels = labels_of(ctx) | {"tool": tool}
+    prepared = await backend.in_thread(_prepare, backend, call, labels)
+    better = call.with_room(prepared.resolution, stays=tool == "start")
+    if better is not call:
+        prepared = await backend.in_thread(_prepare, backend, better, labels)
+    resolution = prepared.resolution
+    session = resolution.category == "session"
+    if not call.pty:
+        _refuse_editors(resolution)
+    hold = tool == "run" or session
     connection = await backend.in_thread(backend.pool.launch, prepared, None if typed else call.stdin, hold=hold)
     attended = attend(backend, ctx, connection)
     if typed and call.stdin:
@@ -46,7 +65,24 @@ async def begin(backend: Backend, ctx: Context, call: CommandCall, *, hold: bool
         except BaseException:  # the call was cancelled, or the job refused its input
             await _end(attended, "its caller")
             raise
-    return attended, prepared.resolution.never_ending
+    return Begun(attended, resolution.never_ending, session, time.monotonic() - called)
+
+
+def _prepare(backend: Backend, call: CommandCall, labels: dict[str, str]) -> Prepared:
+    stdin = PIPE if call.interactive or call.pty else NULL
+    return backend.prepare(
+        call.command, cwd=call.cwd, env=call.env, stdin=stdin, pty=call.pty, asked=call.limits, labels=labels
+    )
+
+
+def _refuse_editors(resolution: Resolution) -> None:
+    for piece in resolution.pieces:
+        name = command_name(piece.text.split(maxsplit=1)[0]) if piece.text.split() else ""
+        if name in EDITORS and piece.never_ending:
+            raise UsageError(
+                f"{name} is an editor and would wait for keys for ever: {way_without(piece.text)}. "
+                "To use it all the same, pass pty=true and type with send"
+            )
 
 
 def attend(backend: Backend, ctx: Context, connection: Connection) -> AttendedJob:
@@ -68,12 +104,18 @@ def labels_of(ctx: Context) -> dict[str, str]:
 
 
 async def answer(
-    backend: Backend, ctx: Context, attended: AttendedJob, seconds: float, *, background: bool
+    backend: Backend, ctx: Context, begun: Begun, seconds: float, *, background: bool, tool: str = "run"
 ) -> dict[str, Any]:
-    """Wait for the job and return its result, or where it stands. `background`: its first lines are enough."""
+    """Wait for the job and return its result, or where it stands. `background`: its first lines are enough.
+
+    `seconds` count from the call: what the start has taken is gone of the client's patience.
+    """
+    attended = begun.attended
+    seconds = max(seconds - begun.waited, min(seconds, _LEAST_WAIT))
     try:
         if background:
-            attended.release()
+            if tool == "start" and not begun.session:
+                attended.release()
             ended = await attended.first_output(min(backend.settings.first_output, max(seconds, _LEAST_OUTPUT_WAIT)))
         else:
             ended = await attended.wait(seconds, gone_of(ctx.request_context.request))
@@ -81,20 +123,34 @@ async def answer(
         await _end(attended, "its client, who is gone")
         raise UsageError("the client is gone") from None
     except asyncio.CancelledError:
-        if not background:
+        if tool == "run":  # its caller will never learn the id
             await _end(attended, "cancellation of its call")
         raise
+    if not ended and attended.editors:
+        await _end_editor(backend, attended)
+        ended = True
     if ended:
         attended.finish()
     else:
-        attended.hand_over()
-    shown = await backend.in_thread(result_of, attended.job, backend.settings)
+        attended.hand_over(held=begun.session)
+    seen = Seen(background, begun.never_ending, attended.serves, attended.editors, attended.diagnosis)
+    shown = await backend.in_thread(result_of, attended.job, backend.settings, seen)
     if shown["status"] == "running":
-        shown["background"] = background
-        shown["diagnosis"] = attended.diagnosis or shown["diagnosis"]
-        if background:
-            shown["message"] = "started; " + shown["message"]
+        backend.handed_over.follow(ctx.session, attended.job, shown["seq"])
     return shown
+
+
+async def _end_editor(backend: Backend, attended: AttendedJob) -> None:
+    """End a job that has opened an editor where there is no terminal: nothing else will."""
+    await attended.end("unhang, an editor needs a terminal")
+    await wait_until(
+        [attended.job],
+        bool,
+        backend.settings.wait,
+        in_thread=backend.in_thread,
+        listener=SilentListener(),
+        times=backend.report_times,
+    )
 
 
 async def _end(attended: AttendedJob, by: str) -> None:

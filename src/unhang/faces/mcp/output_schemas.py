@@ -61,7 +61,8 @@ class EventsResult(Shown):
 
 
 class OutputResult(Shown):
-    """`nextOffset` is where to read on; `offset` may be later than asked where the middle of a flood is gone."""
+    """`nextOffset` is where to read on. `dropped`: the bytes of a flood's middle that are gone (from, to), if the part
+    that was asked for lies there; `offset` is then later than asked."""
 
     job_id: str
     stream: Literal["stdout", "stderr"]
@@ -70,6 +71,7 @@ class OutputResult(Shown):
     total_bytes: int
     text: str
     status: Status
+    dropped: dict[str, int] | None
 
 
 class ListedJob(Shown):

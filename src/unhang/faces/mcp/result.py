@@ -6,28 +6,74 @@ Several clients show a model this object and not the text beside it, so nothing 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from unhang.agents import registry
 from unhang.agents.codex.protocol import hints
+from unhang.core import editors, values
 from unhang.core.advice import after_error
 from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.suggest import suggestions
+from unhang.core.durations import human
 from unhang.core.result import suggested_by_agent
 from unhang.faces.mcp.settings import Settings
+from unhang.faces.mcp.text import MORE_SEC, in_tool_words
 from unhang.jobs.handle import Job
+from unhang.jobs.progress import TimeLeft, time_left
 from unhang.jobs.short_result import ShortResult, short_result_of
+from unhang.jobs.tree_look import look_at
 
 # What a list and the events of an agent's job say of it; the result says the rest.
 _BRIEF = ("name", "threadId", "sessionId", "turnStatus", "stopReason", "usage", "compacted", "budget", "hints", "error")
 
 
-def result_of(job: Job, settings: Settings) -> dict[str, Any]:
+class Seen(NamedTuple):
+    """What the call itself has seen of a job, beside what is on record."""
+
+    background: bool = False  # it was started to stay, or never ends
+    never_ending: bool = False  # the policy knows it as such
+    serves: bool = False  # it turned out to be a server
+    editors: tuple[str, ...] = ()  # it opened these without a terminal, and was ended for it
+    diagnosis: dict[str, Any] | None = None  # of this moment
+
+
+class _Running(NamedTuple):
+    """What is known of a job that runs."""
+
+    left: TimeLeft | None
+    listening: tuple[str, ...]
+
+
+def result_of(job: Job, settings: Settings, seen: Seen = Seen()) -> dict[str, Any]:  # noqa: B008 - it cannot be changed
     """What is known of a job now, as the tools return it."""
     found = short_result_of(job, settings.output_bytes)
-    recovery = None if found.result.recovery is None else _recovery(found)
-    shown = registry.with_agent_report(job, found.to_json() | {"recovery": recovery, "next": next_steps(found)})
+    running = None
+    shown = found.to_json()
+    if shown["partial"] is not None:
+        shown["partial"]["lastEvents"] = [in_tool_words(event) for event in shown["partial"]["lastEvents"]]
+    if found.result.leaked:
+        shown["leftovers"] = list(found.result.outcome.get("leftovers") or [])
+    if found.result.status == "running":
+        running = _Running(time_left(job, found.view, found.result.duration or 0.0), look_at(job).listening)
+        shown |= _of_running(found, running, seen)
+    recovery = None if found.result.recovery is None else _recovery(job, found, seen, shown["diagnosis"])
+    shown |= {"recovery": recovery, "next": next_steps(found, running, seen)}
+    shown = registry.with_agent_report(job, shown)
     return _with_hints(shown) if "codex" in shown else shown
+
+
+def _of_running(found: ShortResult, running: _Running, seen: Seen) -> dict[str, Any]:
+    """Return the fields that only a running job has. A diagnosis of an earlier moment is not shown as one of now."""
+    known = found.to_json()["diagnosis"] if found.view.in_doubt else None
+    shown: dict[str, Any] = {
+        "background": seen.background or seen.serves,
+        "diagnosis": seen.diagnosis or known,
+        "listening": list(running.listening),
+        "timeLeft": None,
+    }
+    if running.left is not None:
+        shown["timeLeft"] = {"ms": round(running.left.seconds * 1000), "limit": running.left.tier}
+    return shown
 
 
 def agent_part(job: Job) -> dict[str, Any]:
@@ -63,48 +109,89 @@ def _codex_words(thread: Any) -> dict[str, str]:
     }
 
 
-def _recovery(found: ShortResult) -> dict[str, Any]:
+def _recovery(job: Job, found: ShortResult, seen: Seen, diagnosis: dict[str, Any] | None) -> dict[str, Any]:
     """The suggestions in the words of these tools; what the diagnosis says comes first."""
     result = found.result
     assert result.recovery is not None
     last = result.outcome
+    words = _words_for(job)
     said = list(last.get("suggestions") or [])
     if said and found.view.diagnosis is not None:  # the keeper's, in the words of the command line
-        said = suggestions(found.view.diagnosis, result.timeout_reason, _WORDS)
+        said = suggestions(found.view.diagnosis, result.timeout_reason, words)
     retryable = bool(result.recovery.get("retryable"))
     if result.status == "timeout" and retryable:
-        limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "hardTimeoutMs"
+        limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "timeout_sec"
         said.append(f"if it was only slow: run it again with a larger {limit}, or use `start` and `wait`")
     elif result.status == "error":
-        said += [*suggested_by_agent(found.view), *after_error(last, _WORDS)]
-    if found.question is not None and result.status == "running":
-        said.append("answer it with `send`, or end it with `cancel` and pass what it needs (stdin, flags)")
+        said += [*suggested_by_agent(found.view), *after_error(last, words)]
+        if editors.refused_editor(result.stderr):
+            said.append(f"it opened an editor, and there is none here: {editors.way_without(_command(job))}")
+    elif result.status == "running" and found.question is None and (diagnosis or {}).get("state") == "hung":
+        said += suggestions(diagnosis or {}, None, words)
     if result.leaked:
-        said.append("it left processes running, which were ended: start servers with `start`")
+        said.append("start what is to stay with `start`; in a script, `wait` for what it puts in the background")
+    if seen.editors:
+        opened = ", ".join(seen.editors)
+        said = [f"it opened an editor ({opened}), which needs a terminal: {editors.way_without(_command(job))}"]
+        retryable = False
     return {"suggestions": said, "retryable": retryable}
+
+
+def _command(job: Job) -> str:
+    spec = job.spec
+    return values.text_of(spec, "shell") or " ".join(str(word) for word in spec.get("argv") or ())
 
 
 # What these tools call the things that advice speaks of; what they have not is called as on the command line.
 _WORDS = COMMAND_LINE | {
     "idle": "idleTimeoutMs",
-    "hard": "hardTimeoutMs",
+    "hard": "timeout_sec",
     "stdin": "`stdin`",
     "shell": "`command` instead of `argv`",
     "start": "`start`",
     "send": "`send`",
+    "keep": "`start`",
+    "look": "`diagnose`",
+    "deep": "`diagnose`",
+    "beat": "systemd-notify WATCHDOG=1",
 }
+_STARTED = {"start": "`start` with a larger limit"}
 
 
-def next_steps(found: ShortResult) -> list[str]:
-    """What to call next, ready to be called."""
+def _words_for(job: Job) -> dict[str, str]:
+    """The words for a job: one that was started with `start` is not told to use it."""
+    return _WORDS | (_STARTED if (job.spec.get("labels") or {}).get("tool") == "start" else {})
+
+
+def next_steps(found: ShortResult, running: _Running | None, seen: Seen) -> list[str]:
+    """What to call next, ready to be called; the first is the one that is most often right."""
+    steps = [] if running is None else _while_running(found, running, seen)
     job = f'job_id="{found.result.job_id}"'
-    steps: list[str] = []
-    if found.result.status == "running":
-        if found.question is not None:
-            steps.append(f'send({job}, text="…") answers it')
-        steps.append(f"wait({job}) waits on; its limits go on, nothing is lost")
-        steps.append(f"diagnose({job}) says why it is quiet; cancel({job}) ends it; extend({job}, …) gives more time")
     for name, excerpt in found.excerpts.items():
         if excerpt.left_out is not None:
             steps.append(f'output({job}, stream="{name}", offset={excerpt.left_out[0]}) reads what is left out')
     return steps
+
+
+def _while_running(found: ShortResult, running: _Running, seen: Seen) -> list[str]:
+    job = f'job_id="{found.result.job_id}"'
+    wait = f"wait({job}) waits for its end, or for the next thing to decide"
+    cancel = f"cancel({job}) ends it"
+    events = f"events({job}, afterSeq={found.view.seq}, wait_sec=45) waits for the next thing that happens"
+    question = found.question
+    if question is not None and question.answerable:
+        return [f'send({job}, text="…") answers it; text="" sends Enter', f"{cancel}, to run it with what it needs"]
+    if question is not None:
+        return [f"{cancel}; then run it with stdin=…, or with interactive=true to answer by send"]
+    if seen.serves:
+        keep = f"{cancel}; start(…) with the same command keeps it without limits"
+        return [f"output({job}, tail=2000) reads what it prints", events, keep]
+    if running.listening or seen.never_ending:
+        return [f"output({job}, tail=2000) reads what it prints", events, cancel]
+    if running.left is not None and found.view.phase == "warning":
+        more = f"{running.left.tier}_sec={MORE_SEC}"
+        return [f"extend({job}, {more}) gives it {human(MORE_SEC)} more", wait, cancel]
+    known = seen.diagnosis or (found.view.diagnosis if found.view.in_doubt else None) or {}
+    if known.get("state") == "hung":
+        return [f"{cancel}; then change what it waits for", wait]
+    return [wait, events, cancel]

@@ -22,7 +22,7 @@ class Settings:
     first_progress: float = 5.0
     progress_every: float = 10.0
     # how long the answer waits for the first lines of a command that never ends
-    first_output: float = 2.0
+    first_output: float = 4.0
     # the most running jobs of this server, and calls in flight; a model that needs more has made a mistake
     max_jobs: int = 100
     max_calls: int = 200

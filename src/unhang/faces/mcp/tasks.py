@@ -22,6 +22,7 @@ from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolR
 
 from unhang.core.view import View
 from unhang.errors import UnhangError
+from unhang.faces.mcp.argument_check import ArgumentCheck
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import sentence
@@ -68,6 +69,7 @@ class Tasks(Extension):
         self._backend = backend
         self._starters: dict[str, TaskStarter] = {}
         self._answered: set[tuple[str, str]] = set()
+        self.check: ArgumentCheck | None = None  # of every call, whether it becomes a task or not
 
     def offer(self, tool: str, starter: TaskStarter) -> None:
         """Make the calls of this tool tasks, for clients that declare the extension."""
@@ -87,6 +89,9 @@ class Tasks(Extension):
         self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         """Start a task instead of the tool, or return its result if the job ends at once. Called by the SDK."""
+        problem = self.check.problem(params.name, dict(params.arguments or {})) if self.check is not None else None
+        if problem is not None:
+            return error_result(problem)
         starter = self._starters.get(params.name)
         if starter is None:
             return await call_next(ctx)

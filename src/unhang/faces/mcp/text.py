@@ -10,43 +10,92 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from unhang.core import mask, plain_text
+from unhang.core import events as ev
+from unhang.core import mask, plain_text, values
 from unhang.core.durations import human_ms
 
 # of the output, in the text of a job that did not succeed: its end explains it
 _END = 1500
+_END_LINES = 40
 _SENTENCE = 300
+# What an extension that is offered gives.
+MORE_SEC = 600
 
 
 def text_of_result(shown: dict[str, Any]) -> str:
     """Return the text of a result: how the job ended or where it stands, why, its output, and what to do next."""
     status = shown["status"]
+    job = f"(job {shown['jobId']})"
     if status == "success":
-        return _finished(shown)
-    head = {"error": "FAILED", "timeout": "TIMED OUT", "cancelled": "CANCELLED", "running": "STILL RUNNING"}[status]
-    if status == "running" and shown.get("background"):
-        head = "RUNNING IN THE BACKGROUND"
-    lines = [f"{head}: {sentence(shown['message'])} (job {shown['jobId']})"]
+        lines = [f"exit 0 after {human_ms(shown['durationMs'])}{_leftovers(shown)} {job}", *_printed(shown, None)]
+        return "\n".join(lines + _next(shown))
+    lines = [f"{_head(shown)}: {sentence(_message(shown))}{_leftovers(shown)} {job}"]
     diagnosis = shown.get("diagnosis") or {}
-    if diagnosis.get("reason") and status in ("timeout", "running"):
+    if diagnosis.get("reason") and status in ("timeout", "running") and not shown.get("needsInput"):
         lines.append(f"Why: {quoted(diagnosis['reason'])}")
     lines += _printed(shown, _END)
+    if status == "running":
+        lines.append(_time_left(shown))
     suggestions = (shown.get("recovery") or {}).get("suggestions") or []
     if suggestions:
         lines.append("What to do:")
         lines += [f"- {sentence(suggestion)}" for suggestion in suggestions[:4]]
-    lines += [f"Next: {step}" for step in shown.get("next") or []]
-    return "\n".join(lines)
+    return "\n".join(lines + _next(shown))
 
 
-def _finished(shown: dict[str, Any]) -> str:
-    took = human_ms(shown["durationMs"])
-    lines = [f"exit 0 after {took} (job {shown['jobId']})"]
-    if shown.get("leaked"):
-        lines.append(sentence(shown["message"]))
-    lines += _printed(shown, None)
-    lines += [f"Next: {step}" for step in shown.get("next") or []]
-    return "\n".join(lines)
+_ENDED = {"error": "FAILED", "timeout": "TIMED OUT", "cancelled": "CANCELLED"}
+_WAITING = {"needs_input": "NEEDS INPUT", "warning": "WARNED"}
+
+
+def _head(shown: dict[str, Any]) -> str:
+    if shown["status"] != "running":
+        return _ENDED[shown["status"]]
+    phase = "needs_input" if shown.get("needsInput") else shown["phase"]
+    if phase in _WAITING:
+        return _WAITING[phase]
+    if (shown.get("diagnosis") or {}).get("state") == "hung":
+        return "STUCK"
+    return "RUNNING IN THE BACKGROUND" if shown.get("background") else "STILL RUNNING"
+
+
+def _message(shown: dict[str, Any]) -> str:
+    if shown.get("leaked"):  # what was left is said by itself
+        how = f"ended by {shown['signal']}" if shown["signal"] else f"exited with {shown['exitCode']}"
+        return f"{how} after {human_ms(shown['durationMs'])}"
+    listening = shown.get("listening") or []
+    if shown["status"] == "running" and listening:
+        return f"{shown['message']}; it listens on {', '.join(listening[:4])}"
+    return str(shown["message"])
+
+
+def _leftovers(shown: dict[str, Any]) -> str:
+    """What a finished job left running, and what became of it; "" if it left nothing."""
+    if not shown.get("leaked"):
+        return ""
+    left = [quoted(values.text_of(each, "command")) for each in shown.get("leftovers") or []]
+    if not left:
+        return "; a process that is not of the job holds its output open"
+    names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    survived = shown.get("survivors") or []
+    ended = "was" if len(left) == 1 else "were"
+    became = f"of which {len(survived)} outlived SIGKILL" if survived else f"which {ended} ended"
+    return f"; it left {names} running, {became}; use start to keep it"
+
+
+def _time_left(shown: dict[str, Any]) -> str:
+    """When a limit ends a running job, and how to move it."""
+    left, job = shown.get("timeLeft"), f'job_id="{shown["jobId"]}"'
+    if left is None:
+        return f"No limit ends it: it runs until cancel({job})."
+    tier = left["limit"]
+    limit = (shown["limits"].get(f"{tier}Ms") or {}).get("value") or 0
+    unless = "unless it shows a sign of life" if tier == "idle" else "whatever it does"
+    more = f"extend({job}, {tier}_sec={MORE_SEC})"
+    return f"Ends in {human_ms(left['ms'])} {unless} ({tier} limit {human_ms(limit)}); {more} gives more."
+
+
+def _next(shown: dict[str, Any]) -> list[str]:
+    return [f"Next: {step}" for step in shown.get("next") or []]
 
 
 def _printed(shown: dict[str, Any], most: int | None) -> list[str]:
@@ -55,9 +104,12 @@ def _printed(shown: dict[str, Any], most: int | None) -> list[str]:
         text = plain_text.harmless(str(shown[name])).rstrip("\n")
         if not text:
             continue
-        if most is not None and len(text) > most:
-            text = "…" + text[-most:]
-        lines.append(fenced(name, text))
+        end = text if most is None else "\n".join(text[-most:].split("\n")[-_END_LINES:])
+        if end != text:
+            lines.append(
+                f'The end of {name}; output(job_id="{shown["jobId"]}", stream="{name}") reads it from its start.'
+            )
+        lines.append(fenced(name, end))
     if not lines and shown["status"] != "running":
         lines.append("(no output)")
     return lines
@@ -79,6 +131,21 @@ def quoted(text: str) -> str:
 def sentence(text: str) -> str:
     """Return a sentence of unhang's, which quotes the words of a job already, on one line, cut."""
     return plain_text.one_line(mask.line(text), _SENTENCE)
+
+
+def in_tool_words(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event whose message names these tools where the keeper's names commands of the command line."""
+    if event.get("type") != ev.WATCHDOG:
+        return event
+    if event.get("phase") == "needs_input":
+        prompt = values.text_of(event, "prompt")
+        asks = f"Waits for input: {quoted(prompt)}" if prompt else "Waits for input"
+        return event | {"message": f"{asks}. send answers it."}
+    if event.get("phase") == "warning" and isinstance(event.get("willAbortInMs"), int):
+        tier = "hard" if event.get("reason") == "exec_timeout" else "idle"
+        left = human_ms(event["willAbortInMs"])
+        return event | {"message": f"The {tier} limit ends it in {left}. extend with {tier}_sec gives more time."}
+    return event
 
 
 def text_of_event(event: dict[str, Any]) -> str:

@@ -12,8 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
+from unhang.alerts import links
 from unhang.core.metrics.exposition import CONTENT_TYPE
 from unhang.faces.web.access import Access, Door
+from unhang.faces.web.act import Act
 from unhang.faces.web.api import Answers, Desk, written
 from unhang.faces.web.live import Live
 from unhang.faces.web.streams import Streams
@@ -96,6 +98,7 @@ def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
     app = Starlette(
         routes=[
             *(Route(path, page) for path in ("/", "/history", "/jobs/{job}", "/sessions/{session}")),
+            Route(f"{links.PATH}{{link}}", Act(desk).answer, methods=["GET", "POST"]),
             Route("/favicon.ico", icon),
             Route("/static/{name}", static),
             Route("/metrics", metrics),

@@ -156,6 +156,14 @@ def owner(pid: int) -> int | None:
         return None
 
 
+def ignores(pid: int, number: int) -> bool:
+    """Return whether the process was seen to ignore a signal."""
+    for line in read(f"/proc/{pid}/status", 4096).split(b"\n"):
+        if line.startswith(b"SigIgn:"):
+            return bool(int(line[7:], 16) & (1 << (number - 1)))
+    return False
+
+
 def lock_limit(pid: int) -> int | None:
     """Return its soft RLIMIT_LOCKS, in which jobs are tagged (`markers`); None: unlimited, or unknown."""
     limits = read(f"/proc/{pid}/limits")

@@ -92,6 +92,11 @@ def owner(pid: int) -> int | None:
     return os.geteuid()
 
 
+def ignores(pid: int, number: int) -> bool:  # noqa: ARG001 - the interface's
+    """Return False: `ps` does not say it everywhere."""
+    return False
+
+
 def lock_limit(pid: int) -> int | None:  # noqa: ARG001 - the interface's
     """Return None: another process's limits cannot be read."""
     return None

@@ -104,9 +104,9 @@ def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None
     ):
         tasks.offer(name, TaskStarter(start, required))
 
-        async def for_others(seconds: float = 0, label: str = "", filename: str = "") -> str:
+        async def for_others(seconds: float = 0, label: str = "", filename: str = "", user_name: str = "") -> str:
             """A client without tasks gets its answer in the call."""
-            del label, filename
+            del label, filename, user_name
             return f"computed in {seconds:g} s"
 
         server.add_tool(for_others, name=name, description="a fixture", structured_output=False)

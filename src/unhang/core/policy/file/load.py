@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.core import settings_text
-from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE
+from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE, LONG_GRACE
 from unhang.core.policy import builtin
 from unhang.core.policy.file import keys, position
 from unhang.core.policy.file.keys import FieldError
@@ -173,16 +173,18 @@ def _categories(data: dict[str, Any], shared: dict[str, Any], extends: bool, tru
             raise FieldError(f"category {name!r} must be an object", path)
         if not name or len(name) > 100 or not name.isprintable():
             raise FieldError("a category needs a short printable name", path)
-        made[name] = _category(name, body, path, defaults, made.get(name), trusted)
+        # a file that stands by itself has the grace of the servers that such files come from
+        plain = Category(name) if extends else Category(name, grace=LONG_GRACE)
+        made[name] = _category(body, path, defaults, made.get(name), plain, trusted)
     return made
 
 
 def _category(
-    name: str,
     body: dict[str, Any],
     path: tuple[str, ...],
     defaults: dict[str, Any],
     base: Category | None,
+    plain: Category,
     trusted: bool,
 ) -> Category:
     keys.known_keys(body, _IN_CATEGORY, path)
@@ -199,7 +201,7 @@ def _category(
         idle = idle if "no_output_timeout_sec" in body else base.idle
     if "no_output_timeout_sec" not in body and idle is not None and hard is not None:
         idle = min(idle, hard)  # what was not written is not longer than what was
-    made = base or Category(name).replace(**defaults, given=frozenset(defaults))
+    made = base or plain.replace(**defaults, given=frozenset(defaults))
     tiers = {key: own[key] for key in _TIERS if key in own}
     return made.replace(
         idle=idle,

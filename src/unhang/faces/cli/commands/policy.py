@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("--category", help="as if the caller had named this category")
     explain.add_argument("--idle", metavar="D", help="as if the caller had asked for this")
     explain.add_argument("--hard", metavar="D", help="as if the caller had asked for this")
-    explain.add_argument("--timeout-sec", metavar="SECONDS", type=float, help="one number for both, as agents send it")
+    explain.add_argument(
+        "--timeout-sec", metavar="SECONDS", type=float, help="the whole time as one number, as agents send it"
+    )
     explain.add_argument("--json", action="store_true", help="one JSON object")
     check = verbs.add_parser("check", help="read a policy file and point at what cannot be meant")
     check.add_argument("file", nargs="?", help="the file to check (default: the one that holds here)")

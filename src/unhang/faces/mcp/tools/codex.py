@@ -17,7 +17,7 @@ from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.job_call import answer, attend, labels_of
+from unhang.faces.mcp.job_call import Begun, answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.jobs.connection import Connection
@@ -200,8 +200,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
             connection = await backend.in_thread(_launch_cloud, backend, program, words, cwd, labels_of(ctx))
-            attended = attend(backend, ctx, connection)
-            return job_tool_result(await answer(backend, ctx, attended, seconds, background=False))
+            begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
+            return job_tool_result(await answer(backend, ctx, begun, seconds, background=False))
 
     @with_readable_errors
     async def codex_compact(
@@ -260,8 +260,8 @@ async def _turn(
     seconds = seconds_to_wait(backend.settings, wait_sec)
     with backend.call():
         connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx), retry)
-        attended = attend(backend, ctx, connection)
-        return job_tool_result(await answer(backend, ctx, attended, seconds, background=False))
+        begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
+        return job_tool_result(await answer(backend, ctx, begun, seconds, background=False))
 
 
 def _launch_cloud(backend: Backend, program: str, words: list[str], cwd: str, labels: dict[str, str]) -> Connection:

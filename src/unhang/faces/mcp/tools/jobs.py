@@ -10,12 +10,13 @@ from pydantic import Field
 
 from unhang.core import plain_text
 from unhang.core.durations import human
+from unhang.core.spec import PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
-from unhang.faces.mcp.result import result_of
+from unhang.faces.mcp.result import Seen, result_of
 from unhang.faces.mcp.text import quoted, text_of_result
 from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
 from unhang.jobs.async_wait import wait_until
@@ -30,10 +31,11 @@ ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_h
 
 WAIT = """Wait until a job has ended and return its result; of several, until the first (with all=true: every one) has.
 
-It answers within wait_sec; status "running" means: not yet, call it again. Neither it nor cancelling it ends a job."""
-SEND = (
-    """Answer a job that waits for input (started with interactive or pty). A newline is added unless newline=false."""
-)
+It answers within wait_sec, or as soon as there is something to decide (a prompt, a certain hang, a warning); status
+"running" means: not ended, do what the answer's Next says. Neither it nor cancelling it ends a job."""
+SEND = """Answer a job that waits for input (started with interactive or pty).
+
+Enter is added unless newline=false; an empty text is Enter alone."""
 EXTEND = "Give a running job more time: seconds added to its idle limit, its hard limit, or both."
 CANCEL = "End a job: asked politely, then killed, with everything it started. Returns its result. Safe to repeat."
 DIAGNOSE = "Why is this job quiet? Looks at its processes for two seconds; changes nothing."
@@ -54,7 +56,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             raise UsageError("no job named")
         jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
         seconds = seconds_to_wait(backend.settings, wait_sec)
-        with backend.call():
+        with backend.call(), backend.handed_over.attending(jobs):
             enough = len(jobs) if all else 1
             why = LateDiagnosis(jobs[0], seconds, backend.in_loose_thread) if len(jobs) == 1 else None
             ended = await wait_until(
@@ -65,26 +67,35 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
                 listener=Notifications(ctx),
                 times=backend.report_times,
                 diagnosis=why,
+                until_decision=True,
             )
-        shown = [await backend.in_thread(result_of, job, backend.settings) for job in jobs]
-        if why is not None and shown[0]["status"] == "running":
-            shown[0]["diagnosis"] = why.found or shown[0]["diagnosis"]
+        seen = Seen(diagnosis=why.found if why is not None else None)
+        shown = [await backend.in_thread(result_of, job, backend.settings, seen) for job in jobs]
         for result in shown:
             if result["status"] != "running":
                 backend.pool.forget(backend.job(result["jobId"]))
+            else:
+                backend.handed_over.follow(ctx.session, backend.job(result["jobId"]), result["seq"])
         return _waited(shown, ended, enough)
 
     @with_readable_errors
     async def send(
         job_id: JobId,
-        text: Annotated[str, Field(description="What to type.")] = "",
+        text: Annotated[str, Field(description="What to type; empty: only Enter.")] = "",
         newline: bool = True,
         eof: Annotated[bool, Field(description="End of file after it.")] = False,
     ) -> Annotated[CallToolResult, RequestResult]:
         job = backend.job(job_id)
-        data = text.encode("utf-8", "surrogatepass") + (b"\n" if newline and text else b"")
+        if not (job.spec.get("pty") or job.spec.get("stdin") == PIPE) and not job.ended():
+            raise UsageError(
+                "nothing can be sent to this job, its stdin is closed: cancel it, then run it with interactive=true "
+                "(or pty=true, for programs that want a terminal), or with what it asks for as stdin"
+            )
+        enter = newline and (bool(text) or not eof)
+        data = text.encode("utf-8", "surrogatepass") + (b"\n" if enter else b"")
         await backend.in_thread(job.send, data, eof=eof)
-        return _done(job, f"{len(data)} bytes sent" + (" and end of file" if eof else ""))
+        sent = ("Enter" if data == b"\n" else f"{len(data)} bytes") + (" and end of file" if eof else "")
+        return _done(job, f"sent: {sent}", f'wait(job_id="{job.id}") waits for what it does next')
 
     @with_readable_errors
     async def extend(
@@ -96,7 +107,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             raise UsageError("say how much: idle_sec, hard_sec or both")
         job = backend.job(job_id)
         await backend.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
-        return _done(job, f"extended: idle +{human(idle_sec)}, hard +{human(hard_sec)}")
+        message = f"extended: idle +{human(idle_sec)}, hard +{human(hard_sec)}"
+        return _done(job, message, f'wait(job_id="{job.id}") waits for its end')
 
     @with_readable_errors
     async def cancel(
@@ -104,7 +116,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         force: Annotated[bool, Field(description="Kill at once, without asking first.")] = False,
     ) -> Annotated[CallToolResult, JobResult]:
         job = backend.job(job_id)
-        await backend.in_thread(job.cancel, force=force, wait=False, by="an agent")
+        insist = f'cancel(job_id="{job.id}", force=true)'
+        await backend.in_thread(job.cancel, force=force, wait=False, by="an agent", by_force=insist)
         # stopping is finite (grace, then SIGKILL); the result names the processes that survive it
         await wait_until(
             [job],
@@ -145,5 +158,6 @@ def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallTo
     return tool_result(structured, "\n\n".join(text_of_result(result) for result in shown))
 
 
-def _done(job: Job, message: str) -> CallToolResult:
-    return tool_result({"jobId": job.id, "ok": True, "message": message}, f"{message} (job {job.id})")
+def _done(job: Job, message: str, step: str) -> CallToolResult:
+    shown = {"jobId": job.id, "ok": True, "message": message, "next": [step]}
+    return tool_result(shown, f"{message} (job {job.id})\nNext: {step}")

@@ -17,7 +17,7 @@ from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
 from unhang.faces.mcp.result import agent_part
-from unhang.faces.mcp.text import fenced, text_of_event
+from unhang.faces.mcp.text import fenced, in_tool_words, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
 from unhang.faces.mcp.tools.jobs import READS
 from unhang.jobs import listing
@@ -54,7 +54,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             found = await _events(
                 backend, job, afterSeq, since or None, limit, seconds_to_wait(backend.settings, wait_sec)
             )
-        shown = found[:limit]
+        shown = [in_tool_words(event) for event in found[:limit]]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
         structured = {
@@ -80,6 +80,12 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
         printed = plain_text.harmless(structured["text"])
         text = fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
+        dropped = structured["dropped"]
+        if dropped is not None:
+            text = (
+                f"Bytes {dropped['from']} to {dropped['to']} of {structured['totalBytes']} were dropped: of a flood "
+                f"the beginning and the end are kept. What follows begins at {dropped['to']}.\n{text}"
+            )
         if structured["nextOffset"] < structured["totalBytes"]:
             text += f"\nread on: offset={structured['nextOffset']} of {structured['totalBytes']}"
         return tool_result(structured, text)
@@ -152,10 +158,10 @@ async def _events(
 def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) -> dict[str, Any]:
     view = job.view()
     total = int(view.bytes.get(stream, 0)) if view.ended else job.printed(stream)
-    found = job.output(
-        stream, max(0, total - tail) if tail is not None else offset, tail if tail is not None else limit
-    )
+    asked = max(0, total - tail) if tail is not None else offset
+    found = job.output(stream, asked, tail if tail is not None else limit)
     data = found.data
+    dropped = {"from": asked, "to": found.offset} if data and found.offset > asked else None
     if found.next < total:  # a character that is cut in two belongs to the next part
         data = plain_text.whole_end(data) or data
     return {
@@ -166,6 +172,7 @@ def _output(job: Job, stream: str, offset: int, limit: int, tail: int | None) ->
         "totalBytes": max(total, found.offset + len(data) if data else 0),
         "text": plain_text.decode(plain_text.whole_start(data) if tail is not None else data),
         "status": view.status,
+        "dropped": dropped,
     }
 
 

@@ -35,15 +35,16 @@ from unhang.jobs.attend import AttendedJob
 
 RUN = """Run a command and return its output and exit code. It cannot hang: it is watched, explained and ended whole.
 
-It answers within wait_sec (45 s unless said otherwise). If the command needs longer, the answer has status "running"
-and a jobId: call `wait`. A command that never ends (a server, `tail -f`) is started in the background at once. Limits
-follow from the command; set timeout_sec, idleTimeoutMs or hardTimeoutMs only to override them. On a timeout the result
-says why (diagnosis), what was printed so far (partial) and what to do (recovery)."""
+It answers when the command has ended, when there is something to decide (it asks for input, listens as a server, is
+stuck, or is about to reach a limit), or after wait_sec (45 s unless said otherwise). A command that still runs has
+status "running" and a jobId: do what the answer's Next says. One that never ends (a server, `tail -f`) is left in the
+background at once. Limits follow from the command; set timeout_sec, idleTimeoutMs or hardTimeoutMs only to override
+them. An editor without a terminal is refused."""
 
 START = """Start a command in the background and return its jobId at once: servers, watchers, long builds.
 
-It outlives this session and is still watched. Follow it with `wait`, `events`, `output`; answer it with `send`; end it
-with `cancel`."""
+It outlives this session, may be silent as long as it likes, and is still watched; the answer names the address that it
+listens on. Follow it with `wait`, `events`, `output`; answer it with `send`; end it with `cancel`."""
 
 
 def register(server: MCPServer[Any], backend: Backend) -> None:
@@ -73,9 +74,9 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         )
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
-            attended, endless = await begin(backend, ctx, call, hold=True)
-            background = endless and not call.bounded
-            return job_tool_result(await answer(backend, ctx, attended, seconds, background=background))
+            begun = await begin(backend, ctx, call, tool="run")
+            background = begun.never_ending and not call.bounded
+            return job_tool_result(await answer(backend, ctx, begun, seconds, background=background))
 
     @with_readable_errors
     async def start(
@@ -96,8 +97,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             *(command, argv, cwd, env, timeout_sec, idleTimeoutMs, hardTimeoutMs, category, stdin, interactive, pty)
         )
         with backend.call():
-            attended, _ = await begin(backend, ctx, call, hold=False)
-            return job_tool_result(await answer(backend, ctx, attended, 0.0, background=True))
+            begun = await begin(backend, ctx, call, tool="start")
+            return job_tool_result(await answer(backend, ctx, begun, 0.0, background=True, tool="start"))
 
     server.add_tool(run, title="Run a command", description=RUN, annotations=open_world)
     server.add_tool(start, title="Start a background job", description=START, annotations=open_world)
@@ -116,7 +117,6 @@ def as_task(
         except ValidationError as error:
             raise UsageError(f"run: {error}") from None
         call = command_call(**{name: given[name] for name in inspect.signature(command_call).parameters})
-        attended, _ = await begin(backend, ctx, call, hold=True)
-        return attended
+        return (await begin(backend, ctx, call, tool="run")).attended
 
     return begin_run
