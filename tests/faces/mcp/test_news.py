@@ -25,8 +25,12 @@ async def heard(caller: Caller, phase: str) -> str:
 
 
 def test_a_prompt_and_an_end_are_notified_between_calls_and_stand_on_top_of_the_next_answer(servers: Servers) -> None:
+    gate = servers.engine.folder / "gate"  # it asks when the call that started it has been answered
+
     async def work(caller: Caller) -> None:
-        job = (await caller.call("start", command=ASKS, interactive=True, **STILL)).data["jobId"]
+        line = f"until [ -e {gate} ]; do sleep 0.1; done; {ASKS}"
+        job = (await caller.call("start", command=line, interactive=True, **STILL)).data["jobId"]
+        gate.touch()
         assert 'needs input: "Name?"' in await heard(caller, "needs_input")
         told = await caller.call("list")
         assert told.text.startswith("NEWS since your last call:\n")
