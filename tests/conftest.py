@@ -56,6 +56,7 @@ NOT_FAST = (
     "faces/cli/test_wait_live.py",
     "faces/mcp",
     "faces/web",
+    "fleet",
     "installers",
     "jobs/test_control.py",
     "jobs/test_crowd.py",

@@ -55,6 +55,20 @@ def test_how_it_ended_is_what_is_said(happened: dict[str, Any], expected: tuple[
 
 
 @pytest.mark.parametrize(
+    ("happened", "said"),
+    [
+        ({"exit_code": None, "signal": 9, "out_of_memory": True}, True),
+        ({"exit_code": 137, "out_of_memory": True}, True),  # a shell passes on how its child ended
+        ({"exit_code": None, "signal": 9}, False),
+        ({"exit_code": None, "signal": 11, "out_of_memory": True}, False),
+    ],
+)
+def test_a_job_that_the_kernel_ended_for_want_of_memory_says_so(happened: dict[str, Any], said: bool) -> None:
+    end = outcome.ended(outcome.Facts(**(BASE | happened)))
+    assert ("out of memory: " in end.message) == said
+
+
+@pytest.mark.parametrize(
     ("fields", "code"),
     [
         (outcome.spawn_failed("m", 127).fields, 127),

@@ -51,8 +51,8 @@ def test_a_task_is_one_line_that_is_masked_before_it_is_cut() -> None:
     assert long["task"].endswith("…")
 
 
-def test_the_history_knows_an_agents_job_by_its_task() -> None:
+def test_the_history_knows_an_agents_job_by_its_name_and_mode() -> None:
     agent = agent_record("codex", "codex", "run", "fix it", {})
-    assert history_name({"agent": agent, "argv": ["python3"]}) == ["codex:", "fix", "it"]
+    assert history_name({"agent": agent, "argv": ["python3"]}) == ["codex", "run"]
     assert history_name({"shell": "make", "argv": ["sh"]}) == "make"
     assert history_name({}) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from tests.core.test_overview import START, logs, stamp
+from tests.support.event_logs import START, logs, stamp
 from unhang.core import events as ev
 from unhang.core.timeline import Timeline
 

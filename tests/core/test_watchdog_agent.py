@@ -57,6 +57,12 @@ def test_files_that_move_make_no_agent_quiet_and_hold_no_notice_back() -> None:
     assert of_kind(said, act.Stuck) == [60.0 + DRIVER_LATE]
 
 
+def test_the_silence_of_a_tool_or_a_person_is_not_the_agents() -> None:
+    dog = Watchdog(AGENT, 0.0)
+    play(dog, 130.0, (20.0, MOVED), (20.0, TOOL), (90.0, MOVED), (90.0, OVER), (120.0, MOVED), (120.0, PERSON))
+    assert dog.clocks.longest_silence_at(300.0) == 30.0
+
+
 def test_a_stall_that_the_driver_has_announced_is_not_announced_again() -> None:
     said = play(Watchdog(AGENT, 0.0), 260.0, (61.0, STUCK))
     assert of_kind(said, act.Stuck) == of_kind(said, act.Quiet) == []

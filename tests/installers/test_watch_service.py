@@ -49,6 +49,7 @@ def test_a_unit_is_written_enabled_and_removed_again(place: Place, systemd: Path
     assert '"--limit" "WebFetch=1m"' in text
     assert r'"echo \"100%%\""' in text
     assert f'Environment="UNHANG_HOME={place.home}"' in text
+    assert {"WatchdogSec=120", "NotifyAccess=main"} <= set(text.splitlines())
     assert systemd.read_text().splitlines()[-2:] == ["--user daemon-reload", "--user enable --now unhang-watch.service"]
     assert json.loads(place.unhang("watch", "status", "--json").stdout)["installed"]["how"] == "systemd"
     assert place.unhang("watch", "install", "--yes").returncode == 2  # it is there already

@@ -30,7 +30,21 @@ ODD: st.SearchStrategy[Any] = st.one_of(
 # ruff: noqa: E501
 DO = (
     st.sampled_from(
-        ["cancel", "extend", "send", "resize", "terminal", "ping", "interrupt", "signal", "pause", "continue", ""]
+        [
+            "cancel",
+            "extend",
+            "send",
+            "resize",
+            "terminal",
+            "ping",
+            "interrupt",
+            "signal",
+            "press",
+            "wants",
+            "pause",
+            "continue",
+            "",
+        ]
     )
     | ODD
 )

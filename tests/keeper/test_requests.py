@@ -47,6 +47,12 @@ class Served:
     def pass_on(self, name: str) -> None:
         pass
 
+    def press(self, name: str) -> None:
+        pass
+
+    def wants_keys(self) -> bool:
+        return True
+
     def pause(self, *, force: bool) -> None:
         pass
 

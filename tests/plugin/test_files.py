@@ -13,7 +13,18 @@ from typing import Any
 import pytest
 
 from tests.support.places import ROOT
-from tests.support.plugin.places import AGENTS, COMMANDS, HOOK, MCP, PLUGIN, program, with_unhang, without_unhang
+from tests.support.plugin.places import (
+    AGENTS,
+    COMMANDS,
+    HOOK,
+    MCP,
+    MONITOR,
+    PLUGIN,
+    SKILLS,
+    program,
+    with_unhang,
+    without_unhang,
+)
 from unhang.faces.cli import main as cli
 from unhang.faces.cli.parser import load, parser_of
 from unhang.installers import claude_code
@@ -30,7 +41,7 @@ def front(file: Path) -> dict[str, str]:
 def calls() -> list[tuple[str, str]]:
     """Every call of unhang in a block of shell or between backticks."""
     found: list[tuple[str, str]] = []
-    for file in (*COMMANDS, *AGENTS, PLUGIN / "README.md"):
+    for file in (*COMMANDS, *AGENTS, *SKILLS, PLUGIN / "README.md"):
         text = file.read_text()
         blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
         lines = [line.strip() for block in blocks for line in block.splitlines()]
@@ -89,6 +100,14 @@ def test_plugin_and_marketplace_have_the_version_of_the_package() -> None:
     assert plugin["version"] == version
     assert market["metadata"]["version"] == version
     assert [entry["version"] for entry in market["plugins"]] == [version]
+
+
+def test_the_skill_says_when_to_use_what() -> None:
+    (skill,) = SKILLS
+    assert front(skill)["name"] == skill.parent.name
+    assert len(front(skill)["description"]) < 1024, "what Claude Code takes"
+    used = {line.split()[1] for file, line in calls() if file == skill.name}
+    assert used >= {"run", "start", "wait", "send", "extend", "cancel", "diagnose", "result", "ps"}
 
 
 # --- the wrappers -------------------------------------------------------------------------------------------
@@ -179,3 +198,17 @@ def test_the_wrapper_reaches_the_real_hook(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == "unhang ended it"
     event, _ = (tmp_path / "state" / "sessions" / "abc-1" / "events.ndjson").read_text().splitlines()
     assert json.loads(event)["method"] == "Stop"
+
+
+def test_the_monitor_waits_in_silence_without_unhang_and_ends_with_the_session(tmp_path: Path) -> None:
+    """One that ended sooner would be announced to the model."""
+    (monitor,) = json.loads((PLUGIN / "monitors" / "monitors.json").read_text())
+    assert monitor["command"].endswith(f"/{MONITOR.parent.name}/{MONITOR.name}")
+    session = subprocess.Popen(["sleep", "600"])
+    env = {"PATH": without_unhang(tmp_path / "bin"), "HOME": str(tmp_path), "CLAUDE_PID": str(session.pid)}
+    script = MONITOR.read_text().replace("sleep 30", "sleep 0.1")
+    waits = subprocess.Popen([program(tmp_path, "monitor", script)], env=env, stdout=subprocess.PIPE)
+    session.kill()
+    session.wait(30)
+    said, _ = waits.communicate(timeout=60)
+    assert (waits.returncode, said) == (0, b"")

@@ -66,6 +66,19 @@ TIMES = ["", "x", "0001-01-01T00:00:00", "9999-12-31T23:59:59Z", "2026-99-99", "
 # --- status files -----------------------------------------------------------------------------------------------
 
 
+def test_a_prompt_beside_a_command_in_the_background_is_free() -> None:
+    for status, known in (
+        ("shell", "idle"),
+        ("idle", "idle"),
+        ("busy", "busy"),
+        ("waiting", "waiting"),
+        ("new", "new"),
+    ):
+        found = status_file.parse({"pid": ME, "procStart": "5", "sessionId": "s", "status": status}, ME)
+        assert found is not None
+        assert found.status == known
+
+
 @given(value=mutated((STATUS,)))
 @FEW
 def test_a_status_file_is_read_in_its_types(value: dict[str, Any]) -> None:
@@ -280,6 +293,7 @@ SHOWN = [
 
 def test_no_text_that_is_shown_in_tmux_is_expanded_or_run(place: Place) -> None:
     seen = place.standin()
+    place.tmux("rename-window", "-t", seen.pane, "named")  # else tmux names it after what runs there, a little later
     address = Address(str(place.socket()), place.server_pid(), seen.pane)
     ours = Tmux()
     with person(place):

@@ -254,6 +254,15 @@ def test_a_new_session_in_the_same_process_starts_from_nothing() -> None:
     assert not seen.session.view(seen.now)["calls"]
 
 
+def test_of_parallel_calls_a_late_watcher_looks_at_the_command_before_it_ends_another() -> None:
+    seen = busy(tools=(("*", 3.0),))
+    seen.tool("WebFetch")
+    seen.tool("Bash")
+    seen.now += 10
+    seen.advance(60)
+    assert seen.steps() == [actions.END_TREE, actions.ESCAPE]
+
+
 def test_of_parallel_calls_the_command_is_ended_by_itself_first() -> None:
     seen = busy()
     seen.tool("WebFetch")

@@ -41,6 +41,7 @@ limits_strategy = st.builds(
     allow_restart=st.booleans(),
     dry_run=rarely,
     go_on=st.booleans(),
+    on_hung=st.sampled_from(["wait", "end"]),
 )
 TOOLS = ["WebFetch", "WebSearch", "Bash", "mcp__slow__hang", "Agent", "Edit"]
 
@@ -79,6 +80,9 @@ class Checked(World):
             assert isinstance(looked, facts.CallTree)
             assert looked.count
             assert action.call in self.calls
+            kind, age, limit = (self.last("hung").fields[name] for name in ("limit", "ageMs", "limitMs"))
+            if kind in ("tool", "agent_tool") and not (limits.on_hung == "end" and self.tree_hangs):
+                assert age >= limit, "a command before its limit, without a proof"
             if step == actions.KILL_TREE:
                 assert actions.END_TREE in self.steps()
         else:
@@ -97,10 +101,12 @@ class Histories(RuleBasedStateMachine):
         status=st.sampled_from([True, True, True, False]),
         escape=st.booleans(),
         moves=rarely,
+        hangs=st.booleans(),
         dies_of=st.sampled_from([actions.END_TREE, actions.KILL_TREE, "never"]),
     )
-    def begin(self, limits: SessionLimits, status: bool, escape: bool, moves: bool, dies_of: str) -> None:
+    def begin(self, limits: SessionLimits, status: bool, escape: bool, moves: bool, hangs: bool, dies_of: str) -> None:
         self.world = Checked(limits, status=status)
+        self.world.tree_hangs = hangs
         self.world.escape_works, self.world.tree, self.world.tree_dies_of = escape, (1, moves), dies_of
 
     # --- the session ------------------------------------------------------------------------------------------

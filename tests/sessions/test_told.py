@@ -76,6 +76,25 @@ def test_a_model_that_writes_is_noted_once_and_quietly() -> None:
     assert not seen.taken
 
 
+@pytest.mark.parametrize("proved", [True, False])
+@pytest.mark.parametrize("on_hung", ["wait", "end"])
+def test_a_command_that_is_proved_to_hang_goes_before_its_own_long_timeout_where_that_is_allowed(
+    on_hung: str, proved: bool
+) -> None:
+    seen = busy(on_hung=on_hung, turn=None)
+    seen.tree_hangs = proved
+    seen.tool("Bash", command="make", timeout=3_600_000)
+    seen.advance(70)
+    early = [said.phase for _, said in seen.said if said.phase == "warning"]
+    assert bool(early) == (proved and on_hung == "end")
+    seen.advance(1000)
+    assert seen.steps() == ([actions.END_TREE] if early else [])
+    if early:
+        warning, hung = warned(seen), seen.last("hung")
+        assert warning.fields["willActInMs"] == hung.fields["ageMs"] - warning.fields["ageMs"]
+        assert hung.fields["ageMs"] < hung.fields["limitMs"] == 3_660_000
+
+
 @pytest.mark.parametrize(
     ("peers", "port", "said"),
     [
@@ -87,6 +106,12 @@ def test_a_model_that_writes_is_noted_once_and_quietly() -> None:
         ),
         ([Peer("1.2.3.4:443", "SYN_SENT")], "", "waits for 1.2.3.4:443, which does not answer the connection attempt"),
         ([Peer("1.1.1.1:1", "ESTABLISHED", 0, 5.0), Peer("2.2.2.2:2", "ESTABLISHED", 0, 900.0)], "", ""),
+        (
+            [Peer("1.2.3.4:80", "ESTABLISHED", 0, 5.0), Peer("2.2.2.2:443", "ESTABLISHED", 9, 5.0)],
+            "80",
+            "waits for 1.2.3.4:80, connected, not one byte received",
+        ),
+        ([Peer("1.2.3.4:80", "ESTABLISHED", 9, 5.0)], "80", ""),
         ([], "", ""),
     ],
 )

@@ -33,6 +33,9 @@ class Receiver:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
+            def do_GET(self) -> None:
+                self.do_POST()
+
             def log_message(self, *_: Any) -> None:
                 pass
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from unhang.alerts import deliveries, settings_file
 from unhang.alerts.presence import is_watched
+from unhang.core import values
 from unhang.core.alerts.ledger import Ledger
 from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import Subject, occasion_of, session_occasion, subject_of
@@ -79,6 +80,8 @@ class _Deliverer:
         state = files.read_json(self._path) or {}
         cursors = state.get("cursors")
         self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        counts = values.table_of(values.whole)(state.get("counts"))
+        self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
         self._settings = self._load()
         self._ledger = Ledger(self._settings, state, _minute_of_day)
@@ -99,7 +102,9 @@ class _Deliverer:
                 now = time.time()
                 for each in self._ledger.ready(now):
                     self._send(each, now)
-                self._note(*self._ledger.failures)
+                for outcome in self._ledger.failures:
+                    self._count(outcome)
+                    self._note(outcome)
                 self._ledger.failures.clear()
                 if not self._flying and self._ledger.next_due() is None and not self._jobs_run(now):
                     self._save()
@@ -209,7 +214,7 @@ class _Deliverer:
         if pid == 0:
             os.setsid()
             os.close(reading)
-            os._exit(_in_child(self._settings, delivery, writing))
+            os._exit(_in_child(self._home, self._settings, delivery, writing))
         os.close(writing)
         self._flying[pid] = (delivery, reading, now + _LONGEST)
 
@@ -239,24 +244,33 @@ class _Deliverer:
         else:
             reason = said[1:].decode(errors="replace") or "the sender was killed"
             outcome = self._ledger.failed(delivery.key, reason, time.time(), for_good=said[:1] == b"!")
+        if outcome is not None:
+            self._count(outcome)
         self._save()
         if outcome is not None:
             self._note(outcome)
 
-    def _note(self, *outcomes: Outcome) -> None:
-        for outcome in outcomes:
-            deliveries.record(self._home, outcome, clock.now())
+    def _count(self, outcome: Outcome) -> None:
+        self._counts[outcome.state] = self._counts.get(outcome.state, 0) + 1
+
+    def _note(self, outcome: Outcome) -> None:
+        deliveries.record(self._home, outcome, clock.now())
 
     def _save(self) -> None:
-        files.write_json(self._path, {"cursors": self._cursors} | self._ledger.to_json(), durable=True)
+        files.write_json(
+            self._path, {"cursors": self._cursors, "counts": self._counts} | self._ledger.to_json(), durable=True
+        )
 
 
-def _in_child(settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
+def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int) -> int:
     """Send it, and say through the pipe how it went: `ok`, `?` and why not yet, `!` and why never."""
-    from unhang.alerts.targets import NotDelivered, send  # not before: an idle deliverer needs no HTTP
+    # not before: an idle deliverer needs no HTTP
+    from unhang.alerts import links
+    from unhang.alerts.targets import NotDelivered, send
 
     try:
-        send(settings.targets[delivery.target], message_of(delivery))
+        message = message_of(delivery, links.maker(home, settings.page))
+        send(settings.targets[delivery.target], message)
         os.write(pipe, b"ok")
     except NotDelivered as error:
         os.write(pipe, (("!" if error.for_good else "?") + str(error)).encode()[:900])

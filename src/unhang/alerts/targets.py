@@ -16,6 +16,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from unhang.core import plain_text
+from unhang.core.alerts.answers import ANSWER
 from unhang.core.alerts.kinds import LOW, URGENT
 from unhang.errors import UnhangError
 from unhang.store import user_file
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from unhang.core.alerts.message import Message
+    from unhang.core.alerts.message import Button, Message
     from unhang.core.alerts.settings import Target
 
 TIMEOUT = 15.0
 _PRIORITY = {URGENT: "high", LOW: "low"}
+_MOST_ACTIONS = 3  # of one message of ntfy's
 
 
 class NotDelivered(UnhangError):
@@ -51,7 +53,8 @@ def send(target: Target, message: Message) -> None:
         case "webhook":
             _webhook(target.options, message)
         case "slack":
-            text = "\n".join(line for line in (f"*{message.title}*", message.body) if line)
+            links = " · ".join(f"<{button.url}|{button.label}>" for button in message.buttons)
+            text = "\n".join(line for line in (f"*{message.title}*", message.body, links) if line)
             _post(target.options["url"], {"Content-Type": "application/json"}, json.dumps({"text": text}).encode())
         case "command":
             _run(list(target.command), json.dumps(message.value).encode() + b"\n")
@@ -99,9 +102,18 @@ def _ntfy(options: Mapping[str, str], message: Message) -> None:
         "Tags": "hourglass_flowing_sand",
         "X-Unhang-Key": _header(message.key),
     }
+    if message.buttons:
+        headers["Actions"] = "; ".join(_ntfy_action(button) for button in message.buttons[:_MOST_ACTIONS])
     if "token_file" in options:
         headers["Authorization"] = f"Bearer {_secret(options['token_file']).decode('ascii', 'replace')}"
     _post(options["url"], headers, message.body.encode())
+
+
+def _ntfy_action(button: Button) -> str:
+    """A button of ntfy's: one tap acts. An answer has to be typed, so its button opens the page that asks for it."""
+    if button.act == ANSWER:
+        return f"view, {button.label}, {button.url}"
+    return f"http, {button.label}, {button.url}, method=POST, clear=true"
 
 
 def _webhook(options: Mapping[str, str], message: Message) -> None:
@@ -125,7 +137,8 @@ def _apprise(url: str, message: Message) -> None:
     sender = apprise.Apprise()
     if not sender.add(url):
         raise NotDelivered("Apprise does not know this address", for_good=True)
-    if not sender.notify(title=message.title, body=message.body):
+    links = "".join(f"\n{button.label}: {button.url}" for button in message.buttons)
+    if not sender.notify(title=message.title, body=message.body + links):
         raise NotDelivered("Apprise could not deliver it")
 
 

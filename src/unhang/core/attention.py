@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from unhang.core import events as ev
     from unhang.core.view import View
 
 # in the order in which a person should look at them
@@ -73,6 +74,11 @@ def urgency(found: Attention | None) -> int:
     return len(KINDS) if found is None else KINDS.index(found.kind)
 
 
+def limit_of(warning: ev.Event) -> str:
+    """Return which limit a warning is about: `idle` or `hard`."""
+    return _LIMIT.get(str(warning.get("reason")), "idle")
+
+
 def _asked_by_agent(view: View, called: str) -> Attention | None:
     event = view.agent
     if event is None or event.get("phase") != view.phase or not audience(event).needs_person:
@@ -106,7 +112,7 @@ def _near_limit(view: View, called: str) -> Attention | None:
     warning = view.warning
     if warning is None:
         return None
-    limit = _LIMIT.get(str(warning.get("reason")), "idle")
+    limit = limit_of(warning)
     what = "no sign of life" if limit == "idle" else "still running"
     because = _reason(view)
     at, left = values.moment(warning.get("ts")), values.number(warning.get("willAbortInMs"))

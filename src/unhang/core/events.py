@@ -329,6 +329,7 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
         "durationMs": values.number,
         "idleMs": values.number,
         "longestSilenceMs": values.number,
+        "keeperCpuMs": values.number,
         "totalMs": values.number,
         "attempts": values.whole,
         "earlier": values.each_of(

@@ -9,7 +9,7 @@ from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 # The label that holds the name of a job: `--name web` is `--label name=web`.
@@ -48,6 +48,7 @@ class JobSpec(Record):
     shown: str | None = None  # the command for people, where its secrets are known by the environment only
     env_names: list[str] = []  # noqa: RUF012 - as labels; the variables that the caller added, without their values
     agent: dict[str, Any] | None = None  # of an agent's job: see `agent_record`
+    claude: dict[str, Any] | None = None  # the session of Claude Code that it was started in: see `claude_session`
 
     @property
     def command(self) -> str:
@@ -68,6 +69,14 @@ class JobSpec(Record):
         if known.get("size") is not None:
             known["size"] = tuple(known["size"])
         return cls(**known)
+
+
+def claude_session(environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """The session of Claude Code that an environment is of: the pid of its process, its id; None: of none."""
+    pid, session = environ.get("CLAUDE_PID", ""), environ.get("CLAUDE_CODE_SESSION_ID", "")
+    if not pid.isdecimal() or len(pid) > 9 or len(session) > 100:
+        return None
+    return {"pid": int(pid), "session": session}
 
 
 def _argv(value: Any) -> list[str] | None:
@@ -102,6 +111,7 @@ _JOB: dict[str, values.Reading] = {
     "category": values.text,
     "argued": values.flag,
     "env_names": values.texts,
+    "claude": values.object_of({"pid": values.pid, "session": values.text}),
     "agent": values.object_of(
         {
             "name": values.text,
@@ -111,6 +121,7 @@ _JOB: dict[str, values.Reading] = {
             "plan": values.mapping,
         }
     ),
+    "trace": values.mapping,
     "keeper": values.object_of(
         {
             "pid": values.pid,
@@ -175,8 +186,11 @@ def is_name(text: str) -> bool:
 
 
 def history_name(job: dict[str, Any]) -> str | list[str] | None:
-    """What the history knows the runs of this job (its record) by: a shell line, or words."""
-    return job.get("shown") or _title(job) or job.get("shell") or job.get("argv")
+    """What the history knows the runs of this job (its record) by: a shell line, or words.
+
+    An agent is known by its name and what kind of work it does: hardly a task is ever given twice.
+    """
+    return _work_of(job) or job.get("shown") or job.get("shell") or job.get("argv")
 
 
 # --- an agent's job -------------------------------------------------------------------------------------------
@@ -211,6 +225,12 @@ def _title(job: dict[str, Any]) -> list[str] | None:
     agent = job.get("agent") or {}
     task = agent.get("task")
     return [f"{agent.get('name') or 'agent'}:", *task.split()] if task else None
+
+
+def _work_of(job: dict[str, Any]) -> list[str] | None:
+    """ "codex review" as words; None: this is no agent's job."""
+    agent = job.get("agent") or {}
+    return [agent["name"], agent.get("mode") or "run"] if agent.get("name") else None
 
 
 _TASK = "--task="

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 UNIT = "unhang-watch.service"
 SYSTEMD, JOB = "systemd", "job"
+# systemd replaces a watcher whose loop has not gone round for so long (sessions/vital_signs.py); its longest work in
+# one go takes half a minute.
+_WATCHDOG = 120
 _PASSED = ("UNHANG_HOME", "UNHANG_WATCH_CONFIG", "CLAUDE_CONFIG_DIR", "PATH")
 
 
@@ -160,7 +163,7 @@ def unit(command: list[str], environ: Mapping[str, str]) -> str:
     return (
         "[Unit]\nDescription=unhang watch: ends tool calls of Claude Code that hang\n\n"
         f"[Service]\n{settings}ExecStart={' '.join(_quoted(word) for word in command)}\n"
-        "Restart=always\nRestartSec=30\nNice=5\n\n"
+        f"Restart=always\nRestartSec=30\nNice=5\nWatchdogSec={_WATCHDOG}\nNotifyAccess=main\n\n"
         "[Install]\nWantedBy=default.target\n"
     )
 

@@ -77,6 +77,7 @@ class Connection:
         self.cancelled = False  # the end has been asked for
         self.shown: dict[str, Any] = {}  # how the caller's terminal looks, where output is relayed to one
         self.answered = self.refused = False  # what became of the last `offer`
+        self.wanted: bool | None = None  # what the keeper said to the last `ask_for_keys`; None: nothing yet
         now = clock.monotonic()
         self._start_by = now + start_patience
         self._guard_seen = now
@@ -106,6 +107,11 @@ class Connection:
         """Offer input to the job (base64). See `answered`: a keeper whose job does not read refuses it for now."""
         self.answered = self.refused = False
         self.ask(do="send", data=data, eof=eof, offered=True)
+
+    def ask_for_keys(self) -> None:
+        """Ask whether the job wants what was typed. See `wanted`: else it stays where it is, for another program."""
+        self.wanted = None
+        self.ask(do="wants")
 
     def cancel(self, by: str, *, force: bool = False, interrupt: bool = False) -> None:
         """Ask for the end of the job, with `interrupt` by SIGINT first; `patience` is limited until the answer."""
@@ -246,7 +252,9 @@ class Connection:
             self.seq = max(self.seq, int(message.get("seq", 0)))
             self.ended = self.ended or bool(message.get("ended"))
             self.failure = self.failure or str(message.get("failed", ""))
-            self.shown |= {name: message[name] for name in ("fresh", "screen", "restore") if name in message}
+            self.shown |= {name: message[name] for name in ("fresh", "screen", "restore", "lines") if name in message}
+            if "wants" in message:
+                self.wanted = bool(message["wants"])
             if message.get("offered"):
                 self.answered, self.refused = True, bool(message.get("full"))
         return True

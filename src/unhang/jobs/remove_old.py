@@ -8,6 +8,7 @@ from unhang.core import retention, values
 from unhang.errors import ControlError, StateError
 from unhang.jobs import reconcile
 from unhang.jobs.listing import folder_size, index_path, list_jobs, row_of
+from unhang.jobs.metrics import count_before_removal
 from unhang.procs import clock, identity, vantage
 from unhang.store import files, find, records
 from unhang.store import home as homes
@@ -45,6 +46,8 @@ def remove_old_jobs(
     chosen = retention.choose(offered, keep, now)
     if dry_run:
         return {job: sizes[job] for job in chosen}
+    if chosen:
+        count_before_removal(home)
     removed = {job: sizes[job] for job in chosen if remove(JobDir(home, job))}
     if removed:
         _forget_removed(home)
@@ -65,6 +68,7 @@ def remove_named_jobs(home: str, places: list[JobDir], *, dry_run: bool = False)
     sizes = {place.id: folder_size(place.path) for place in places}
     if dry_run:
         return sizes
+    count_before_removal(home)
     kept = [job for job in sizes if not remove(JobDir(home, job))]
     _forget_removed(home)
     if kept:

@@ -7,7 +7,7 @@ import os
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.resolve import resolve
 from unhang.core.record import Record
-from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, history_name
+from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, claude_session, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.jobs.policy import find_policy
 from unhang.procs.spawn import SHELL
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.policy.learn import Profile
-    from unhang.core.policy.model import Policy, Resolution
+    from unhang.core.policy.model import Category, Policy, Resolution
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
@@ -42,6 +42,12 @@ class AgentTask(Record):
     mode: str
     task: str
     plan: dict[str, Any]
+    category: str = ""  # whose limits hold if the caller asks for no other; empty: that of its driver's words
+
+    def own_category(self, policy: Policy) -> Category | None:
+        """What the policy gives to such a task by itself: a driver says what moves."""
+        found = policy.categories.get(self.category)
+        return None if found is None else found.replace(liveness="agent")
 
     def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
         """As job.json holds it; the words for people are without the secrets of this environment."""
@@ -89,7 +95,8 @@ def prepare(
     shown = _shown(line, argv, given)
     record = None if agent is None else agent.to_record(given)
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
-    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy))
+    by_itself = None if agent is None else agent.own_category(policy)
+    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy), by_itself)
     retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal a person may want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
@@ -110,6 +117,7 @@ def prepare(
         labels=_labels(labels or {}),
         kind=COMMAND if agent is None else AGENT,
         agent=record,
+        claude=claude_session(given),
         category=resolution.category,
         shown=shown,
         env_names=sorted(str(name) for name in env or {}),

@@ -56,6 +56,10 @@ PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
 _LAST_READS = 16
 _LAST_WORDS, _LAST_LINES = 2000, 4
+# A program that is done with its screen, or with a line, sets its terminal back a moment after its last output.
+_SETTLED = 0.1
+# The keys of a terminal that are signals.
+_SIGNAL_KEYS = ("SIGINT", "SIGQUIT", "SIGTSTP")
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -123,6 +127,10 @@ class Loop:
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
         self._paused: float | None = None  # since when the person has had it stopped
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
+        # the person's own terminal follows the job's: whether the kernel edits lines there, and when to look again
+        self._follows = job.master is not None and job.into is not None and spec.foreground
+        self._lines: bool | None = None
+        self._lines_due: float | None = None
         self._silence_then: float | None = None  # when a limit fired: what comes after is our doing
         self._reached: float | None = None  # how long it had run then
         self._term_check: float | None = None  # when to see whether SIGTERM is ignored
@@ -132,6 +140,7 @@ class Loop:
 
     def run(self) -> outcome.Facts:
         """Turn until the watchdog settles the end, and return what is known of it."""
+        self._tell_lines()
         while self._settled is None:
             self.promise()
             planned = self._timeout(clock.monotonic())
@@ -177,6 +186,7 @@ class Loop:
             self.requests.due(),
             self.heartbeats.due(),
             self._person.interrupts.due(),
+            self._lines_due,
         ]
         dues.append(self.slow_notice.due() if self.dog.phase == RUNNING and not self._away else None)
         dues.append(now + KILL_ROUND if self.dog.phase == KILLING else None)
@@ -239,6 +249,7 @@ class Loop:
             now = clock.monotonic()
             self._life_at = clock.wall()
             self._prompted = self._asks = False
+            self._lines_due = now + _SETTLED if self._follows else None
             self.dog.tell(fact.Output(), now)
             self.journal.heard(stream, now)
         self._note_broken(stream)
@@ -312,8 +323,20 @@ class Loop:
         """Which limits stand still, because the person has stopped the job or because the job waits for them."""
         self._note_stopped()
         self._tell_away()
+        self._tell_lines()
         if self._person.left_screen():  # what was held back can be shown now
             self.requests.poke(self.journal.seq, self._person.shown())
+
+    def _tell_lines(self) -> None:
+        """Tell the owner whether its terminal may keep what is typed until the job reads a line (`wants_keys`)."""
+        if not self._follows or self.master is None:
+            return
+        if self._lines_due is not None and clock.monotonic() >= self._lines_due:
+            self._lines_due = None
+        lines = spawn.takes_lines(self.master)
+        if lines != self._lines:
+            self._lines = lines
+            self.requests.poke(self.journal.seq, {"lines": lines})
 
     def _tell_away(self) -> None:
         both = (act.IDLE, act.HARD)
@@ -527,6 +550,7 @@ class Loop:
         if not self._person.attended or self.dog.phase == ENDED:
             return
         self._asks = self._prompted = False
+        self._lines_due = clock.monotonic() + _SETTLED if self._follows else None
         self.dog.tell(fact.Typed(), clock.monotonic())
         control = self.master is not None and any(key < 0x20 for key in data)
         if control and self.master is not None and spawn.interrupts(self.master, data):
@@ -566,6 +590,28 @@ class Loop:
         if name != "SIGQUIT":
             raise ValueError(f"not a signal that is passed on: {name[:20]!r}")
         self._signal_job(signal.SIGQUIT)
+
+    def press(self, name: str) -> None:
+        """Press the key of a signal at the job's terminal: the person did so at theirs."""
+        if name not in _SIGNAL_KEYS:
+            raise ValueError(f"not a signal of a key: {name[:20]!r}")
+        key = None if self.master is None else spawn.key_of(self.master, name)
+        if key is not None and self.into is not None and not self.into.waiting:
+            self.into.send(key, eof=False)
+            self.typed(key)
+        elif name == "SIGINT":
+            self.interrupt()
+        else:
+            self._signal_job(signal.Signals[name])
+
+    def wants_keys(self) -> bool:
+        """Whether what the person has typed is for the job. Else it stays in their terminal, for their shell.
+
+        A program that takes keys one by one gets each at once; one that takes lines, when it waits for one.
+        """
+        if self.master is None or not spawn.takes_lines(self.master):
+            return True
+        return self._observer.reads_keys(self._screen())
 
     def pause(self, *, force: bool) -> None:
         """Stop the job, as Ctrl-Z does; `force`: with the signal that no process can catch, its whole tree."""
@@ -636,7 +682,7 @@ class Loop:
             mode=self.stopper.mode,
             duration=now - self.started,
             silence=self.dog.silence(now) if self._silence_then is None else self._silence_then,
-            longest_silence=max(self.dog.clocks.longest_silence, now - self.dog.clocks.spoke),
+            longest_silence=self.dog.clocks.longest_silence_at(now),
             pid=self.leader,
             cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,

@@ -12,7 +12,7 @@ import select
 from _socket import socket
 
 from unhang.core import events as ev
-from unhang.core import outcome
+from unhang.core import outcome, trace
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.core.spec import NOTIFY, JobSpec
@@ -96,6 +96,7 @@ def _rehearse() -> None:
     ev.to_line({"seq": 2, "ts": ""} | ev.exited("completed", "", outcome.ended(facts).fields))
     select.poll().register(0)
     markers.new_tag(clock.wall())
+    trace.environment(trace.begin(None, os.urandom(trace.RANDOM)), {})
 
 
 def promise_to_start(launch: Launch, ready: Ready) -> None:
@@ -109,11 +110,12 @@ def keep(launch: Launch, ready: Ready) -> None:
     """Run the job that was handed over, from the request to the recorded end."""
     place, spec, tree = launch.place, launch.spec, ready.tree
     tag = markers.new_tag(clock.wall())
+    place_in_trace = trace.begin(launch.env.get(trace.PARENT), os.urandom(trace.RANDOM))
     journal = None
     try:
         # the log first: where there is one already, the job was given up before we came, and must not be run
         journal = Journal(place, tree.allocate, alerts_wanted=NOTIFY in launch.spec.labels)
-        _write_job(launch, ready.identity | {"tag": tag})
+        _write_job(launch, ready.identity | {"tag": tag}, place_in_trace)
     except AlreadyRecorded as error:
         _tell_owner(launch, str(error))
         return
@@ -125,19 +127,26 @@ def keep(launch: Launch, ready: Ready) -> None:
     server = control_socket.listen(place.path, os.path.basename(place.control))
     requests = RequestServer(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
+    launch = launch.replace(env=trace.environment(place_in_trace, launch.env))
     job = Attempts(launch, ready, journal, requests)
     try:
         end = job.run()
     except SpawnError as error:
         end = outcome.spawn_failed(str(error), error.exit_code)
     job.heartbeats.close()
-    journal.record_last(ev.exited(end.phase, end.message, end.fields))
+    journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control, job.shown())
     journal.write_status()  # a cache: a caller that waits for the end need not wait for it
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()
+
+
+def _own_cpu() -> int:
+    """The processor time of this process in milliseconds; it was forked for this job, and began with none."""
+    used = os.times()
+    return ev.ms(used.user + used.system)
 
 
 def _tell_owner(launch: Launch, why: str) -> None:
@@ -154,8 +163,9 @@ def _leave_no_trace(place: JobDir) -> None:
             continue  # a disk that cannot be written to: a reader records the loss
 
 
-def _write_job(launch: Launch, keeper: dict[str, Any]) -> None:
+def _write_job(launch: Launch, keeper: dict[str, Any], place_in_trace: trace.Trace) -> None:
     parents = markers.environment(launch.place.id, launch.env).get(markers.PARENTS, "")
     job = launch.spec.to_json() | {"id": launch.place.id, "createdAt": clock.now()}
     keeper |= {"parents": parents, "nested": markers.nested(launch.env)}
-    files.write_json(launch.place.job, job | {"keeper": keeper}, durable=not launch.spec.foreground)
+    job |= {"trace": place_in_trace.to_json(), "keeper": keeper}
+    files.write_json(launch.place.job, job, durable=not launch.spec.foreground)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 # A tree in which nothing at all happened for this long is most likely to stay so until the next look, in seconds.
 STILL_FOR = 5.0
+# How long a job must look as if it might read its terminal, where that cannot be seen, in seconds.
+READS_AFTER = {"unseen": 0.3, "naps": 1.0}
+# Looks that are further apart than this do not add up.
+_APART = 2.0
 
 
 class Screen(Record):
@@ -45,6 +49,9 @@ class Observer:
         self._full: FullSample | None = None
         self._asked: FullSample | None = None  # the one in which a prompt was last looked for
         self._verdict: Diagnosis | None = None
+        self._terminal = ""  # its path
+        self._rests_until = 0.0  # until when it is not looked at who reads it
+        self._reading = "", 0.0, 0.0  # how the job stands to its terminal, since when, and when that was last seen
         self._no_sockets: float | None = None  # asked for the stillness that began then
 
     def cheap(self, since: float | None = None) -> Looked:
@@ -138,6 +145,28 @@ class Observer:
             return waits_for_input(self._asked, attended=attended)
         except Exception:  # see the top of this file
             return None
+
+    def reads_keys(self, screen: Screen) -> bool:
+        """Return whether a process of the tree waits for a line at the terminal, or may where that cannot be seen."""
+        try:
+            from unhang.core.diagnosis.reading import READS, reading_of
+            from unhang.procs.spawn import has_unread_line
+
+            if time.monotonic() < self._rests_until:
+                return False
+            # before the look: a reader that has taken the last line and sleeps again asks for the next one
+            if self._terminal and has_unread_line(self._terminal):
+                return False
+            sample = _full(screen, network=False)
+            self._terminal = sample.terminal.path if sample.terminal is not None else ""
+            reading, now = reading_of(sample), time.monotonic()
+            self._rests_until = now + sample.took  # any process of the user may ask, and again and again
+            same = reading == self._reading[0] and now - self._reading[2] < _APART
+            since = self._reading[1] if same else now
+            self._reading = reading, since, now
+            return reading == READS or now - since >= READS_AFTER.get(reading, float("inf"))
+        except Exception:  # see the top of this file
+            return True
 
 
 def _full(screen: Screen, still_since: float | None = None, *, network: bool = True) -> FullSample:

@@ -295,6 +295,43 @@ def interrupts(master: int, data: bytes) -> bool:
     return modes is not None and bool(modes[3] & termios.ISIG) and modes[6][termios.VINTR] in data
 
 
+def takes_lines(master: int) -> bool:
+    """Whether the kernel edits lines at the terminal and turns its keys into signals, as at a shell's plain command."""
+    import termios
+
+    modes = modes_of(master)
+    return modes is not None and modes[3] & (termios.ICANON | termios.ISIG) == termios.ICANON | termios.ISIG
+
+
+def key_of(master: int, name: str) -> bytes | None:
+    """The key that sends a signal at the terminal; None: its program has switched that off."""
+    import termios
+
+    places = {"SIGINT": termios.VINTR, "SIGQUIT": termios.VQUIT, "SIGTSTP": termios.VSUSP}
+    modes = modes_of(master)
+    if modes is None or not modes[3] & termios.ISIG:
+        return None
+    key = bytes(modes[6][places[name]])
+    return None if key == b"\0" else key
+
+
+def has_unread_line(path: str) -> bool:
+    """Whether a line that was typed at the terminal has not been read yet. False where it cannot be asked."""
+    import select
+
+    try:  # not to become its controlling process, not to wait for a modem
+        slave = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        poll = select.poll()
+        poll.register(slave, select.POLLIN)
+        # asking makes the kernel hand over what is still on its way from the master
+        return any(mask & select.POLLIN for _, mask in poll.poll(0))
+    finally:
+        os.close(slave)
+
+
 def set_size(master: int, size: tuple[int, int]) -> None:
     """Rows and columns; the kernel tells the foreground program (SIGWINCH)."""
     import fcntl

@@ -24,6 +24,7 @@ from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LOCK = "lock"
@@ -52,8 +53,11 @@ class WatcherLock:
         self._fd = -1
         self._signed = 0.0
 
-    def take(self, *, wait: bool = False) -> bool:
-        """Take the lock; return False if a watcher that works has it. With `wait`, wait until that one has ended."""
+    def take(self, *, wait: bool = False, waiting: Callable[[], None] | None = None) -> bool:
+        """Take the lock; return False if a watcher that works has it. With `wait`, wait until that one has ended.
+
+        `waiting` is called every few seconds meanwhile.
+        """
         homes.make(self._home)
         homes.make(homes.watch_folder(self._home))
         while not self._take():
@@ -62,6 +66,8 @@ class WatcherLock:
                 return True
             if not wait:
                 return False
+            if waiting is not None:
+                waiting()
             _wait_for(who)
         return True
 

@@ -15,6 +15,7 @@ from unhang.core import settings_text
 from unhang.core.record import Record
 from unhang.errors import UsageError
 from unhang.sessions.state.limits import SessionLimits, duration
+from unhang.sessions.vital_signs import PING_EVERY
 from unhang.store import home as homes
 from unhang.store import user_file
 
@@ -38,6 +39,8 @@ class WatchSettings(Record):
     notify: str = ""
     config_dirs: tuple[str, ...] = ()
     source: str = "built-in"
+    ping: str = ""  # the address of a dead-man's switch
+    ping_every: float = PING_EVERY
 
 
 def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
@@ -68,7 +71,7 @@ def _json(text: str) -> Any:
 def parse(value: dict[str, Any], path: str) -> WatchSettings:
     """The settings in a file. An unknown key is an error: a misspelt limit would otherwise not hold."""
     changes: dict[str, Any] = {}
-    notify, folders = "", ()
+    notify, folders, ping, every = "", (), "", PING_EVERY
     for key, given in value.items():
         where = f"{path}: {key}"
         if key in _DURATIONS:
@@ -83,17 +86,39 @@ def parse(value: dict[str, Any], path: str) -> WatchSettings:
             if not isinstance(given, bool):
                 raise UsageError(f"{where}: must be true or false, not {given!r}")
             changes[_SWITCHES[key]] = given
+        elif key == "on_hung":
+            if given not in ("wait", "end"):
+                raise UsageError(f"{where}: must be wait or end, not {given!r}")
+            changes[key] = given
         elif key == "limits":
             if not isinstance(given, dict):
                 raise UsageError(f"{where}: must be a table of PATTERN = DURATION")
             changes["tools"] = tuple((name, _seconds(each, f"{where}.{name}")) for name, each in given.items())
         elif key == "notify" and isinstance(given, str):
             notify = given
+        elif key == "ping" and isinstance(given, str):
+            ping = ping_address(given, where)
+        elif key == "ping_every":
+            every = ping_pause(_seconds(given, where), where)
         elif key == "config_dirs" and isinstance(given, list) and all(isinstance(each, str) for each in given):
             folders = tuple(given)
         elif not key.startswith(("$", "x-")):
             raise UsageError(f"{where}: unknown setting, or a value of the wrong type")
-    return WatchSettings(SessionLimits(**changes), notify, folders, path)
+    return WatchSettings(SessionLimits(**changes), notify, folders, path, ping, every)
+
+
+def ping_address(given: str, where: str) -> str:
+    """Return the address of a dead-man's switch. Raises UsageError for what is none."""
+    if not given.startswith(("http://", "https://")) or any(c.isspace() for c in given):
+        raise UsageError(f"{where}: must be an address that begins with http:// or https://")
+    return given
+
+
+def ping_pause(seconds: float | None, where: str) -> float:
+    """Return how long to wait between two pings. Raises UsageError for less than a second."""
+    if seconds is None or seconds < 1:
+        raise UsageError(f"{where}: must be 1s or longer")
+    return seconds
 
 
 def _seconds(given: object, where: str) -> float | None:

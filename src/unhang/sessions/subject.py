@@ -96,8 +96,13 @@ class Subject:
             self.session.tell(fact)
         for at in fact_reader.steps([each for each in events if each["type"] == WATCH]):
             self.session.spent(at)
-        self._transcript.follow(self._transcript.path or transcript.locate(self.config, self.session_id))
+        self._find_transcript()
         self._transcript.grew()
+
+    def _find_transcript(self) -> None:
+        """Claude Code writes it from the first prompt on; without hooks nothing else says where it is."""
+        if not self._transcript.path:
+            self._transcript.follow(transcript.locate(self.config, self.session_id))
 
     def _take_over(self, status: status_file.StatusFile) -> None:
         self.has_status = True
@@ -154,6 +159,7 @@ class Subject:
     def read_transcript(self) -> None:
         """Growth counts from the file's own time stamp, unless the wall clock was set since the last look."""
         now, wall = clock.monotonic(), clock.wall()
+        self._find_transcript()
         grew, changed = self._transcript.grew()
         jumped = abs((wall - now) - self._offset) > _JUMP
         if grew:

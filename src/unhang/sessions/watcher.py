@@ -27,6 +27,7 @@ from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.subject import Subject
 from unhang.sessions.tmux.client import Tmux
+from unhang.sessions.vital_signs import DeadManPing, SystemdWatchdog
 from unhang.store import home as homes
 from unhang.store import session_log
 
@@ -63,8 +64,9 @@ class Watcher:
         lock: WatcherLock | None = None,
         linger: float | None = None,
         load: Callable[[], WatchSettings] | None = None,
+        systemd: SystemdWatchdog | None = None,
     ) -> None:
-        """`load` reads the settings again."""
+        """`load` reads the settings again; `systemd` is told that the loop goes round."""
         self._home = home
         self._settings = settings
         self._configs = config_dirs
@@ -78,6 +80,8 @@ class Watcher:
         self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
+        self._systemd = systemd or SystemdWatchdog({})
+        self._ping = DeadManPing(self._warn)
         self._file_events = FileEvents(f"{home}/{session_log.SESSIONS}")
         self.subjects: dict[int, Subject] = {}  # pid →
         self._refused: set[tuple[int, str]] = set()
@@ -115,9 +119,7 @@ class Watcher:
             if what not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
                 self._unreadable.add(what)
                 text = f"cannot be read: {type(error).__name__}: {error}"[:300]
-                self._tell(
-                    {"type": session_log.WATCH, "phase": "warning", "message": f"{what} {text}", "sessionId": ""}
-                )
+                self._warn(f"{what} {text}")
             if os.environ.get("UNHANG_DEBUG"):
                 traceback.print_exc()
 
@@ -215,6 +217,8 @@ class Watcher:
                 self._read_settings()
             self._judge()
             now = clock.monotonic()
+            self._systemd.beat()
+            self._ping.turn(self._settings.ping, self._settings.ping_every, well=self._is_well(now))
             if self.subjects:
                 empty_since = now
             elif self._linger is not None and now - empty_since > self._linger:
@@ -227,11 +231,13 @@ class Watcher:
                 self._notifier.reap()
                 continue
             until = min(self._due.values(), default=tick)
-            until = min(until, tick)
+            signs = (self._systemd.due(), self._ping.due(self._settings.ping))
+            until = min(until, tick, *(each for each in signs if each is not None))
             if self._linger is not None and not self.subjects:
                 until = min(until, empty_since + self._linger + 0.01)
             self._wait(max(0.0, until - now))
         self._notifier.reap(last=True)
+        self._ping.close()
         if self._lock is not None:
             running.remove(self._home)
 
@@ -249,7 +255,7 @@ class Watcher:
         try:
             found = self._load()
         except UnhangError as error:
-            self._tell({"type": session_log.WATCH, "phase": "warning", "message": str(error)[:300], "sessionId": ""})
+            self._warn(str(error))
             return
         self._settings_stamp = _stamp(found.source)
         self._settings = found
@@ -259,6 +265,14 @@ class Watcher:
             subject.use(found)
             self._due[subject.pid] = 0.0
         self._announce()
+
+    def _is_well(self, now: float) -> bool:
+        """Whether every session that was found is watched."""
+        return all(until <= now for until in self._trouble.values())
+
+    def _warn(self, text: str) -> None:
+        """Tell of something that concerns no session."""
+        self._tell({"type": session_log.WATCH, "phase": "warning", "message": text[:300], "sessionId": ""})
 
     def _holds(self) -> bool:
         """Whether this is still the watcher: one that was stopped for long may have been replaced."""

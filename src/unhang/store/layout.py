@@ -66,6 +66,11 @@ class JobDir(Record):
         """The file that says in which order the streams were printed to."""
         return f"{self.path}/order"
 
+    @property
+    def told(self) -> str:
+        """The file that says which events the agent that started the job was told of."""
+        return f"{self.path}/told"
+
     def stream(self, name: str) -> str:
         """The file that holds what was printed on this stream."""
         return f"{self.path}/{name}"

@@ -46,7 +46,11 @@ class EventReader:
 
     def read_new(self, limit: int | None = None) -> list[ev.Event]:
         """Every complete event after the cursor; moves the cursor. What it tells of would survive a power cut."""
-        found: list[ev.Event] = []
+        return [event for event, _ in self.read_lines(limit)]
+
+    def read_lines(self, limit: int | None = None) -> list[tuple[ev.Event, bytes]]:
+        """As `read_new`, each event with its line as it is on disk."""
+        found: list[tuple[ev.Event, bytes]] = []
         while limit is None or len(found) < limit:
             chunk = os.pread(self._fd, _CHUNK, self._position)
             if not chunk:
@@ -66,16 +70,16 @@ class EventReader:
                 if event is None or event["seq"] <= self.seq:
                     continue
                 self.seq = event["seq"]
-                found.append(event)
+                found.append((event, line))
                 if limit is not None and len(found) >= limit:
                     break
             self._position += used
         self._make_durable(found)
         return found
 
-    def _make_durable(self, found: list[ev.Event]) -> None:
+    def _make_durable(self, found: list[tuple[ev.Event, bytes]]) -> None:
         """The keeper syncs what it promises right after it has written it; a reader may be faster than that sync."""
-        if not any(ev.is_promise(event) for event in found):
+        if not any(ev.is_promise(event) for event, _ in found):
             return
         # a log that has been left alone for a while is on the disk, and a sync makes the disk empty its cache
         if abs(time.time() - os.fstat(self._fd).st_mtime) < _FRESH:

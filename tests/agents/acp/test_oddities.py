@@ -14,6 +14,8 @@ from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 from tests.support.places import SUPPORT
 from tests.support.turn import Turn
+from unhang.store import files
+from unhang.store.layout import JobDir
 
 STANDIN = SUPPORT / "acp_agents" / "standin.py"
 
@@ -28,6 +30,16 @@ def test_an_agent_without_a_recipe_is_driven_by_its_command(bench: Bench) -> Non
     assert (turn.code, turn.about["name"], turn.about["text"]) == (0, "stand-in", "turn 3\nturn 4")
     (row,) = bench.said("ps", "--all")
     assert row["command"].endswith(": do it"), "people know it by its task"
+
+
+def test_an_agent_is_in_the_trace_of_its_job(bench: Bench) -> None:
+    trace, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    bench.env["TRACEPARENT"] = f"00-{trace}-{caller}-01"
+    turn = run(bench, "traced")
+    place = files.read_json(JobDir(str(bench.home), turn.result["jobId"]).job)
+    assert place is not None
+    assert (place["trace"]["traceId"], place["trace"]["parentSpanId"]) == (trace, caller)
+    assert turn.about["text"] == f"00-{trace}-{place['trace']['spanId']}-01"
 
 
 def test_an_agent_that_ignores_everything_is_killed_in_time(bench: Bench) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.jobs import over, wait_until
 from tests.support.places import SUPPORT
+from unhang.jobs import history
 from unhang.procs import command_line
 
 COMMAND = ("--command", shlex.join([sys.executable, str(SUPPORT / "acp_agents" / "standin.py")]))
@@ -27,6 +28,12 @@ no_output_timeout_sec = "17m"
 [command_patterns]
 bricks = ["make bricks"]
 """
+LEARN = """
+version = "1.0"
+extends = "built-in"
+[learn]
+min_runs = 3
+"""
 
 
 def test_lists_and_events_show_the_agent_and_its_task(bench: Bench) -> None:
@@ -37,7 +44,7 @@ def test_lists_and_events_show_the_agent_and_its_task(bench: Bench) -> None:
     assert shown in bench.call("ps", "--all").out.decode()
     assert shown in bench.call("status", job.id).out.decode()
     (run,) = bench.said("history")["commands"]
-    assert run["command"] == shown
+    assert run["command"] == "mine run", "hardly a task is ever given twice"
     first = job.events()[0]
     assert first["message"] == f"started: {shown}"
     agent = {"name": "mine", "protocol": "acp", "mode": "run", "task": "fix the failing test"}
@@ -45,6 +52,19 @@ def test_lists_and_events_show_the_agent_and_its_task(bench: Bench) -> None:
     record = json.loads(Path(job.place.job).read_text())["agent"]
     assert record["plan"]["tasks"] == ["fix the\n  failing test"]
     assert {name: record[name] for name in agent} == agent
+
+
+def test_the_runs_of_an_agent_teach_whatever_their_tasks(bench: Bench) -> None:
+    (bench.workspace / ".unhang.toml").write_text(LEARN)
+    for task in ("fix the test", "write the docs", "tidy up"):
+        assert over(bench.begun("mine", task, *COMMAND)).result().status == "success"
+    learnt = over(bench.begun("mine", "paint the shed", *COMMAND, "--idle", "auto")).result()
+    assert learnt.limits["idleMs"]["source"].startswith("history: ")
+    longer = over(bench.begun("mine", "take your time", *COMMAND, "--idle", "30m"))
+    assert longer.result().status == "success"
+    runs = history.runs_of(str(bench.home), "mine run", str(bench.workspace))["runs"]
+    assert [run["teaches"] for run in runs if run["jobId"] == longer.id] == [False], "more than the policy gives"
+    assert sum(run["teaches"] for run in runs) == 4
 
 
 def test_a_task_is_on_no_command_line_of_unhangs(bench: Bench) -> None:

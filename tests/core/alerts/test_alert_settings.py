@@ -113,3 +113,10 @@ def test_quiet_hours_end_when_they_say(begin: int, end: int, minute: float) -> N
     assert quiet.left("low", begin) > 0
     assert quiet.left("low", end) == 0
     assert Quiet(begin, end, ("urgent",)).left("urgent", minute) == 0
+
+
+@pytest.mark.parametrize("url", ["unhang.example.org", "ftp://x", "https://x/path", "https://a@b", "https://", "", 5])
+def test_the_address_of_the_page_is_an_origin(url: object) -> None:
+    assert parse({"web": {"url": "HTTPS://Host:8/".replace("HTTPS", "https")}}, "f").page == "https://host:8"
+    with pytest.raises(UsageError, match=r"f: web.url"):
+        parse({"web": {"url": url}}, "f")

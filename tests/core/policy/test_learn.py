@@ -86,6 +86,14 @@ def test_more_time_than_the_policy_gives_to_the_command_is_an_argument(request_:
     assert not resolve("npm run dev", builtin.policy(), request_.replace(liveness=None)).argued
 
 
+def test_an_agent_in_the_category_of_its_mode_argues_for_nothing() -> None:
+    own = builtin.categories()["agent-write"].replace(liveness="agent")
+    asked = LimitRequest(category="agent-write", liveness="agent")
+    assert resolve(["driver"], builtin.policy(), asked).argued, "by its words alone"
+    assert not resolve(["driver"], builtin.policy(), asked, by_itself=own).argued
+    assert resolve(["driver"], builtin.policy(), asked.replace(hard=3000.0), by_itself=own).argued
+
+
 @pytest.mark.parametrize(
     ("one", "two"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -158,6 +159,24 @@ def test_with_a_redirection_it_keeps_pipes_and_ctrl_z_stops_the_whole_job(desk_o
     assert desk.engine.events()[-1]["cancelledBy"] == "SIGINT"
 
 
+def test_no_pty_keeps_pipes_at_a_terminal_and_the_command_reads_what_is_typed(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    (desk.folder / "kinds.sh").write_text(
+        'for fd in 0 1 2; do test -t $fd && echo "$fd terminal" || echo "$fd pipe"; done; read line; echo "got $line"\n'
+    )
+    desk.enter("unhang run --no-pty -- sh kinds.sh")
+    desk.matches(r"^0 terminal\n1 pipe\n2 pipe$")
+    desk.enter("a line")
+    desk.matches(r"^got a line$")
+    desk.is_back()
+    desk.clear()
+    desk.enter("unhang run -- sh kinds.sh")
+    desk.matches(r"^0 terminal\n1 terminal\n2 terminal$")
+    desk.enter("a line")
+    desk.matches(r"^got a line$")
+    desk.is_back()
+
+
 def test_a_script_and_make_stop_and_end_with_the_job(desk_of: Callable[..., Desk]) -> None:
     programs.need_command("make")
     desk = desk_of()
@@ -182,19 +201,30 @@ WAITING: dict[str, tuple[list[str], str, str]] = {
     "less": (["less", "text"], "line 2", ""),
     "less -X": (["less", "-X", "text"], "line 2", ""),
     "top": (["top"], "PID", ""),
+    "man": (["man", "./page.1"], "shown by man", ""),
+    "git rebase": (["git", "-c", "core.editor=vim", "rebase", "-i", "--root"], "git-rebase-todo", ":q"),
     "python": (REPL, ">>>", "exit()"),
     "a prompt": (["sh", "-c", "printf 'Name? '; read name"], "Name?", "me"),
 }
 
 
+def _prepare(desk: Desk) -> None:
+    """A text to page through, a manual page, and a repository in which a commit can be rebased."""
+    (desk.folder / "text").write_text("".join(f"line {n}\n" for n in range(99)))
+    (desk.folder / "page.1").write_text(".TH PAGE 1\n.SH NAME\npage \\- shown by man\n" + ".PP\nmore of it\n" * 99)
+    who = [["config", "user.name", "Person"], ["config", "user.email", "person@example.com"]]
+    for words in (["init", "-q"], *who, ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=desk.folder, env=desk.env, check=True)
+
+
 def test_programs_that_wait_for_this_very_person_have_no_limit_and_no_notice(desk_of: Callable[..., Desk]) -> None:
-    for name in ("vim", "less", "top"):
+    for name in ("vim", "less", "top", "man", "git"):
         programs.need_command(name)
     desks: dict[str, Desk] = {}
     for name, (words, there, _) in WAITING.items():
         # what the built-in policy knows as a session has no limit; the others would have been ended by now
         desk = desks[name] = desk_of(policy="" if name == "top" else SHORT, columns=60)
-        (desk.folder / "text").write_text("".join(f"line {n}\n" for n in range(99)))
+        _prepare(desk)
         desk.run("unhang", "run", "--", *words)
         desk.sees(there)
     stopped = desk_of(policy=SHORT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,8 @@ from tests.support.jobs import STILL, Jobs, wait_until
 from tests.support.programs import MODULES, need
 from tests.support.web.browser import Watched, chromium
 from tests.support.web.server import WebServer
+from unhang.alerts import links
+from unhang.core.alerts.occasions import Occasion, Subject
 
 AXE = MODULES / "axe-core" / "axe.min.js"
 
@@ -192,3 +195,27 @@ def test_axe_finds_no_violation(jobs: Jobs, browser: Browser, web: WebServer, sc
             (each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found["violations"]
         ] == [], path
     context.close()
+
+
+def test_a_link_of_an_alert_is_answered_in_a_browser_that_was_never_let_in(
+    jobs: Jobs, web: WebServer, browser: Browser
+) -> None:
+    """A form, no script: the browser must be let to send it, and must say where it comes from."""
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "hello $x"; sleep 600')
+    wait_until(lambda: job.status()["needsInput"], "it asks")
+    make = links.maker(str(jobs.home), web.origin)
+    assert make is not None
+    told = Occasion(Subject(job.id, "x", "x"), "needs_input", job.status()["seq"], time.time(), "", "", "")
+    context = browser.new_context(viewport={"width": 390, "height": 700})
+    found = Watched(context.new_page(), web.origin)
+    try:
+        found.page.goto(make(told, "answer"))
+        assert "Name?" in found.page.inner_text("body")
+        found.page.fill("input", "Ada")
+        found.page.click("button")
+        found.page.wait_for_function("!document.querySelector('form')")
+        wait_until(lambda: "hello Ada" in job.status()["stdout"], "it has its answer")
+        assert found.problems == []
+        assert context.cookies() == []
+    finally:
+        context.close()

@@ -1,4 +1,8 @@
-"""End to end: the real Claude Code in a real tmux hangs, the real watcher ends it, what was queued is answered."""
+"""End to end: the real Claude Code in a real tmux hangs, the real watcher ends it, what was queued is answered.
+
+Where something is typed into a session that hangs, the watcher comes only then: on a busy machine typing takes longer
+than the limit.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.claude_sessions import scenarios
-from tests.support.claude_sessions.harness import HOOKS, LIMIT, Desk, Session, Watcher
+from tests.support.claude_sessions.harness import HOOKS, LIMIT, PATIENCE, Desk, Session, Watcher
 from tests.support.claude_sessions.scenarios import Scenario
+from tests.support.engine import wait_until
 from tests.support.places import ROOT
+from unhang.procs.clock import parse
 
 # The gentlest step that works, each.
 STEPS = {scenario.name: ["escape"] for scenario in scenarios.HANGING} | {
@@ -23,8 +29,9 @@ LATE = 20.0
 
 
 def noticed_at_its_limit(session: Session, watcher: Watcher) -> None:
-    hung = watcher.said("hung")[0]
-    assert LIMIT * 1000 <= hung["ageMs"] <= (LIMIT + LATE) * 1000
+    hung, found = watcher.said("hung")[0], watcher.said()[0]
+    assert hung["ageMs"] >= LIMIT * 1000
+    assert parse(hung["ts"]) - parse(found["ts"]) <= LIMIT + LATE
     recorded = [event["phase"] for event in session.events("watch")]
     assert recorded.index("warning") < recorded.index("hung") < recorded.index("step") < recorded.index("recovered")
 
@@ -35,11 +42,11 @@ def test_a_hang_is_ended_and_the_queued_messages_are_answered(scenario: Scenario
     session = desk.claude()
     if STEPS[scenario.name][0] == "end_tree":
         session.warm_up()
-    watcher = desk.watch()
     prompt = scenario.prompt(desk)
     session.ask(prompt)
     scenario.ready(session)
     session.queue("fake: say answer-one", "fake: say answer-two")
+    watcher = desk.watch()
     watcher.wait("recovered")
     seen = desk.fake.wait_for_text("answer-two")
     assert "fake: say answer-one" in str(seen.body["messages"]), "both were sent"
@@ -65,10 +72,11 @@ def test_a_prompt_that_never_reached_the_model_is_back_in_the_box(desk: Desk) ->
 
 def test_a_draft_in_the_box_survives(desk: Desk) -> None:
     session = desk.claude()
-    watcher = desk.watch()
     session.ask("fake: hang-mid")
     scenarios.API_MID.ready(session)
     session.draft("half a thought")
+    session.wait_screen("half a thought")
+    watcher = desk.watch()
     watcher.wait("recovered")
     session.wait_status("idle")
     assert session.box() == "half a thought"
@@ -81,11 +89,11 @@ def test_a_draft_in_the_box_survives(desk: Desk) -> None:
 def test_in_vim_mode_two_escapes_are_needed_and_two_are_given(desk: Desk) -> None:
     desk.configure(vim=True)
     session = desk.claude()
-    watcher = desk.watch()
     session.ask("fake: hang-mid")
     scenarios.API_MID.ready(session)
     session.draft("half a thought")
     session.wait_screen("half a thought", "-- INSERT --")
+    watcher = desk.watch()
     watcher.wait("recovered")
     session.wait_status("idle")
     assert watcher.steps() == ["escape", "escape"]
@@ -94,11 +102,11 @@ def test_in_vim_mode_two_escapes_are_needed_and_two_are_given(desk: Desk) -> Non
 
 def test_copy_mode_is_left_first(desk: Desk) -> None:
     session = desk.claude()
-    watcher = desk.watch()
     session.ask("fake: hang-mid")
     scenarios.API_MID.ready(session)
     desk.tmux("copy-mode", "-t", session.pane)
     assert session.shown("#{pane_in_mode}") == "1"
+    watcher = desk.watch()
     watcher.wait("recovered")
     session.wait_status("idle")
     assert watcher.steps() == ["leave_copy_mode", "escape"]
@@ -122,7 +130,6 @@ def test_the_first_hook_of_a_session_starts_the_watcher(by: str, desk: Desk) -> 
     """As people have it: only the hooks are set up, in the settings or by the plugin; the limits are in a file."""
     folder = desk.user / ".config" / "unhang"
     folder.mkdir(parents=True)
-    (folder / "watch.toml").write_text(f'api = {LIMIT}\ncooldown = 1\n[limits]\n"*" = {LIMIT}\n')
     desk.env["UNHANG_WATCH"] = "on"
     desk.env["PATH"] = f"{Path(sys.executable).parent}:{desk.env['PATH']}"
     desk.configure(ours=HOOKS if by == "settings" else ())
@@ -130,6 +137,8 @@ def test_the_first_hook_of_a_session_starts_the_watcher(by: str, desk: Desk) -> 
     session.wait_event("watch", phase="found")
     session.ask(scenarios.WEB_SEARCH.prompt(desk))
     session.queue("fake: say answer-one")
+    (folder / "watch.toml").write_text(f'api = {LIMIT}\ncooldown = 1\n[limits]\n"*" = {LIMIT}\n')
+    assert desk.unhang("watch", "reload").code == 0
     session.wait_event("watch", phase="recovered")
     session.wait_screen("● answer-one")
     desk.end_watcher()
@@ -146,8 +155,10 @@ def test_another_hook_that_hangs_is_ended_with_its_turn(hook: str, desk: Desk) -
     watcher.wait("recovered")
     session.wait_status("idle")
     assert watcher.steps() == ["escape"]
-    session.keys("C-u")
-    session.wait_screen("❯")
+    if hook == "UserPromptSubmit":  # the model never had it: it comes back, a little later than the status
+        watcher.wait("restored")
+        session.keys("C-u")
+    wait_until(lambda: session.box() == "", "the box is empty", PATIENCE)
     session.ask("fake: say going on")
     session.wait_screen("● going on")
     session.wait_status("idle")

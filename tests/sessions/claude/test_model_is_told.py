@@ -30,8 +30,9 @@ def test_after_its_command_was_ended_the_model_reads_who_did_it_and_why(desk: De
 
 def test_after_escape_the_next_prompt_brings_the_note_and_only_once(desk: Desk) -> None:
     session = desk.claude()
-    watcher = desk.watch()
     session.ask(scenarios.WEB_FETCH.prompt(desk))
+    session.wait_connected(desk.fake.silent_port)  # on a busy machine that takes longer than the limit
+    watcher = desk.watch()
     warning = watcher.wait("warning")
     assert f"127.0.0.1:{desk.fake.silent_port}" in warning["reason"]
     watcher.wait("recovered")

@@ -11,12 +11,15 @@ waits      says nothing in a turn                  strange    speaks version 99
 odd        odd values in every field               floods     thousands of updates that mean nothing
 shouts     megabytes on stderr                     works      runs `make bricks` as a tool, without an end
 polls      is busy with itself, whatever it waits for
+traced     says its TRACEPARENT                    nested     runs a tool that is a job of unhang's
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -122,6 +125,10 @@ def prompt(message: dict[str, Any]) -> None:
     if "works" in HOW:
         call = {"toolCallId": "t1", "kind": "execute", "rawInput": {"command": "make bricks"}}
         update("tool_call", title="make", status="in_progress", **call)
+    if "nested" in HOW:
+        update("tool_call", toolCallId="t1", title="true", kind="execute", status="in_progress")
+        subprocess.run([sys.executable, "-m", "unhang", "run", "--", "true"], stdin=subprocess.DEVNULL, check=True)
+        update("tool_call_update", toolCallId="t1", status="completed")
     if "asks" in HOW:
         questions()
     while "endless" in HOW:
@@ -137,7 +144,9 @@ def prompt(message: dict[str, Any]) -> None:
         say("version two")
         update("state_update", state="idle", stopReason="end_turn")
         return
-    if "asks" not in HOW:
+    if "traced" in HOW:
+        say(os.environ["TRACEPARENT"])
+    elif "asks" not in HOW:
         say(f"turn {number}")
     send({"id": number, "result": {"stopReason": "end_turn"}})
 

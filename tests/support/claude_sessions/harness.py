@@ -23,6 +23,7 @@ from tests.support.fakes.anthropic_messages import FakeAnthropic
 from tests.support.places import SUPPORT
 from unhang.installers import claude_code
 from unhang.procs import identity
+from unhang.procs.sampler.connections import connections
 from unhang.sessions import lock
 from unhang.store.session_log import SessionLog, session_ids
 from unhang.testing.liveness import Process
@@ -345,6 +346,15 @@ class Session:
 
     def _is_gone(self, text: str) -> bool:
         return text not in self.box()
+
+    def wait_connected(self, port: int) -> None:
+        """As soon as its own process has a connection to this port."""
+
+        def connected() -> bool:
+            found = connections(self.pid, alone=True).values()
+            return any(each.remote.endswith(f":{port}") for each in found)
+
+        wait_until(connected, f"a connection to port {port}", PATIENCE)
 
     def process(self) -> Process:
         return Process(self.pid, "claude")

@@ -11,8 +11,10 @@ from tests.support.places import ROOT
 PLUGIN = ROOT / "plugins" / "unhang"
 HOOK = PLUGIN / "hooks" / "unhang-hook"
 MCP = PLUGIN / "scripts" / "unhang-mcp"
+MONITOR = PLUGIN / "scripts" / "unhang-monitor"
 COMMANDS = sorted((PLUGIN / "commands").glob("*.md"))
 AGENTS = sorted((PLUGIN / "agents").glob("*.md"))
+SKILLS = sorted((PLUGIN / "skills").glob("*/SKILL.md"))
 # what the wrappers and a session need, and nothing called unhang or python3
 _TOOLS = ("sh", "bash", "env", "cat", "tail", "sleep", "git", "mkdir", "rm", "ls", "uname", "dirname", "basename")
 

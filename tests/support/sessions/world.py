@@ -42,6 +42,7 @@ class World:
         # what steps do
         self.escape_works = True
         self.tree: tuple[int, bool] = (1, False)  # processes, do they move?
+        self.tree_hangs = False  # that its command waits without an end can be proved
         self.tree_dies_of = actions.END_TREE
         self.queue = 0
         # what was seen
@@ -196,7 +197,8 @@ class World:
             self.tell(self.looked)
         elif isinstance(action, actions.LookAtTree):
             count, moves = self.tree if action.call in self.calls else (0, False)
-            fact = facts.CallTree(action.call, count, moves if self.tree_asked else None)
+            hung = self.tree_hangs and self.tree_asked and not moves and count > 0
+            fact = facts.CallTree(action.call, count, moves if self.tree_asked else None, hung=hung)
             self.tree_asked = True
             self.looked = fact
             self.tell(fact)

@@ -57,6 +57,7 @@ class ResolvedJob(NamedTuple):
     asked: LimitRequest
     limits: Limits
     options: JobOptions
+    category: str
 
     def stall(self) -> float:
         """Seconds after which the driver explains a silence: before the idle limit warns."""
@@ -75,7 +76,12 @@ class ResolvedJob(NamedTuple):
             asked=self.asked,
             retry=self.options.retry,
             agent=AgentTask(
-                self.protocol, name, plan.mode, plan.title, replace(plan, policy=self.options.policy).to_json()
+                self.protocol,
+                name,
+                plan.mode,
+                plan.title,
+                replace(plan, policy=self.options.policy).to_json(),
+                self.category,
             ),
         )
 
@@ -87,11 +93,10 @@ def _driver(protocol: str) -> list[str]:
 def resolve_job(protocol: str, asked: LimitRequest, category: str, options: JobOptions) -> ResolvedJob:
     """Directory, policy and limits of a job. `category`: the one that holds if the caller asked for no other."""
     folder = os.path.abspath(os.path.expanduser(options.cwd)) if options.cwd else os.getcwd()
-    category = asked.category or category
-    rules = policy_for(category, folder, options.policy, bounded=options.bounded)
-    asked = asked.replace(category=category, liveness=asked.liveness or "agent")
+    asked = asked.replace(category=asked.category or category, liveness=asked.liveness or "agent")
+    rules = policy_for(asked.category or category, folder, options.policy, bounded=options.bounded)
     limits = resolve(_driver(protocol), rules, asked).limits
-    return ResolvedJob(protocol, folder, rules, asked, limits, options)
+    return ResolvedJob(protocol, folder, rules, asked, limits, options, category)
 
 
 def check_task(*tasks: str) -> None:

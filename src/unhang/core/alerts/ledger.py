@@ -226,13 +226,13 @@ def _held_of(value: Any) -> list[tuple[str, float, Occasion]]:
 
 def _occasion_json(occasion: Occasion) -> dict[str, Any]:
     subject = occasion.subject.to_dict() | {"notify": list(occasion.subject.notify)}
-    return dict(occasion.to_dict()) | {"subject": dict(subject)}
+    return dict(occasion.to_dict()) | {"subject": dict(subject), "offers": list(occasion.offers)}
 
 
 def _occasion_of(value: Any) -> Occasion | None:
     try:
         subject = Subject(**(value["subject"] | {"notify": tuple(value["subject"]["notify"])}))
-        found = Occasion(**(value | {"subject": subject}))
+        found = Occasion(**(value | {"subject": subject, "offers": tuple(value.get("offers", ()))}))
         return found if found.kind in KINDS else None
     except (KeyError, TypeError, AttributeError):
         return None  # of another version: told once too little rather than never starting again

@@ -1,12 +1,14 @@
-"""What a message says: a title, a few lines, the command to paste; and the same as JSON."""
+"""What a message says: a title, a few lines, the command to paste, the buttons; and the same as JSON."""
 
 from __future__ import annotations
 
+from unhang.core.alerts.answers import LABELS
 from unhang.core.alerts.kinds import SEVERITIES
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from unhang.core.alerts.ledger import Delivery
@@ -27,8 +29,20 @@ WORDS = {
 _MOST_LINES = 10
 
 
+class Button(Record):
+    """A link that does one thing about an alert: `act` is of core/alerts/answers.py, `label` is for people."""
+
+    act: str
+    label: str
+    url: str
+
+
 class Message(Record):
-    """One message. `severity` is that of its most urgent part; `command` is for a shell, empty if there are several."""
+    """One message. `severity` is that of its most urgent part.
+
+    `command` is for a shell. It is empty, and there are no `buttons`, if the message tells of several things; each of
+    them has its own in `value`.
+    """
 
     key: str
     title: str
@@ -36,10 +50,14 @@ class Message(Record):
     severity: str
     command: str
     value: dict[str, Any]
+    buttons: tuple[Button, ...] = ()
 
 
-def message_of(delivery: Delivery) -> Message:
-    """The message that tells of all occasions of a delivery, the most urgent first."""
+def message_of(delivery: Delivery, link: Callable[[Occasion, str], str] | None = None) -> Message:
+    """The message that tells of all occasions of a delivery, the most urgent first.
+
+    `link` makes the address that does one of the things that an occasion offers; None: no page can be reached.
+    """
     parts = delivery.occasions
     severity = min((each.severity for each in parts), key=SEVERITIES.index)
     if len(parts) == 1:
@@ -57,9 +75,16 @@ def message_of(delivery: Delivery) -> Message:
         "key": delivery.key,
         "severity": severity,
         "title": title,
-        "alerts": [_json(each) for each in parts],
+        "alerts": [_json(each, _buttons(each, link)) for each in parts],
     }
-    return Message(delivery.key, title, body, severity, command, value)
+    buttons = _buttons(parts[0], link) if len(parts) == 1 else ()
+    return Message(delivery.key, title, body, severity, command, value, buttons)
+
+
+def _buttons(each: Occasion, link: Callable[[Occasion, str], str] | None) -> tuple[Button, ...]:
+    if link is None:
+        return ()
+    return tuple(Button(act, LABELS[act], link(each, act)) for act in each.offers if act in LABELS)
 
 
 def _title(parts: tuple[Occasion, ...]) -> str:
@@ -80,7 +105,7 @@ def _line(each: Occasion) -> str:
     return f"{each.subject.name} {WORDS[each.kind]}: {each.what} ({each.command})"
 
 
-def _json(each: Occasion) -> dict[str, Any]:
+def _json(each: Occasion, buttons: tuple[Button, ...]) -> dict[str, Any]:
     subject = each.subject
     return {
         "key": each.key,
@@ -96,4 +121,5 @@ def _json(each: Occasion) -> dict[str, Any]:
         "labels": subject.labels,
         "what": each.what,
         "paste": each.command,
+        "actions": [dict(button.to_dict()) for button in buttons],
     }

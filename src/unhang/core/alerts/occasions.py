@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
+from unhang.core.alerts.answers import offers
 from unhang.core.alerts.kinds import ENDS, SEVERITY, kind_of
 from unhang.core.attention import attention_of
 from unhang.core.record import Record
@@ -35,6 +36,7 @@ class Occasion(Record):
     """One thing that a person may want to be told. `at` and `ended_at` are in seconds since 1970.
 
     `stall`: what belongs to the same silence has the same text here. `command`: what a person pastes into a shell.
+    `offers`: what a link may do about it (core/alerts/answers.py).
     """
 
     subject: Subject
@@ -45,6 +47,7 @@ class Occasion(Record):
     what: str
     command: str
     lasted: float = 0.0
+    offers: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -88,6 +91,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Subje
         what=_line(found.why if found else _reason(event)),
         command=found.command if found else f"unhang {'result' if kind in ENDS else 'status'} {subject.id}",
         lasted=(values.number(event.get("durationMs")) or 0) / 1000,
+        offers=offers(found),
     )
 
 

@@ -98,6 +98,7 @@ class AlertSettings(Record):
     rules: tuple[Rule, ...]
     quiet: Quiet | None = None
     cooldown: dict[str, float] = COOLDOWN
+    page: str = ""  # the origin at which a person reaches `unhang web`
 
     def targets_of(self, occasion: Occasion) -> list[str]:
         """The names of the targets that are to be told of an occasion, each once."""
@@ -108,7 +109,7 @@ class AlertSettings(Record):
 
 def parse(value: dict[str, Any], path: str) -> AlertSettings:
     """The settings in a file that was parsed already. Raises UsageError with the place that is wrong."""
-    _known(value, {"target", "rule", "quiet", "cooldown"}, path)
+    _known(value, {"target", "rule", "quiet", "cooldown", "web"}, path)
     targets = {
         name: _target(name, given, f"{path}: target.{name}")
         for name, given in _table(value.get("target", {}), f"{path}: target").items()
@@ -121,6 +122,7 @@ def parse(value: dict[str, Any], path: str) -> AlertSettings:
         rules=tuple(_rule(given, f"{path}: rule {n}", targets) for n, given in enumerate(rules, 1)),
         quiet=_quiet(value["quiet"], f"{path}: quiet") if "quiet" in value else None,
         cooldown=COOLDOWN | _cooldown(value.get("cooldown", {}), f"{path}: cooldown"),
+        page=_page(value["web"], f"{path}: web") if "web" in value else "",
     )
 
 
@@ -176,6 +178,17 @@ def _cooldown(given: Any, where: str) -> dict[str, float]:
     table = _table(given, where)
     _known(table, set(SEVERITIES), where)
     return {name: _seconds(each, f"{where}.{name}") for name, each in table.items()}
+
+
+def _page(given: Any, where: str) -> str:
+    """An origin as a browser writes it: scheme, name and port."""
+    table = _table(given, where)
+    _known(table, {"url"}, where)
+    url = _text(table.get("url"), f"{where}.url").rstrip("/")
+    scheme, _, name = url.partition("://")
+    if scheme not in ("http", "https") or not name or set(name) & set("/?#@ ,;"):
+        raise UsageError(f"{where}.url: must be an address without a path, such as https://unhang.example.org")
+    return f"{scheme}://{name.lower()}"
 
 
 def _minute(given: Any, where: str) -> int:

@@ -73,7 +73,7 @@ def asks(view: SampleView, *, attended: bool = False) -> NeedsInput | None:
     at = _Prompt(sample.screen, line, password)
     newest = sorted(sample.processes.values(), key=lambda each: (each.start, each.pid), reverse=True)
     for process in newest:
-        if dead(process) or not _in_foreground(sample, process):
+        if dead(process) or not in_foreground(sample, process):
             continue
         for thread in sorted(process.threads, key=lambda each: (each.tid != process.pid, each.tid)):
             wait = wait_of(view, process, thread)
@@ -116,7 +116,7 @@ def _alone(view: SampleView, process: ProcessSample, thread: Thread) -> bool:
     return all(wait_of(view, process, each).kind in IDLE_FELLOWS for each in others)
 
 
-def _in_foreground(sample: FullSample, process: ProcessSample) -> bool:
+def in_foreground(sample: FullSample, process: ProcessSample) -> bool:
     """A background process that reads the terminal is stopped for it; one that is not may have none to obey."""
     terminal = sample.terminal
     if terminal is None or not process.tty:

@@ -38,17 +38,19 @@ def resolve(
     policy: Policy,
     request: LimitRequest | None = None,
     history: Callable[[], Profile | None] | None = None,
+    by_itself: Category | None = None,
 ) -> Resolution:
     """Return the limits of a command under a policy, as far as the caller may change them.
 
-    `history` is called only if a limit is to be learnt: it reads the past runs of this command.
+    `history` is called only if a limit is to be learnt: it reads the past runs of this command. `by_itself`: the
+    category that it has if the caller asks for none; None: the one that its words lead to.
     """
     request = request or LimitRequest()
     parts = pieces_of(command)
     pieces, tags = _judged(parts, policy)
     winner = _most_generous(pieces, policy)
     never_ending = any(piece.never_ending for piece in pieces)
-    own = policy.categories[policy.default if winner is None else winner.category]
+    own = by_itself or policy.categories[policy.default if winner is None else winner.category]
     category, pattern = own, None if winner is None else winner.pattern
     if request.category is not None:
         if request.category not in policy.categories:

@@ -85,7 +85,7 @@ class Clocks:
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
         """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
         self._changed()
-        self.longest_silence = max(self.longest_silence, now - self.spoke)
+        self.longest_silence = self.longest_silence_at(now)
         back: list[Action] = []
         if self.said:
             back.append(act.Resumed(max(0.0, now - self.life)))
@@ -96,6 +96,10 @@ class Clocks:
             self.life = max(now, now + at_least - self.limits.idle)
             self._announced = self.life + self.limits.idle
         return back
+
+    def longest_silence_at(self, now: float) -> float:
+        """The longest one so far. The silence of a tool or of a person is not the agent's."""
+        return self.longest_silence if self._window_for else max(self.longest_silence, now - self.spoke)
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
         """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What a terminal sends besides: Ctrl-\ and Ctrl-Z.
 _PASSED_ON = (signal.SIGQUIT, signal.SIGTSTP)
+_KEYS = (signal.SIGINT, *_PASSED_ON)
 # How soon keys are offered again to a job that did not read them.
 _OFFER_AGAIN = 0.05
+# How soon it is asked again whether the job wants what was typed: first, and at most.
+_ASK_AGAIN, _ASK_SELDOM = 0.005, 0.5
 # How often a terminal that another program uses is looked at: a shell does not tell a running job that it is back.
 _IS_IT_OURS = 0.5
 # How long a job may take to stop by the signal that it can catch, and by the one that it cannot.
@@ -90,6 +93,8 @@ class JobMonitor:
         self._last: ev.Event | None = None
         self._typed: bytes | None = None  # offered to the keeper, not yet accepted
         self._more = terminal is not None  # keys may come
+        self._asking = False  # whether the job wants what waits in the terminal
+        self._ask_after, self._ask_at = _ASK_AGAIN, 0.0
         self._stop_by: float | None = None  # the job was asked to stop: until when it may take
         self._forced = False
         self._stop_as = signal.SIGTSTP
@@ -112,7 +117,7 @@ class JobMonitor:
             poll = select.poll()
             poll.register(self._connection.fileno(), select.POLLIN)
             poll.register(self._signals.fd, select.POLLIN)
-            if keys >= 0 and self._typed is None:
+            if keys >= 0 and self._typed is None and not self._asking and time.monotonic() >= self._ask_at:
                 poll.register(keys, select.POLLIN)
             refused = self._typed is not None and self._connection.refused
             ready = dict(poll.poll(self._timeout(refused)))
@@ -123,8 +128,7 @@ class JobMonitor:
                 for number in self._signals.take():
                     self._signalled(number)
             if keys >= 0 and keys in ready:
-                self._typed = self._read_keys(keys)
-                self._offer()
+                self._hear_keys(keys, ready[keys])
             elif refused and not ready:
                 self._offer()
             if self._connection.fileno() in ready:
@@ -134,6 +138,7 @@ class JobMonitor:
                 if self._typed is not None and self._connection.answered and not self._connection.refused:
                     self._more = bool(self._typed)  # empty: that was the end of the input
                     self._typed = None
+                self._hear_whether_wanted()
             self._insist_on_stop()
 
     def _keys(self) -> int:
@@ -141,11 +146,16 @@ class JobMonitor:
         terminal = self._terminal
         if terminal is None or not self._connection.started:
             return -1  # the keeper looks at how the terminal is set before that is changed
-        if not terminal.entered:
+        lines = self._connection.shown.get("lines")
+        if lines is None:
+            return -1  # what is in it already may be for the shell
+        if terminal.entered:
+            terminal.follow(lines=lines)
+        else:
             if not terminal.ours:
                 self._was_away = True
                 return -1
-            terminal.enter()
+            terminal.enter(lines=lines)
             self._reporter.raw = terminal.is_tty
             if self._was_away:
                 self._connection.ask(do="continue", here=True)
@@ -157,6 +167,8 @@ class JobMonitor:
         waits = [wait for wait in (_OFFER_AGAIN if refused else None, self._connection.patience()) if wait is not None]
         if self._terminal is not None and not self._terminal.entered:
             waits.append(_IS_IT_OURS)
+        if self._ask_at:
+            waits.append(max(0.0, self._ask_at - time.monotonic()))
         if self._stop_by is not None:
             waits.append(max(0.0, self._stop_by - time.monotonic()))
         return min(waits) * 1000 if waits else None
@@ -164,6 +176,8 @@ class JobMonitor:
     def _signalled(self, number: int) -> None:
         if number == signal.SIGWINCH:
             self._resize()
+        elif number in _KEYS and self._terminal is not None and self._terminal.lines:
+            self._connection.ask(do="press", signal=signal.Signals(number).name)
         elif number == signal.SIGINT and self._attended:
             self._reporter.echoed()
             self._connection.ask(do="interrupt")
@@ -209,6 +223,32 @@ class JobMonitor:
         self._resize()
 
     # --- keys and events ------------------------------------------------------------------------------------
+
+    def _hear_keys(self, keys: int, mask: int) -> None:
+        """Keys have come. They are the job's, unless it takes lines and may not read this one."""
+        assert self._terminal is not None
+        self._ask_at = 0.0
+        if self._terminal.lines and not mask & (select.POLLHUP | select.POLLERR):
+            self._asking = True
+            self._connection.ask_for_keys()
+            return
+        self._typed = self._read_keys(keys)
+        self._offer()
+
+    def _hear_whether_wanted(self) -> None:
+        """Offer the line that waits in the terminal if the job wants it; else leave it there and ask again later."""
+        if not self._asking or self._connection.wanted is None:
+            return
+        self._asking = False
+        if not self._connection.wanted:
+            self._ask_at = time.monotonic() + self._ask_after
+            self._ask_after = min(self._ask_after * 2, _ASK_SELDOM)
+            return
+        self._ask_after = _ASK_AGAIN
+        if self._terminal is not None and self._terminal.entered and self._terminal.ours:
+            self._typed = self._terminal.take_line()
+            if self._typed is not None:
+                self._offer()
 
     def _read_keys(self, keys: int) -> bytes:
         """Read what was typed; empty: the input has ended."""

@@ -43,6 +43,9 @@ COMMANDS = {
     "tmux-status": "tmux_status",
     "statusline": "statusline",
     "alerts": "alerts",
+    "fleet": "fleet",
+    "metrics": "metrics",
+    "otel": "otel",
     "claude": "claude",
     "hook": "hook",
     "mcp": "mcp",
@@ -54,6 +57,9 @@ COMMANDS = {
 _TAKES_A_COMMAND = frozenset({"run", "start"})
 # what stands behind -- is for the agent
 _PASSES_ON = frozenset({"acp", "claude"})
+
+# those that may be about jobs of other machines
+_MAY_BE_ELSEWHERE = frozenset({"status", "result", "events", "logs", "wait", "send", "extend", "cancel", "diagnose"})
 
 _LONGEST_COMPLAINT = 2000
 
@@ -139,6 +145,11 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
         return int(stop.code or 0)
     if command is not None:
         args.command = [*getattr(args, "command", []), *command]
+    if name in _MAY_BE_ELSEWHERE and ("--fleet" in words or any("@" in word[1:] for word in words)):
+        from unhang.faces.cli import fleet
+
+        if fleet.is_meant(args):
+            return fleet.main(name, parser, args)
     return module.main(args) if launcher is None else load_launching(COMMANDS[name]).main(args, launcher)
 
 

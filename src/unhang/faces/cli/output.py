@@ -35,6 +35,13 @@ def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON object
     parser.add_argument("--json", action="store_true", help=what)
 
 
+def add_fleet(
+    parser: argparse.ArgumentParser, what: str = "the job may be on any machine of the fleet; JOB@MACHINE says which"
+) -> None:
+    """Add the option `--fleet`; a job of another machine is also meant by JOB@MACHINE."""
+    parser.add_argument("--fleet", action="store_true", help=f"{what} (see docs/fleet.md)")
+
+
 def job_of(args: argparse.Namespace) -> Job:
     """Return the job that the argument of `add_job` names; raise NoSuchJob or AmbiguousJob."""
     return job_named(args.job)

@@ -16,6 +16,7 @@ from unhang.core.policy.model import Policy
 from unhang.errors import NoSuchJob, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import folder_of
+from unhang.faces.mcp.news import HandedOver
 from unhang.faces.mcp.settings import BOUNDS, Settings
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
@@ -37,6 +38,7 @@ class Backend:
         self.home = state_home()
         self.pool = JobPool(settings.max_jobs)
         self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
+        self.handed_over = HandedOver(self.home, self.in_thread)
         self._threads: anyio.CapacityLimiter | None = None
         self._calls = 0
 

@@ -134,7 +134,10 @@ async def answer(
     else:
         attended.hand_over(held=begun.session)
     seen = Seen(background, begun.never_ending, attended.serves, attended.editors, attended.diagnosis)
-    return await backend.in_thread(result_of, attended.job, backend.settings, seen)
+    shown = await backend.in_thread(result_of, attended.job, backend.settings, seen)
+    if shown["status"] == "running":
+        backend.handed_over.follow(ctx.session, attended.job, shown["seq"])
+    return shown
 
 
 async def _end_editor(backend: Backend, attended: AttendedJob) -> None:

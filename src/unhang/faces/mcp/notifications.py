@@ -31,7 +31,12 @@ def set_level(session: Any, level: str) -> None:
 
 def wanted(session: Any, level: str) -> bool:
     """Whether the level set by `logging/setLevel` lets this one through. The SDK itself applies the modern era's."""
-    least = session._connection.state.get(_LEVEL_KEY, "debug")
+    return wanted_by(session._connection, level)
+
+
+def wanted_by(connection: Any, level: str) -> bool:
+    """The same for a connection on which no call is in flight."""
+    least = connection.state.get(_LEVEL_KEY, "debug")
     return LEVELS.index(level) >= LEVELS.index(least)
 
 

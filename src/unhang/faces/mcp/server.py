@@ -34,6 +34,7 @@ def build(backend: Backend, tasks: Tasks | None = None) -> MCPServer[Any]:
         log_level="ERROR",
         extensions=[tasks],
         subscriptions=bus,
+        middleware=[backend.handed_over],
     )
     run.register(server, backend)
     tasks.offer("run", TaskStarter(run.as_task(server, backend)))

@@ -4,6 +4,9 @@ Any web page that a person opens can try to reach a port on loopback (DNS rebind
 request, for reading and for event streams too, needs a known Host, no foreign Origin and the token. The token comes
 once in the address and is then kept in a cookie that scripts cannot read and that no other site's page sends. What is
 served may load nothing from elsewhere and run no script but its own files.
+
+A link of an alert (alerts/links.py) needs no token: it is signed, and faces/web/act.py reads nothing and does nothing
+but what it names.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from unhang.alerts import links
 from unhang.core.record import Record
 from unhang.jobs.local_server import admit
 
@@ -51,6 +55,7 @@ class Door(Record):
     hosts: frozenset[str]
     origins: frozenset[str]
     secure: bool
+    scraper: str  # the bearer token that opens /metrics and nothing else
 
 
 class Access:
@@ -71,7 +76,8 @@ class Access:
         if answer is not None:
             await answer(scope, receive, send)
             return
-        admit(scope)
+        if not scope["path"].startswith(links.PATH):
+            admit(scope)
         await self._app(scope, _bounded(receive), send)
 
     def _answer(self, scope: Scope) -> Response | None:
@@ -81,13 +87,18 @@ class Access:
             return _refused("unknown host", 421)
         if method not in _METHODS:
             return _refused("no such method", 405)
-        origin = headers.get("origin")
-        if origin is None and method == "POST":
+        origin, of_alert = headers.get("origin"), scope["path"].startswith(links.PATH)
+        if origin is None and method == "POST" and not of_alert:
             return _refused("an origin is needed", 403)
         if origin is not None and origin not in self._door.origins:
-            return _refused("foreign origin", 403)
+            return _refused("foreign origin: a page of another site cannot use this address; open it itself", 403)
         if _length(headers) > LARGEST_BODY:
             return _refused("the body is too large", 413)
+        if of_alert:  # its signature is what admits it: a phone that was sent the link has no cookie
+            foreign = method == "POST" and headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+            return _refused("not from another page: open the link itself", 403) if foreign else None
+        if scope["path"] == "/metrics" and self._is_scraper(headers):
+            return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if given is not None and method == "GET":
             return self._let_in(given[0], scope["path"])
@@ -107,6 +118,10 @@ class Access:
             self._door.cookie, self._door.token, path="/", httponly=True, samesite="strict", secure=self._door.secure
         )
         return answer
+
+    def _is_scraper(self, headers: Headers) -> bool:
+        given = headers.get("authorization", "").encode("utf-8", "replace")
+        return hmac.compare_digest(given, f"Bearer {self._door.scraper}".encode())
 
     def _has_cookie(self, headers: Headers) -> bool:
         wanted = f"{self._door.cookie}={self._door.token}".encode()

@@ -8,13 +8,18 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
+from unhang.alerts import links
+from unhang.core.metrics.exposition import CONTENT_TYPE
 from unhang.faces.web.access import Access, Door
+from unhang.faces.web.act import Act
 from unhang.faces.web.api import Answers, Desk, written
 from unhang.faces.web.live import Live
 from unhang.faces.web.streams import Streams
+from unhang.jobs.metrics import metrics_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -76,6 +81,10 @@ def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
         found: Response = await app.state.streams.job(request)
         return found
 
+    async def metrics(_: Request) -> Response:
+        text = await run_in_threadpool(metrics_text, home)
+        return Response(text, headers={"Cache-Control": "no-store", "Content-Type": CONTENT_TYPE})
+
     async def missing(_: Request, __: Exception) -> Response:
         return written({"error": "not found"}, 404)
 
@@ -89,8 +98,10 @@ def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
     app = Starlette(
         routes=[
             *(Route(path, page) for path in ("/", "/history", "/jobs/{job}", "/sessions/{session}")),
+            Route(f"{links.PATH}{{link}}", Act(desk).answer, methods=["GET", "POST"]),
             Route("/favicon.ico", icon),
             Route("/static/{name}", static),
+            Route("/metrics", metrics),
             Route("/api/overview", overview),
             Route("/api/stream", stream),
             Route("/api/history", answers.history),

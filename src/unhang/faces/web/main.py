@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 import uvicorn
 
+from unhang.alerts import pages
 from unhang.errors import UsageError
 from unhang.faces.web.access import Door
 from unhang.faces.web.app import application
@@ -25,6 +26,7 @@ from unhang.jobs.local_server import (
     listen,
     serve_on,
 )
+from unhang.jobs.metrics import scraper_token
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +47,8 @@ def serve(args: argparse.Namespace) -> int:
             f"--bind: other machines reach {host}: give --tls-cert and --tls-key, or --behind-proxy ORIGIN"
         )
     door = _door(host, port, secure=tls, public=public)
-    app, end_streams = application(state_home(), door)
+    home = state_home()
+    app, end_streams = application(home, door)
     config = uvicorn.Config(
         app,
         http=cast("type[asyncio.Protocol]", partial(LimitedConnection, ConnectionLimits(), HEADER_PATIENCE)),
@@ -66,6 +69,7 @@ def serve(args: argparse.Namespace) -> int:
     shown = f"[{host}]" if ":" in host else socket.gethostname() if host == "0.0.0.0" else host
     origin = public or f"{'https' if tls else 'http'}://{shown}:{port}"
     address = f"{origin}/?token={door.token}"
+    pages.announce(home, door.origins)
     print(address, flush=True)
     if sys.stderr.isatty():
         print("unhang: open this address in a browser of yours; Ctrl-C ends the page and no job", file=sys.stderr)
@@ -103,6 +107,7 @@ def _door(host: str, port: int, *, secure: bool, public: str | None) -> Door:
         frozenset(hosts),
         frozenset(origins),
         secure or (public or "").startswith("https://"),
+        scraper_token(state_home()),
     )
 
 

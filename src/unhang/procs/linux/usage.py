@@ -1,15 +1,49 @@
-"""What trees of processes use, many at once: one pass over /proc, whatever the number of trees."""
+"""What processes use, alone or as trees, many at once: one pass over /proc, whatever the number of trees."""
 
 from __future__ import annotations
 
 import os
 
 from unhang.core.overview import Usage
-from unhang.procs.linux import procfs
+from unhang.procs.linux import descriptors, procfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
+
+
+def usage_of(pids: Iterable[int]) -> dict[int, Usage]:
+    """What each of these processes uses by itself; one that is gone is left out."""
+    tick, page = 1000 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    found: dict[int, Usage] = {}
+    for pid in pids:
+        used = _used(pid)
+        if used is not None:
+            found[pid] = Usage(round(used[1] * tick), used[2] * page, 1)
+    return found
+
+
+def readers_of(paths: Container[str], but: Container[int] = ()) -> int:
+    """How many processes, without those of `but`, have one of these files open, as far as we may look into them."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if not name.isdecimal() or int(name) in but:
+            continue
+        seen = descriptors.targets(int(name))
+        count += seen is not None and any(target in paths for target in seen[0].values())
+    return count
+
+
+def _used(pid: int) -> tuple[int, int, int] | None:
+    """Its parent, and the ticks and pages that it uses; None: it is gone."""
+    parts = procfs.split(procfs.read(f"/proc/{pid}/stat", 2048))
+    if parts is None:
+        return None
+    fields = parts[1]
+    try:
+        return int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[21])
+    except ValueError:
+        return None  # cut off while the process went away
 
 
 def usage_below(roots: Iterable[int]) -> dict[int, Usage]:
@@ -19,14 +53,9 @@ def usage_below(roots: Iterable[int]) -> dict[int, Usage]:
     for name in os.listdir("/proc") if wanted else ():
         if not name.isdecimal():
             continue
-        parts = procfs.split(procfs.read(f"/proc/{name}/stat", 2048))
-        if parts is None:
-            continue
-        fields = parts[1]
-        try:
-            table[int(name)] = (int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[21]))
-        except ValueError:
-            continue  # cut off while the process went away
+        used = _used(int(name))
+        if used is not None:
+            table[int(name)] = used
     tick, page = 1000 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     sums = {root: [0, 0, 0] for root in wanted if root in table}
     above: dict[int, int | None] = {}  # the nearest root above a process

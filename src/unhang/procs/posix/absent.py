@@ -14,7 +14,7 @@ from unhang.core.diagnosis.counters import CheapSample
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from unhang.core.diagnosis.samples import FullSample, Socket
     from unhang.core.overview import Usage
@@ -161,3 +161,13 @@ def stacks(pids: list[int]) -> list[Stack]:  # noqa: ARG001 - the interface's
 def usage_below(roots: Iterable[int]) -> dict[int, Usage]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}
+
+
+def usage_of(pids: Iterable[int]) -> dict[int, Usage]:  # noqa: ARG001 - the interface's
+    """Return nothing: unknown."""
+    return {}
+
+
+def readers_of(paths: Container[str], but: Container[int] = ()) -> int:  # noqa: ARG001 - the interface's
+    """Return 0: unknown."""
+    return 0

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SESSIONS = "sessions"
+# The prompt is free while a command runs in the background: one of Bash's, or a plugin's monitor.
+_SHELL = "shell"
 _LARGEST = 1 << 16
 _LONGEST_TEXT = 1000
 _LONGEST_PATH = 4096  # of the kernel's
@@ -121,7 +123,7 @@ def parse(value: dict[str, Any], pid: int) -> StatusFile | None:
         start,
         text("sessionId"),
         text("cwd"),
-        text("status"),
+        "idle" if text("status") == _SHELL else text("status"),
         number("statusUpdatedAt"),
         number("startedAt"),
         text("waitingFor"),

@@ -74,18 +74,20 @@ def _port(url: str) -> str:
     return port if port.isdecimal() and ":" in host else "443"
 
 
-def running(known: Known, limits: SessionLimits, extended: Mapping[str, float]) -> list[Clock]:
-    """The limits that run, given what is known."""
+def running(
+    known: Known, limits: SessionLimits, extended: Mapping[str, float], proved: Mapping[str, float]
+) -> list[Clock]:
+    """The limits that run, given what is known. `proved`: when a command that is proved to hang is ended."""
     mode = known.mode()
     if mode not in (modes.BUSY, modes.BACKGROUND):
         return []
     agents = known.calls.of_agents()
-    found = [clock for call in agents if (clock := _of_call(AGENT_TOOL, call, limits, extended)) is not None]
+    found = [clock for call in agents if (clock := _of_call(AGENT_TOOL, call, limits, extended, proved)) is not None]
     if mode == modes.BACKGROUND:
         return found
     main = known.calls.main()
     certain = [call for call in main if not call.doubtful]
-    found += [clock for call in certain if (clock := _of_call(TOOL, call, limits, extended)) is not None]
+    found += [clock for call in certain if (clock := _of_call(TOOL, call, limits, extended, proved)) is not None]
     if not certain and limits.api is not None:
         # a call that may still be running has at least its own limit
         limit = max([limits.api, *(limits.of_tool(call.tool_name, call.tool_input) or limits.api for call in main)])
@@ -100,9 +102,12 @@ def running(known: Known, limits: SessionLimits, extended: Mapping[str, float]) 
     return found
 
 
-def _of_call(kind: str, call: ToolCall, limits: SessionLimits, extended: Mapping[str, float]) -> Clock | None:
+def _of_call(
+    kind: str, call: ToolCall, limits: SessionLimits, extended: Mapping[str, float], proved: Mapping[str, float]
+) -> Clock | None:
     limit = limits.of_tool(call.tool_name, call.tool_input)
     if limit is None:
         return None
     key = f"{kind}:{call.id}:{call.at}"
-    return Clock(kind, key, call.at, limit, max(call.at + limit, extended.get(key, 0.0)), call)
+    at = max(call.at + limit, extended.get(key, 0.0))
+    return Clock(kind, key, call.at, limit, min(at, proved.get(key, at)), call)

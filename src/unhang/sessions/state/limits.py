@@ -40,6 +40,7 @@ class SessionLimits(Record):
     allow_restart: bool = False
     dry_run: bool = False  # report what would be done, do nothing
     go_on: bool = False  # after Escape, let an unattended session continue by itself
+    on_hung: str = "wait"  # "end": a command that is proved to wait without an end goes before its limit
 
     def of_tool(self, tool_name: str, tool_input: Mapping[str, Any]) -> float | None:
         """The limit of one call; None: only the turn's limit holds. The first pattern that matches decides."""

@@ -46,6 +46,8 @@ _DONE = {
     actions.RESTART: "a restart",
 }
 _RESTARTED = "Claude Code has ended, and is started again with --resume in the same pane"
+# Seconds after which a proof is looked for that a command hangs, and between two such looks.
+_PROOF = 60.0
 # Hangs in a row after which an unattended session goes on by itself.
 MOST_CONTINUED = 3
 
@@ -61,6 +63,8 @@ class Session:
         self._warned: dict[str, float] = {}  # clock → when
         self._extended: dict[str, float] = {}  # clock → its new end
         self._down: dict[str, float] = {}  # clock → when to try again, after giving up
+        self._sought: dict[str, float] = {}  # clock → when to look for a proof again that it hangs
+        self._proved: dict[str, float] = {}  # clock → its end, since that proof was found
         self._rescue: Rescue | None = None
         self._after: Aftercare | None = None
         self._running: list[Clock] | None = None
@@ -118,11 +122,13 @@ class Session:
         """The limits that run; they change only with a fact."""
         if self._running is not None:
             return self._running
-        running = clocks.running(self.known, self._limits, self._extended)
+        running = clocks.running(self.known, self._limits, self._extended, self._proved)
         keys = {clock.key for clock in running}
         self._warned = {key: at for key, at in self._warned.items() if key in keys}
         self._extended = {key: at for key, at in self._extended.items() if key in keys}
         self._down = {key: at for key, at in self._down.items() if key in keys}
+        self._sought = {key: at for key, at in self._sought.items() if key in keys}
+        self._proved = {key: at for key, at in self._proved.items() if key in keys}
         self._why = {key: why for key, why in self._why.items() if key in keys}
         self._noted &= keys | {_writing_key(self.known)}
         self._running = running
@@ -140,7 +146,7 @@ class Session:
 
     def _judge(self, now: float) -> list[Action]:
         said = self._long_turn(now) + self._look_ahead(now)
-        due = [clock for clock in self._clocks() if clock.key in self._warned and now >= self._fires(clock)]
+        due = [clock for clock in self._clocks() if self._may_fire(clock) and now >= self._fires(clock)]
         if due:
             clock = min(due, key=lambda each: each.rank)
             why = self._why.get(clock.key, "")
@@ -167,6 +173,13 @@ class Session:
             return said
         self._check = None
         clock = check.clock
+        if now < self._limit_warns(clock):
+            self._sought[clock.key] = now + _PROOF
+            if check.tree is None or not check.tree.hung:
+                return said
+            self._proved[clock.key] = at = now + self._limits.lead(clock.limit)
+            check.clock = clock = clock.replace(at=at)
+            self._running = None
         if check.works:
             return said + self._extend(clock, check.works, now)
         if check.writes:
@@ -177,7 +190,13 @@ class Session:
         return [*said, self._warning(check, now)]
 
     def _warns(self, clock: Clock) -> float:
-        """When to begin to look, for a warning in time."""
+        """When to begin to look: for a warning in time, or for a proof that it hangs."""
+        at = self._limit_warns(clock)
+        if self._limits.on_hung != "end" or not clock.is_bash or clock.kind not in (clocks.TOOL, clocks.AGENT_TOOL):
+            return at
+        return min(at, self._sought.get(clock.key, clock.since + _PROOF))
+
+    def _limit_warns(self, clock: Clock) -> float:
         return clock.at - self._limits.lead(clock.limit) - looks_take(clock)
 
     def _long_turn(self, now: float) -> list[Action]:
@@ -190,6 +209,12 @@ class Session:
         self._turn_said = now
         text = f"the turn has been running for {human(now - since)} and still finishes steps; left alone"
         return [Say("extended", text, {"limit": clocks.TURN, "reason": "it finishes steps", "ageMs": _ms(now - since)})]
+
+    def _may_fire(self, clock: Clock) -> bool:
+        """A look at a Bash call that is under way is waited for: it may be the one to end first."""
+        looked = self._check.clock if self._check is not None else None
+        first = looked is not None and looked.is_bash and looked.kind == clocks.TOOL
+        return clock.key in self._warned and not (first and clock.kind == clocks.TOOL and not clock.is_bash)
 
     def _fires(self, clock: Clock) -> float:
         """When a clock that has warned is acted upon. A Bash call whose own limit is near goes first: Escape would
@@ -298,6 +323,7 @@ class Session:
         """A command that works is looked at again after half of its limit, up to that of the turn. Reported once."""
         until = now + max(clock.limit / 2, 1.0) + self._limits.lead(clock.limit) + looks_take(clock)
         self._extended[clock.key] = until
+        self._proved.pop(clock.key, None)
         self._running = None
         self._warned.pop(clock.key, None)
         if clock.key in self._noted:
@@ -316,7 +342,7 @@ class Session:
             return self._after.until
         times: list[float] = []
         for clock in self._clocks():
-            if clock.key in self._warned:
+            if self._may_fire(clock):
                 times.append(self._fires(clock))
             elif self._check is None:
                 times.append(self._warns(clock))

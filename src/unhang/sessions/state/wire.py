@@ -55,12 +55,18 @@ _EARLIER = 10.0
 
 
 def waits_for(peers: tuple[Peer, ...], age: float, port: str = "") -> str:
-    """Which connection has been silent for as long as the wait lasts, in words; empty: none is."""
+    """Which connection has been silent for as long as the wait lasts, in words; empty: none is.
+
+    One to the very port that is waited for, on which not one byte has come, may have been opened late.
+    """
     trying = [peer for peer in peers if peer.state == "SYN_SENT"]
     silent = [
         (peer.remote.endswith(f":{port}"), peer.received == 0, peer.silent, peer)
         for peer in peers
-        if peer.state != "SYN_SENT" and peer.silent is not None and age / 2 <= peer.silent <= age + _EARLIER
+        if peer.state != "SYN_SENT"
+        and peer.silent is not None
+        and peer.silent <= age + _EARLIER
+        and (age / 2 <= peer.silent or (peer.received == 0 and bool(port) and peer.remote.endswith(f":{port}")))
     ]
     if trying and (not silent or not port or any(peer.remote.endswith(f":{port}") for peer in trying)):
         return f"waits for {trying[0].remote}, which does not answer the connection attempt"

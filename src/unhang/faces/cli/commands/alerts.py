@@ -43,9 +43,10 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from unhang.alerts import settings_file
+    from unhang.alerts import pages, settings_file
 
     settings, path = settings_file.load(os.environ)
+    served = bool(settings.page) and pages.is_served(state_home(), settings.page)
     if args.json:
         value = {
             "file": path,
@@ -53,6 +54,7 @@ def _list(args: argparse.Namespace) -> int:
             "rules": [dict(rule.to_dict()) for rule in settings.rules],
             "quiet": None if settings.quiet is None else dict(settings.quiet.to_dict()),
             "cooldown": settings.cooldown,
+            "web": {"url": settings.page, "served": served} if settings.page else None,
         }
         output.print_json(value)
         return 0
@@ -64,6 +66,9 @@ def _list(args: argparse.Namespace) -> int:
         only = "".join(f"; {name} {value}" for name, value in given.items() if value)
         after = f"; after {rule.after:g}s" if rule.after else ""
         output.print_line(f"  {', '.join(rule.on)} → {', '.join(rule.to)}{only}{after}")
+    if settings.page:
+        how = "served" if served else "no `unhang web` serves it, so alerts have no buttons (docs/alerts.md#buttons)"
+        output.print_line(f"  buttons by {settings.page}: {how}")
     return 0
 
 

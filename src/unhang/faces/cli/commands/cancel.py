@@ -24,6 +24,7 @@ SUMMARY = "end jobs: SIGTERM, then SIGKILL after the grace; report what was left
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang cancel`."""
     parser.add_argument("job", metavar="JOB…", nargs="*", help=output.JOB_HELP)
+    output.add_fleet(parser)
     parser.add_argument(
         "--all", "-a", action="store_true", help="end every running job (but not one that this runs in)"
     )

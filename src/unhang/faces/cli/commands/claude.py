@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unhang.agents.claude.plan import ClaudePlan
 
 SUMMARY = "give Claude Code a task and watch it; put unhang's hooks into its settings"
-VERBS = ("run", "resume", "status", "install", "uninstall")
+VERBS = ("run", "resume", "status", "monitor", "install", "uninstall")
 _PASSED_ON = "Words after -- are passed on to claude as they are."
 
 
@@ -34,6 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_program(status)
     output.add_json(status)
+    add_verb(
+        verbs,
+        "monitor",
+        "Print what happens to the background jobs of this Claude Code session, a line each. Started by the plugin.",
+    )
     install = add_verb(
         verbs, "install", "Put unhang's hooks into Claude Code's settings (the plugin does it by itself)."
     )
@@ -99,6 +104,10 @@ def main(args: argparse.Namespace) -> int:
         from unhang.faces.cli.commands import claude_status
 
         return claude_status.main(args)
+    if args.claude_verb == "monitor":
+        from unhang.faces.cli.commands import claude_monitor
+
+        return claude_monitor.main()
     if args.claude_verb in ("install", "uninstall"):
         from unhang.faces.cli.commands import claude_install
 

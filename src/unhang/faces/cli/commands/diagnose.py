@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unhang.core import plain_text, values
 from unhang.errors import UsageError
+from unhang.faces.cli import output
 
 if TYPE_CHECKING:
     from unhang.core.diagnosis.verdict import Diagnosis
@@ -22,6 +23,7 @@ COLOURS = {"hung": "31", "unsure": "33", "alive": "32"}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang diagnose`."""
     parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, or @last")
+    output.add_fleet(parser)
     parser.add_argument("--pid", type=int, help="diagnose the tree of this process instead of a job")
     parser.add_argument("--json", action="store_true", help="print one JSON object (one a line with --watch)")
     parser.add_argument("--watch", action="store_true", help="repeat until it ends, or until Ctrl-C")

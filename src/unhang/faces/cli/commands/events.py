@@ -20,6 +20,7 @@ SUMMARY = "the events of a job, from a cursor (--after-seq); --follow until it e
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang events`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     parser.add_argument("--after-seq", type=int, metavar="N", help="only events after this number; wins over --since")
     parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
     parser.add_argument("--limit", type=int, metavar="N", help="print at most N events")
@@ -29,13 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the events of a job, with `--follow` until the last one; return 0."""
-    if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
-        raise UsageError("--after-seq and --limit must be 0 or greater")
+    check(args)
     job = output.job_of(args)
     since = log_time(args.since) if args.since is not None and args.after_seq is None else None
     if not args.follow:
         for event in job.events(args.after_seq, since, args.limit):
-            _show(event, as_json=args.json)
+            show(event, as_json=args.json)
         return 0
     left = args.limit
     if left == 0:
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     output.leave_with_reader()
     for event in job.follow(args.after_seq or 0):
         if since is None or str(event.get("ts", "")) > since:
-            _show(event, as_json=args.json)
+            show(event, as_json=args.json)
             sys.stdout.flush()
             left = None if left is None else left - 1
             if left == 0:
@@ -51,7 +51,14 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(event: Event, *, as_json: bool) -> None:
+def check(args: argparse.Namespace) -> None:
+    """Raise UsageError for numbers that make no sense."""
+    if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
+        raise UsageError("--after-seq and --limit must be 0 or greater")
+
+
+def show(event: Event, *, as_json: bool) -> None:
+    """Print one event."""
     if as_json:
         output.print_json(event)
         return

@@ -14,6 +14,7 @@ SUMMARY = "give a job more time: adds to its idle or hard limit"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang extend`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     parser.add_argument("--idle", metavar="D", help="extend the idle limit by D")
     parser.add_argument("--hard", metavar="D", help="extend the hard limit by D")
 

@@ -30,6 +30,7 @@ _CHECK_MS, _NAP_MS = 1000, 50
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang logs`."""
     output.add_job(parser, many=True)
+    output.add_fleet(parser)
     parser.add_argument("--follow", "-f", action="store_true", help="wait for further output until the jobs end")
     parser.add_argument(
         "--stream", choices=STREAMS, help="print only this stream (default: both, in the order written)"

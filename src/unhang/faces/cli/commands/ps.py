@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUMMARY = "list the jobs that run, what needs a person first (--all: those that have ended, too)"
-STATUSES = ("running", "ended", "success", "error", "timeout", "cancelled")
+STATUSES = ("running", "ended", "success", "error", "timeout", "cancelled", "unknown")
 # how each order sorts; `need` is not here: it is sorted by what needs a person, then the newest first
 _SORTS: dict[str, Callable[[Outlook], object]] = {
     "newest": lambda job: -_since(job.row),
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=SORTS, default="need", help="by what needs a person (default), age, end, …")
     parser.add_argument("--limit", type=int, metavar="N", help="list at most N jobs")
     output.add_label_filter(parser)
+    output.add_fleet(parser, "list the jobs of all machines of the fleet")
     parser.add_argument(
         "--watch", nargs="?", const="2", metavar="D", help="show it anew every D (default 2s) until Ctrl-C"
     )
@@ -73,7 +74,10 @@ def main(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> None:
     home = state_home()
-    ended_too = args.all or args.status not in (None, "running")
+    ended_too = args.all or args.status not in (None, "running", "unknown")
+    if args.fleet:
+        _show_fleet(args, home, ended_too=ended_too)
+        return
     rows = list_jobs(home, running_only=not ended_too, labels=split_pairs("--label", args.label))
     rows = [row for row in rows if _is(row, args.status)]
     if args.quiet and args.sort == "need" and not args.json:
@@ -91,6 +95,29 @@ def _show(args: argparse.Namespace) -> None:
             print(line)
 
 
+def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None:
+    from unhang.faces.cli.fleet import listed
+
+    labels = split_pairs("--label", args.label).items()
+    rows = {
+        id(found.outlook): found
+        for found in listed(home)
+        if (ended_too or not found.outlook.row.final)
+        and _is(found.outlook.row, args.status)
+        and all(found.outlook.row.labels.get(name) == value for name, value in labels)
+    }
+    jobs = _in_order([found.outlook for found in rows.values()], args)
+    shown = [rows[id(job)] for job in jobs]
+    if args.json:
+        output.print_json([found.json for found in shown])
+    elif args.quiet:
+        for found in shown:
+            print(f"{found.outlook.row.id}@{found.machine}" if found.machine else found.outlook.row.id)
+    else:
+        for line in table(jobs, time.time(), _width(), [found.machine or "-" for found in shown]):
+            print(line)
+
+
 def _is(row: Row, status: str | None) -> bool:
     return status is None or row.status == status or (status == "ended" and row.final)
 
@@ -100,7 +127,10 @@ def _sorted(home: str, rows: list[Row], args: argparse.Namespace) -> list[Outloo
     if args.sort == "need" and args.limit is not None:  # rows are the newest first, and ended jobs need nothing
         running = [row for row in rows if not row.final]
         rows = running + [row for row in rows if row.final][: args.limit]
-    found = outlooks(home, rows)
+    return _in_order(outlooks(home, rows), args)
+
+
+def _in_order(found: list[Outlook], args: argparse.Namespace) -> list[Outlook]:
     if args.sort == "need":
         found.sort(key=lambda job: (job.urgency, job.row.final))
     else:
@@ -116,10 +146,17 @@ def _width() -> int | None:
         return None
 
 
-def table(jobs: list[Outlook], now: float, width: int | None) -> list[str]:
-    """Return the lines of the table; none is wider than `width`. Columns without contents are left out."""
-    rows = [["JOB", "STATE", "AGE", "ENDS IN", "PORTS", "WHY", "COMMAND"], *(_cells(job, now) for job in jobs)]
-    kept = [at for at in range(7) if at in (0, 1, 2, 6) or any(row[at] for row in rows[1:])]
+def table(jobs: list[Outlook], now: float, width: int | None, machines: list[str] | None = None) -> list[str]:
+    """Return the lines of the table; none is wider than `width`. Columns without contents are left out.
+
+    `machines`: the machine of each job, for a column of its own.
+    """
+    where = [""] * len(jobs) if machines is None else machines
+    rows = [
+        ["JOB", "MACHINE", "STATE", "AGE", "ENDS IN", "PORTS", "WHY", "COMMAND"],
+        *([cells[0], name, *cells[1:]] for cells, name in zip((_cells(job, now) for job in jobs), where, strict=True)),
+    ]
+    kept = [at for at in range(8) if at in (0, 2, 3, 7) or any(row[at] for row in rows[1:])]
     rows = [[row[at] for at in kept] for row in rows]
     names = rows[0]
     widths = [max(len(row[at]) for row in rows) for at in range(len(names))]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import StderrReporter
+from unhang.jobs import told
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
@@ -13,6 +15,7 @@ SUMMARY = "the result of a job: its output, and how it ended; exits as the job d
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang result`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     parser.add_argument("--raw", action="store_true", help="print control characters unchanged, even on a terminal")
     output.add_json(parser)
 
@@ -21,6 +24,7 @@ def main(args: argparse.Namespace) -> int:
     """Print the output of a job and, on stderr, its ending; return its exit code (0 while it runs)."""
     job = output.job_of(args)
     result = job.result()
+    told.note(job, job.last_seq(), os.environ)
     if args.json:
         output.print_result(job, result)
     else:

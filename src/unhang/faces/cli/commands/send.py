@@ -13,6 +13,7 @@ SUMMARY = "send text to a job's input (started with --stdin pipe or --pty)"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang send`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     parser.add_argument("text", nargs="?", metavar="TEXT", help="a line to send; - sends stdin unchanged")
     parser.add_argument("--eof", action="store_true", help="close the input after it")
     parser.add_argument("--no-newline", "-n", action="store_true", help="send exactly this text, without a newline")

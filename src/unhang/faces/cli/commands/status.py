@@ -8,7 +8,7 @@ import time
 from unhang.agents import registry
 from unhang.core import plain_text
 from unhang.core.durations import human, human_ms
-from unhang.core.spec import NAME, command_line
+from unhang.core.spec import NAME
 from unhang.core.values import moment
 from unhang.faces.cli import output, times
 
@@ -16,14 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.jobs.handle import Job
-
 SUMMARY = "the state of a job: phase, limits, last line of output, what it waits for"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang status`."""
     output.add_job(parser)
+    output.add_fleet(parser)
     times.add_utc(parser)
     output.add_json(parser)
 
@@ -35,20 +34,24 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         output.print_json(registry.with_agent_report(job, status))
         return 0
-    for name, text in _lines(job, status, utc=args.utc):
-        output.print_line(f"{name:<10} {text[:1000]}")
+    print_status(status, utc=args.utc)
     return 0
 
 
-def _lines(job: Job, status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
+def print_status(status: dict[str, Any], *, utc: bool) -> None:
+    """Print what is known of a job, one property a line."""
+    for name, text in _lines(status, utc=utc):
+        output.print_line(f"{name:<10} {text[:1000]}")
+
+
+def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
     """Return what is known of a job: the name of each property, and its value."""
-    spec = job.spec
     now = time.time()
     labels = {name: value for name, value in status["labels"].items() if name != NAME}
     shown = [
-        ("job", f"{status['name']} ({job.id})" if status["name"] else job.id),
-        ("command", plain_text.one_line(command_line(spec), 300)),
-        ("directory", spec.get("cwd") or ""),
+        ("job", f"{status['name']} ({status['jobId']})" if status["name"] else status["jobId"]),
+        ("command", plain_text.one_line(status["command"], 300)),
+        ("directory", status["cwd"] or ""),
         ("labels", ", ".join(f"{name}={value}" for name, value in labels.items())),
         ("status", _standing(status)),
         ("pid", str(status["pid"]) if status["pid"] is not None and status["status"] == "running" else ""),
@@ -80,6 +83,8 @@ def _lines(job: Job, status: dict[str, Any], *, utc: bool) -> list[tuple[str, st
 
 def _standing(status: dict[str, Any]) -> str:
     """Return the status and the phase; of an ended job how it ended."""
+    if status["status"] == "unknown":
+        return "unknown"
     if status["status"] == "running":
         return f"running ({status['phase']})"
     ended = f"exit code {status['exitCode']}" if status["exitCode"] is not None else status["signal"]

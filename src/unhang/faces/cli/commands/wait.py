@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.faces.cli.live import LiveLines
 from unhang.faces.cli.stderr import StderrReporter
+from unhang.jobs import told
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
 
@@ -18,6 +20,7 @@ SUMMARY = "wait until jobs have ended; exits with the code of the first that fai
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang wait`."""
     output.add_job(parser, many=True)
+    output.add_fleet(parser)
     parser.add_argument("--any", action="store_true", help="wait until one of them has ended, and print which")
     parser.add_argument("--timeout", metavar="D", help="wait no longer than this (the jobs go on)")
     output.add_json(parser, "print the results as JSON, one a line")
@@ -32,6 +35,7 @@ def main(args: argparse.Namespace) -> int:
         done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]
     for job in ended:
+        told.note(job, job.last_seq(), os.environ)
         if args.json:
             output.print_result(job, job.result())
         elif args.any:

@@ -118,7 +118,18 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="after Escape, let an unattended session go on: a restored prompt is sent, or one that says what happened",
     )
+    parser.add_argument(
+        "--on-hung",
+        choices=("wait", "end"),
+        help="a command that is proved to wait without an end: wait for its limit (default), or end it after a warning",
+    )
     parser.add_argument("--notify", metavar="CMD", help="a shell line to run for warnings (event on stdin)")
+    parser.add_argument(
+        "--ping",
+        metavar="URL",
+        help="GET this address regularly while all is well: a dead-man's switch tells you if not",
+    )
+    parser.add_argument("--ping-every", metavar="D", help="how long between two pings (5m)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -144,7 +155,7 @@ def main(args: argparse.Namespace) -> int:
 
 def settings_of(args: argparse.Namespace) -> WatchSettings:
     """The settings of the file, overridden by those of the command line."""
-    from unhang.sessions.settings import load
+    from unhang.sessions.settings import load, ping_address, ping_pause
     from unhang.sessions.state.limits import duration, tool_limit
 
     found = load(os.environ, args.config)
@@ -163,9 +174,15 @@ def settings_of(args: argparse.Namespace) -> WatchSettings:
     for name in ("allow_clear", "allow_restart", "dry_run", "go_on"):
         if getattr(args, name, None):
             changes[name] = True
+    if args.on_hung is not None:
+        changes["on_hung"] = args.on_hung
     if args.limit:
         changes["tools"] = (*(tool_limit(text) for text in args.limit), *found.limits.tools)
     limits = found.limits.replace(**changes)
+    if args.ping is not None:
+        found = found.replace(ping=ping_address(args.ping, "--ping"))
+    if args.ping_every is not None:
+        found = found.replace(ping_every=ping_pause(duration(args.ping_every, "--ping-every"), "--ping-every"))
     return found.replace(limits=limits, notify=args.notify if args.notify is not None else found.notify)
 
 
@@ -191,10 +208,11 @@ def _configs(args: argparse.Namespace, settings: WatchSettings) -> list[str]:
 def _watch(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
     from unhang.sessions.lock import WatcherLock, holder
     from unhang.sessions.state.limits import duration
+    from unhang.sessions.vital_signs import SystemdWatchdog
     from unhang.sessions.watcher import Watcher
 
-    lock = WatcherLock(home)
-    if not lock.take(wait=args.take_over):
+    lock, systemd = WatcherLock(home), SystemdWatchdog(os.environ)
+    if not lock.take(wait=args.take_over, waiting=systemd.beat):
         who = holder(home) or {}
         print(f"unhang: a watcher runs already (pid {who.get('pid') or '?'})", file=sys.stderr)
         return 0
@@ -214,6 +232,7 @@ def _watch(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
         lock=lock,
         linger=linger,
         load=lambda: settings_of(args),
+        systemd=systemd,
     )
     if not args.background and not args.json:
         what = " (dry run)" if settings.limits.dry_run else ""
@@ -354,7 +373,15 @@ def _said_limits(limits: SessionLimits) -> str:
 
     named = [("turn", limits.turn), ("total", limits.total), ("api", limits.api), *limits.tools]
     words = [f"{name} {'off' if seconds is None else human(seconds)}" for name, seconds in named]
-    words += [name for name, on in (("dry run", limits.dry_run), ("--continue", limits.go_on)) if on]
+    words += [
+        name
+        for name, on in (
+            ("dry run", limits.dry_run),
+            ("--continue", limits.go_on),
+            ("--on-hung end", limits.on_hung == "end"),
+        )
+        if on
+    ]
     return ", ".join(words)
 
 

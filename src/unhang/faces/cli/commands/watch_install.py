@@ -12,7 +12,7 @@ from unhang.sessions.lock import holder
 # what is passed on to the watcher, as it was given
 _VALUES = [
     *("config", "turn", "total", "api", "warn", "hands_off", "cooldown", "verify"),
-    *("budget", "machine_budget", "clear_after", "notify"),
+    *("budget", "machine_budget", "clear_after", "notify", "ping", "ping_every"),
 ]
 _SWITCHES = {"allow_clear": "--allow-clear", "allow_restart": "--allow-restart", "go_on": "--continue"}
 

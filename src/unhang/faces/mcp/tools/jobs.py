@@ -56,7 +56,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             raise UsageError("no job named")
         jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
         seconds = seconds_to_wait(backend.settings, wait_sec)
-        with backend.call():
+        with backend.call(), backend.handed_over.attending(jobs):
             enough = len(jobs) if all else 1
             why = LateDiagnosis(jobs[0], seconds, backend.in_loose_thread) if len(jobs) == 1 else None
             ended = await wait_until(
@@ -74,6 +74,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         for result in shown:
             if result["status"] != "running":
                 backend.pool.forget(backend.job(result["jobId"]))
+            else:
+                backend.handed_over.follow(ctx.session, backend.job(result["jobId"]), result["seq"])
         return _waited(shown, ended, enough)
 
     @with_readable_errors

@@ -1,0 +1,76 @@
+"""Which `unhang web` runs for a home, and at which origins a browser reaches it: `alerts/pages/`, a locked file each.
+
+The kernel drops the lock with the process, so a page that was killed is known to be gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from typing import TYPE_CHECKING
+
+from unhang.core import values
+from unhang.errors import StateError
+from unhang.store import files
+from unhang.store import home as homes
+from unhang.store.alert_news import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LARGEST = 1 << 14
+
+
+def announce(home: str, origins: Iterable[str]) -> None:
+    """Note that this process serves the page; it holds until the process ends. A disk that is full hinders no page."""
+    try:
+        _announce(home, origins)
+    except OSError:
+        return  # alerts have the command to paste
+
+
+def _announce(home: str, origins: Iterable[str]) -> None:
+    folder = _folder(home)
+    for each in (home, f"{home}/{FOLDER}", folder):
+        homes.make(each)
+    served(home)  # removes what others have left
+    new = f"{folder}/.{os.getpid()}.new"
+    fd = files.open_plain(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    fcntl.flock(fd, fcntl.LOCK_EX)  # never closed: the lock is what says that this process lives
+    os.write(fd, json.dumps(sorted(origins)).encode())
+    os.rename(new, f"{folder}/{os.getpid()}")  # nobody finds it before it is locked
+
+
+def is_served(home: str, origin: str) -> bool:
+    """Whether a page that runs answers at this origin."""
+    return origin in served(home)
+
+
+def served(home: str) -> set[str]:
+    """The origins of all pages that run for this home."""
+    found: set[str] = set()
+    try:
+        names = os.listdir(_folder(home))
+    except FileNotFoundError:
+        return found
+    for name in filter(str.isdecimal, names):
+        try:
+            fd = files.open_plain(f"{_folder(home)}/{name}", os.O_RDONLY)
+        except (OSError, StateError):
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            os.unlink(f"{_folder(home)}/{name}")  # its process is gone
+        except BlockingIOError:
+            known = values.parse_message(os.read(fd, _LARGEST))
+            found |= {each for each in known if isinstance(each, str)} if isinstance(known, list) else set()
+        except FileNotFoundError:
+            pass
+        finally:
+            os.close(fd)
+    return found
+
+
+def _folder(home: str) -> str:
+    return f"{home}/{FOLDER}/pages"

@@ -1,0 +1,128 @@
+"""The rows of a list of jobs: as a machine publishes each, and as a viewer merges them with its own.
+
+A published row is the job as `unhang ps --json` shows it on its machine, with the time of its end instead of the time
+that is left. What was published is true of a job that has ended. Of one that has not, it is true only while its
+machine is there: then nobody knows, and the row says `unknown`.
+"""
+
+from __future__ import annotations
+
+from unhang.core import values
+from unhang.errors import AmbiguousJob, NoSuchJob
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from unhang.core.fleet.presence import Machine
+
+    Json = dict[str, Any]
+
+UNKNOWN = "unknown"
+_FIELDS = {
+    "jobId": values.text,
+    "name": values.text,
+    "status": values.text,
+    "phase": values.text,
+    "command": values.text,
+    "cwd": values.text,
+    "kind": values.text,
+    "labels": values.table_of(values.text),
+    "createdAt": values.text,
+    "endedAt": values.text,
+    "exitCode": values.integer,
+    "where": values.text,
+    "why": values.text,
+    "needs": values.mapping,
+    "endsAt": values.number,
+    "ports": values.texts,
+    "seq": values.whole,
+}
+
+
+def published(row: Json, seq: int, now: float) -> Json:
+    """Return the row to publish, from one of `unhang ps --json`. `seq`: the number of the last event it tells of."""
+    left = values.number(row.get("endsInMs"))
+    kept = {name: value for name, value in row.items() if name != "endsInMs"}
+    # Whole seconds: what is left is counted by the keeper, and would otherwise differ at each look.
+    return kept | {"endsAt": None if left is None else round(now + left / 1000), "seq": seq}
+
+
+def read_row(data: bytes) -> Json | None:
+    """Read a published row; None if it is none. Fields of other types are left out."""
+    try:
+        value = values.parse(data)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    row = values.with_types(value, _FIELDS)
+    return row if all(row.get(name) for name in ("jobId", "status", "phase")) else None
+
+
+def shown(row: Json, machine: Machine | None, name: str, now: float) -> Json:
+    """Return a row as a viewer shows it; `machine`: what is known of it (None: nothing)."""
+    ends = values.number(row.get("endsAt"))
+    left = None if ends is None else max(0, round((ends - now) * 1000))
+    made = {field: value for field, value in row.items() if field not in ("endsAt", "seq")}
+    made |= {"machine": name, "endsInMs": left, "labels": row.get("labels") or {}, "ports": row.get("ports") or []}
+    made |= {"needs": _needs(row, name)}
+    if row["status"] != "running" or (machine is not None and machine.online):
+        return made
+    seen = f", last seen {machine.seen}" if machine is not None and machine.seen else ""
+    why = f"{name} is offline{seen}; it was {str(row['phase']).replace('_', ' ')}"
+    silenced: Json = {"status": UNKNOWN, "phase": UNKNOWN, "why": why, "needs": None, "endsInMs": None, "ports": []}
+    return made | silenced
+
+
+def _needs(row: Json, machine: str) -> Json | None:
+    """Return what a job needs a person for, with a command that can be typed on any machine."""
+    needs = values.mapping(row.get("needs"))
+    if needs is None:
+        return None
+    words = str(needs.get("command") or "").split(" ", 3)
+    if len(words) > 2 and words[2] in (row.get("name"), row["jobId"]):
+        words[2] += f"@{machine}"
+    return needs | {"command": " ".join(words)}
+
+
+def found_by(rows: Mapping[tuple[str, str], Json], name: str, machine: str | None) -> tuple[str, str]:
+    """Return the machine and the job that a person means: by id, name, a unique prefix of an id, or @last.
+
+    `machine`: only there; None: anywhere. Raises NoSuchJob or AmbiguousJob.
+    """
+    there = {where: row for where, row in rows.items() if machine in (None, where[0])}
+    place = "the fleet" if machine is None else machine
+    if name == "@last":
+        if not there:
+            raise NoSuchJob(f"{place} has no job yet")
+        return max(there, key=lambda where: str(there[where].get("createdAt") or ""))
+    named = [where for where in there if there[where].get("name") == name]
+    live = [where for where in named if there[where]["status"] == "running"]
+    if named and len(live) <= 1:
+        return live[0] if live else max(named, key=lambda where: str(there[where].get("createdAt") or ""))
+    matches = live or [where for where in there if where[1].startswith(name)]
+    if len(matches) > 1:
+        shown = sorted(f"{job}@{where}" for where, job in matches)
+        raise AmbiguousJob(f"{name!r} could be any of {len(matches)} jobs: {', '.join(shown[:10])}", shown)
+    if not matches:
+        raise NoSuchJob(f"no such job in {place}: {name}; unhang ps --fleet --all lists them")
+    return matches[0]
+
+
+def merged(
+    local: Iterable[Json], own: str, rows: Mapping[tuple[str, str], Json], machines: Mapping[str, Machine], now: float
+) -> list[Json]:
+    """Return the jobs of this home and of the fleet, each once, the newest first.
+
+    `own`: what this home is called in the fleet ("": it has not joined). Of its jobs the files say more than what was
+    published. `rows`: what was published, by machine and job.
+    """
+    found = [row | {"machine": own} for row in local]
+    for (name, _), row in rows.items():
+        if name != own:
+            found.append(shown(row, machines.get(name), name, now))
+    found.sort(key=lambda row: (row["machine"], row["jobId"]))
+    found.sort(key=lambda row: str(row.get("createdAt") or ""), reverse=True)
+    return found

@@ -1,0 +1,194 @@
+"""`unhang fleet`: the jobs of many machines, over NATS JetStream: join, leave, who is there, and a server to try."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from unhang.errors import UnhangError, UsageError
+from unhang.faces.cli import output
+from unhang.faces.cli.parser import add_verb
+from unhang.jobs.home import ensure_state_home, state_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SUMMARY = "see and steer the jobs of many machines: join a fleet, list its machines, try it out"
+VERBS = ("join", "leave", "machines", "forget", "try")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs of `unhang fleet`."""
+    verbs = parser.add_subparsers(dest="fleet_verb", required=True, metavar="|".join(VERBS))
+    join = add_verb(
+        verbs,
+        "join",
+        "Publish what the jobs of this machine record, and take commands for them. Runs until Ctrl-C or `leave`.",
+    )
+    _add_server(join)
+    join.add_argument(
+        "--machine", metavar="NAME", help="what this machine is called (default: as before, or its host name)"
+    )
+    join.add_argument(
+        "--background", action="store_true", help="return when it has joined, and go on in the background"
+    )
+    add_verb(verbs, "leave", "End the publisher of this machine. Its jobs go on; the fleet shows them as unknown.")
+    machines = add_verb(verbs, "machines", "List the machines: who is there, and what each said last.")
+    _add_server(machines)
+    output.add_json(machines, "print a JSON array")
+    forget = add_verb(verbs, "forget", "Remove what an offline machine has published, and free its name.")
+    forget.add_argument("machine", metavar="MACHINE", help="a machine that is offline")
+    _add_server(forget)
+    tried = add_verb(
+        verbs, "try", "Run a NATS server for trying it out. One node, this machine alone; prints its address."
+    )
+    tried.add_argument("--background", action="store_true", help="return at once, and go on in the background")
+    tried.add_argument("--stop", action="store_true", help="end the one that runs; what it has stored stays")
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--nats", metavar="URL", help="the server (default: $UNHANG_NATS, or that of the last join or try)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run one verb; return its exit code."""
+    match args.fleet_verb:
+        case "join":
+            return _join(args)
+        case "leave":
+            return _leave()
+        case "machines":
+            return _machines(args)
+        case "forget":
+            return _forget(args)
+    return _try(args)
+
+
+def _join(args: argparse.Namespace) -> int:
+    from unhang.core.fleet.subjects import is_machine, machine_from
+    from unhang.fleet import note
+    from unhang.fleet.connection import check_installed
+
+    check_installed()
+    home = ensure_state_home()
+    address = note.server_of(home, os.environ, args.nats)
+    known = note.read(home)
+    machine = args.machine or known.machine or machine_from(socket.gethostname())
+    if not is_machine(machine):
+        raise UsageError(f"not a name for a machine: {machine!r} (letters, digits, - and _, at most 63)")
+
+    def work(tell: Callable[[str], None]) -> int:
+        place = note.take_place(home)
+        if place is None:
+            raise UnhangError(
+                f"a publisher of this home runs already (pid {note.holder(home) or '?'}); unhang fleet leave ends it"
+            )
+        try:
+            note.sign(place)
+            written = note.write(home)
+            import gc
+
+            from unhang.fleet.publisher import Publisher
+
+            gc.enable()  # __main__ switches it off for short lives; this is a long one
+            return Publisher(home, written.home_id, machine, address, tell).run()
+        finally:
+            os.close(place)
+
+    return _run(args, f"{note.folder(home)}/publisher.log", work)
+
+
+def _run(args: argparse.Namespace, log: str, work: Callable[[Callable[[str], None]], int]) -> int:
+    if not args.background:
+        return work(_say)
+    from unhang.fleet.background import in_background
+
+    return in_background(log, work)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _leave() -> int:
+    from unhang.fleet import note
+
+    home = state_home()
+    if not note.end(lambda: note.holder(home), "the publisher"):
+        _say("no publisher runs in this home")
+    return 0
+
+
+def _machines(args: argparse.Namespace) -> int:
+    from unhang.fleet import connection as server
+    from unhang.fleet import note
+
+    address = note.server_of(state_home(), os.environ, args.nats)
+
+    async def read() -> Any:
+        connection = await server.connect(address)
+        try:
+            return await connection.machines()
+        finally:
+            await connection.close()
+
+    found = asyncio.run(read())
+    if args.json:
+        output.print_json([machine.to_json() for machine in found.values()])
+        return 0
+    rows = [["MACHINE", "STATE", "JOBS", "LOAD", "VERSION", "LAST SEEN"]]
+    for machine in found.values():
+        shown = machine.to_json()
+        cells = (machine.name, shown["state"], machine.jobs, machine.load, machine.version, machine.seen)
+        rows.append(["" if cell is None else str(cell) for cell in cells])
+    output.print_table(rows)
+    return 0
+
+
+def _forget(args: argparse.Namespace) -> int:
+    from unhang.fleet import connection as server
+    from unhang.fleet import note
+
+    address = note.server_of(state_home(), os.environ, args.nats)
+
+    async def forget() -> None:
+        connection = await server.connect(address)
+        try:
+            machine = (await connection.machines()).get(args.machine)
+            if machine is None:
+                raise UnhangError(f"no machine has the name {args.machine!r}; unhang fleet machines lists them")
+            if machine.online:
+                raise UnhangError(f"machine {args.machine} is online; run `unhang fleet leave` there first")
+            await connection.forget(args.machine)
+        finally:
+            await connection.close()
+
+    asyncio.run(forget())
+    return 0
+
+
+def _try(args: argparse.Namespace) -> int:
+    from unhang.fleet import note
+    from unhang.fleet.try_server import become_server, stop
+
+    home = ensure_state_home()
+    if args.stop:
+        if not stop(home):
+            _say("no server of this home runs")
+        return 0
+
+    def work(tell: Callable[[str], None]) -> int:
+        def told(address: str) -> None:
+            tell(f"{address}\nnext: unhang fleet join --background; unhang ps --fleet")
+
+        become_server(home, told)
+        return 1
+
+    return _run(args, f"{note.folder(home)}/try.log", work)

@@ -1,0 +1,307 @@
+"""The commands about jobs of other machines: `--fleet`, and JOB@MACHINE.
+
+A command that acts on a job, or shows what it printed, is run by the machine that owns it. Rows, events and ends are
+read from the server, and can be seen while that machine is offline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from unhang.core import events as ev
+from unhang.core import outcome, plain_text
+from unhang.core.fleet.requests import ALLOWED, MOST_DATA, STDERR, Request
+from unhang.core.fleet.rows import found_by
+from unhang.core.fleet.subjects import split_name
+from unhang.core.limit_request import read_duration
+from unhang.core.record import Record
+from unhang.errors import EXIT_TIMEOUT, UnhangError, UsageError
+from unhang.faces.cli import output
+from unhang.faces.cli.parser import Parser, load
+from unhang.faces.cli.stderr import StderrReporter
+from unhang.fleet import note
+from unhang.fleet.asking import Offline, ask
+from unhang.fleet.connection import connect
+from unhang.fleet.tasks import end
+from unhang.fleet.view import FleetRow, fleet_rows, follow, result_from, status_from, view_of
+from unhang.jobs.handle import log_time
+from unhang.jobs.home import state_home
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from unhang.fleet.connection import Connection
+
+_T = TypeVar("_T")
+# While it is waited for a job: how often to look whether its machine is there.
+_LOOK = 5.0
+
+
+class There(Record):
+    """A job of a machine; `row` as it was published, None if it has not been yet."""
+
+    machine: str
+    job: str
+    row: dict[str, Any] | None
+
+    @property
+    def called(self) -> str:
+        """What a command may name it by."""
+        return f"{self.job}@{self.machine}"
+
+
+def is_meant(args: argparse.Namespace) -> bool:
+    """Return whether the words of a command mean a job of another machine."""
+    return bool(args.fleet) or any(split_name(name) is not None for name in _named(args))
+
+
+def listed(home: str) -> list[FleetRow]:
+    """Return the jobs of this home and of all machines, the newest first."""
+    return _with_server(lambda connection: fleet_rows(connection, home))
+
+
+def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
+    """Run a command about jobs of other machines; return its exit code."""
+    named = _named(args)
+    if not named:
+        raise UsageError(f"name the jobs, as JOB@MACHINE (see: unhang {name} --help)")
+    known = note.read(state_home())
+    own = known.machine if os.environ.get(note.VARIABLE, known.server) == known.server else ""
+    places = [split_name(each) for each in named]
+    if own and all(place is not None and place[1] == own for place in places):
+        # of this very machine: no server is needed
+        ours = [place[0] for place in places if place is not None]
+        args.job = ours if isinstance(args.job, list) else ours[0]
+        args.fleet = False
+        return load(name).main(args)
+    if name == "events":
+        return _with_server(lambda connection: _events(connection, args), lasting=args.follow)
+    if name == "wait":
+        return _with_server(lambda connection: _wait(connection, args), lasting=True)
+    return _with_server(lambda connection: _elsewhere(connection, name, parser, args))
+
+
+def _named(args: argparse.Namespace) -> list[str]:
+    job = getattr(args, "job", None)
+    return job if isinstance(job, list) else [] if job is None else [job]
+
+
+def _with_server(work: Callable[[Connection], Awaitable[_T]], *, lasting: bool = False) -> _T:
+    """Do something with the server; `lasting`: whenever it is away, wait until it is there again."""
+    address = note.server_of(state_home(), os.environ)
+
+    async def run() -> _T:
+        connection = await connect(address, lasting=lasting)
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())
+
+
+async def _found(connection: Connection, names: list[str]) -> list[There]:
+    """Return the jobs that are meant; raise NoSuchJob or AmbiguousJob."""
+    rows = await connection.rows()
+    found = []
+    for name in names:
+        job, machine = split_name(name) or (name, None)
+        where = found_by(rows, job, machine)
+        found.append(There(*where, rows[where]))
+    return found
+
+
+# --- carried out by the machine that owns the job ---------------------------------------------------------------
+
+
+async def _elsewhere(connection: Connection, name: str, parser: Parser, args: argparse.Namespace) -> int:
+    jobs = await _found(connection, _named(args))
+    machines = list(dict.fromkeys(job.machine for job in jobs))
+    if name == "logs" and len(machines) > 1:
+        raise UsageError("name jobs of one machine; the output of each machine comes from there")
+    options, data = _options(parser, args, ALLOWED[name]), _input(args) if name == "send" else b""
+    codes = []
+    for machine in machines:
+        there = [job for job in jobs if job.machine == machine]
+        request = Request(name, [job.job for job in there], options, data)
+        printer = _Printer(raw=getattr(args, "raw", False))
+        try:
+            codes.append(await ask(connection, machine, request, printer.show))
+        except Offline as error:
+            codes.append(await _offline(connection, name, args, there, error))
+        finally:
+            printer.finish()
+    return next((code for code in codes if code), 0)
+
+
+def _options(parser: Parser, args: argparse.Namespace, allowed: tuple[str, ...]) -> list[str]:
+    """Return the options that were given, in their long form."""
+    found: list[str] = []
+    for action in parser._actions:
+        option = next((each for each in action.option_strings if each.startswith("--")), None)
+        value = getattr(args, action.dest, None)
+        if option not in allowed or value is None or value == action.default:
+            continue
+        found.append(option if action.nargs == 0 else f"{option}={value}")
+    return found
+
+
+def _input(args: argparse.Namespace) -> bytes:
+    if args.text is None:
+        return b""
+    if args.text == "-":
+        data = sys.stdin.buffer.read(MOST_DATA + 1)
+    else:
+        data = args.text.encode("utf-8", "surrogateescape") + (b"" if args.no_newline else b"\n")
+    if len(data) > MOST_DATA:
+        raise UsageError(f"send at most {MOST_DATA >> 10} KiB at a time to another machine")
+    return data
+
+
+class _Printer:
+    """What a command prints on another machine, here: on a terminal only colours pass."""
+
+    def __init__(self, *, raw: bool) -> None:
+        self._raw = raw
+        self._texts: dict[str, plain_text.TerminalText] = {}
+
+    def show(self, kind: str, data: bytes) -> None:
+        stream = sys.stderr if kind == STDERR else sys.stdout
+        if self._raw or not stream.isatty():
+            stream.flush()
+            stream.buffer.write(data)
+        else:
+            stream.write(self._texts.setdefault(kind, plain_text.TerminalText()).feed(data))
+        stream.flush()
+
+    def finish(self) -> None:
+        for kind, text in self._texts.items():
+            (sys.stderr if kind == STDERR else sys.stdout).write(text.finish())
+
+
+async def _offline(
+    connection: Connection, name: str, args: argparse.Namespace, jobs: list[There], error: Offline
+) -> int:
+    """Show what the server knows of a job whose machine does not answer."""
+    if name not in ("status", "result"):
+        raise error
+    there, reporter = jobs[0], StderrReporter()
+    view = await view_of(connection, there.machine, there.job)
+    machine = (await connection.machines()).get(there.machine)
+    row = there.row or {}
+    if name == "status":
+        status = status_from(view, row, machine, there.machine)
+        if args.json:
+            output.print_json(status)
+        else:
+            from unhang.faces.cli.commands.status import print_status
+
+            print_status(status, utc=args.utc)
+        return 0
+    result = result_from(view, there.job, str(row.get("command") or ""))
+    if args.json:
+        shown = result.to_json() | {"machine": there.machine}
+        output.print_json(shown if view.ended else shown | {"status": "unknown", "recovery": None})
+    reporter.line(f"{error}: what {there.job} printed stays there")
+    if not view.ended:
+        reporter.line(f"whether {there.called} still runs is unknown")
+        return 0
+    if not args.json:
+        reporter.ending(there.job, result.outcome)
+    return result.shell_code
+
+
+# --- read from the server ---------------------------------------------------------------------------------------
+
+
+async def _events(connection: Connection, args: argparse.Namespace) -> int:
+    from unhang.faces.cli.commands.events import check, show
+    from unhang.fleet.view import events_of
+
+    check(args)
+    (there,) = await _found(connection, _named(args))
+    since = log_time(args.since) if args.since is not None and args.after_seq is None else None
+    left = args.limit
+    if not args.follow:
+        for event in await events_of(connection, there.machine, there.job, args.after_seq or 0):
+            if left == 0:
+                break
+            if since is None or str(event.get("ts", "")) > since:
+                show(event, as_json=args.json)
+                left = None if left is None else left - 1
+        return 0
+    if left == 0:
+        return 0
+    output.leave_with_reader()
+    async for event in follow(connection, there.machine, there.job, args.after_seq or 0):
+        if since is None or str(event.get("ts", "")) > since:
+            show(event, as_json=args.json)
+            sys.stdout.flush()
+            left = None if left is None else left - 1
+            if left == 0:
+                break
+    return 0
+
+
+async def _wait(connection: Connection, args: argparse.Namespace) -> int:
+    jobs = {job.called: job for job in await _found(connection, _named(args))}
+    timeout = read_duration("--timeout", args.timeout, off=False)
+    waiting = {asyncio.ensure_future(_end_of(connection, job)): called for called, job in jobs.items()}
+    watch = asyncio.ensure_future(_say_offline(connection, {job.machine for job in jobs.values()}))
+    ended: dict[str, dict[str, Any]] = {}
+    try:
+        until = asyncio.FIRST_COMPLETED if args.any else asyncio.ALL_COMPLETED
+        done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=until)
+        ended = {waiting[task]: task.result() for task in done}
+    finally:
+        await end((*waiting, watch))
+    for called in ended:
+        if args.json:
+            await _print_result(connection, jobs[called])
+        elif args.any:
+            print(called)
+    if not ended or (not args.any and len(ended) < len(jobs)):
+        return EXIT_TIMEOUT
+    failed = [(each, ended[each]) for each in jobs if each in ended and ended[each].get("status") != "success"]
+    if len(jobs) > 1:
+        for called, last in failed:
+            StderrReporter().line(f"{called}: {last.get('message')}")
+    return outcome.exit_code(failed[0][1]) if failed else 0
+
+
+async def _end_of(connection: Connection, there: There) -> dict[str, Any]:
+    """Return the last event of a job, when there is one."""
+    async for event in follow(connection, there.machine, there.job):
+        if event["type"] == ev.EXITED:
+            return event
+    raise UnhangError(f"the log of {there.called} has no end")
+
+
+async def _say_offline(connection: Connection, machines: set[str]) -> None:
+    """Say once of each machine that it is offline: its jobs may run on, and their ends are waited for."""
+    told: set[str] = set()
+    while True:
+        try:
+            known = await connection.machines()
+        except UnhangError:
+            known = {}
+        for name in machines - told:
+            if name in known and not known[name].online:
+                told.add(name)
+                StderrReporter().line(f"machine {name} is offline; waiting until it is there again")
+        await asyncio.sleep(_LOOK)
+
+
+async def _print_result(connection: Connection, there: There) -> None:
+    printer = _Printer(raw=True)
+    try:
+        await ask(connection, there.machine, Request("result", [there.job], ["--json"]), printer.show)
+    except Offline:
+        view = await view_of(connection, there.machine, there.job)
+        command = str((there.row or {}).get("command") or "")
+        output.print_json(result_from(view, there.job, command).to_json() | {"machine": there.machine})

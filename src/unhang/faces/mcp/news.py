@@ -1,0 +1,186 @@
+"""News of jobs that were handed over: as a notification when no call is in flight, and on top of the next answer.
+
+A client of the handshake era gets a log message. The modern era forbids one outside of a call; there a client that
+listens hears that the job's resource has changed (resources.py). A model sees neither, so whatever happened since the
+last answer stands on top of the next one, whichever tool it calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp_types import CallToolResult, TextContent
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from unhang.core import values
+from unhang.core.job_news import News
+from unhang.errors import UnhangError
+from unhang.faces.mcp.notifications import LOGGER, wanted_by
+from unhang.jobs import told
+from unhang.jobs.handle import Job, attach
+from unhang.jobs.news import JobNews
+
+_EVERY = 1.0
+# How often it is found out whether the keeper of a followed job has died.
+_THOROUGHLY = 15.0
+_MOST_JOBS = 200
+_MOST_LINES = 10
+
+
+class _Followed:
+    """A job, the client that was told that it runs, and whether its newest news went out as a notification."""
+
+    def __init__(self, key: object, connection: Any, news: JobNews) -> None:
+        self.key = key
+        self.connection = connection
+        self.news = news
+        self.notified = 0
+
+
+class HandedOver:
+    """The jobs of one server that go on without a call."""
+
+    def __init__(self, home: str, in_thread: Callable[..., Awaitable[Any]]) -> None:
+        self._home = home
+        self._in_thread = in_thread
+        self._followed: OrderedDict[tuple[object, str], _Followed] = OrderedDict()
+        self._attended: Counter[str] = Counter()
+        self._lock = threading.Lock()  # two threads that read one job would tell of it twice
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, session: Any, job: Job, seq: int) -> None:
+        """Tell the client of this session what happens to a job after an event that it has been told of."""
+        key = _key(session)
+        found = self._followed.pop((key, job.id), None) or _Followed(key, session._connection, JobNews(job, seq))
+        found.news.seen(seq)
+        self._followed[key, job.id] = found
+        while len(self._followed) > _MOST_JOBS:
+            self._followed.popitem(last=False)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @contextlib.contextmanager
+    def attending(self, jobs: list[Job]) -> Iterator[None]:
+        """Send no notifications of these jobs meanwhile: a call waits for them and reports."""
+        names = [job.id for job in jobs]
+        self._attended.update(names)
+        try:
+            yield
+        finally:
+            self._attended.subtract(names)
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Put what the client has missed on top of the answer of a tool. Called by the SDK."""
+        answer = await call_next(ctx)
+        if ctx.method != "tools/call":
+            return answer
+        shown = answer.model_dump(by_alias=True, mode="json") if isinstance(answer, CallToolResult) else answer
+        if not isinstance(shown, dict) or not isinstance(shown.get("content"), list):
+            return answer
+        key = _key(ctx.session)
+        for job_id, seq in _told_of(shown.get("structuredContent")):
+            if (key, job_id) in self._followed:
+                self._followed[key, job_id].news.seen(seq)
+            if "CLAUDE_PID" in os.environ:  # the monitor of the session need not tell it again
+                await self._in_thread(self._note, job_id, seq)
+        missed = await self._in_thread(self._missed, key)
+        if not missed:
+            return answer
+        lines = [f"- {values.visible_bytes(line)}" for _, line in missed[:_MOST_LINES]]
+        if len(missed) > _MOST_LINES:
+            lines.append(f"- and {len(missed) - _MOST_LINES} more: call `list`")
+        text = TextContent(type="text", text="\n".join(["NEWS since your last call:", *lines]))
+        shown["content"] = [text.model_dump(by_alias=True, mode="json", exclude_none=True), *shown["content"]]
+        if isinstance(shown.get("structuredContent"), dict):
+            news = [{"jobId": job, "message": values.visible_bytes(line)} for job, line in missed]
+            shown["structuredContent"] = {"news": news, **shown["structuredContent"]}
+        return shown
+
+    def _note(self, job_id: str, seq: int) -> None:
+        with contextlib.suppress(UnhangError, OSError):
+            told.note(attach(self._home, job_id), seq, os.environ)
+
+    def _missed(self, key: object) -> list[tuple[str, str]]:
+        """What this client was not told yet, the job and the sentence; it counts as told."""
+        found = []
+        with self._lock:
+            for name, each in [item for item in self._followed.items() if item[0][0] == key]:
+                try:
+                    each.news.look()
+                    news = each.news.take()
+                    if news is not None:
+                        told.note(each.news.job, news.seq, os.environ)
+                        found.append((each.news.job.id, each.news.sentence(news)))
+                except (UnhangError, OSError):
+                    self._followed.pop(name, None)  # deleted
+                if each.news.ended:
+                    self._followed.pop(name, None)
+        return found
+
+    async def _run(self) -> None:
+        """Look at the jobs as long as there are some, and notify."""
+        thoroughly = time.monotonic() + _THOROUGHLY
+        while any(not each.news.ended for each in self._followed.values()):
+            await asyncio.sleep(_EVERY)
+            late = time.monotonic() >= thoroughly
+            thoroughly = time.monotonic() + _THOROUGHLY if late else thoroughly
+            for each in await self._in_thread(self._look, late):
+                news = each.news.untold
+                if news is not None and not self._attended[each.news.job.id]:
+                    each.notified = news.seq
+                    await self._notify(each, news)
+
+    def _look(self, thoroughly: bool) -> list[_Followed]:
+        """Those of which something is to be told."""
+        found = []
+        with self._lock:
+            for name, each in list(self._followed.items()):
+                try:
+                    each.news.look(thoroughly=thoroughly)
+                except (UnhangError, OSError):
+                    self._followed.pop(name, None)
+                    continue
+                news = each.news.untold
+                if news is not None and news.seq > each.notified:
+                    found.append(each)
+        return found
+
+    async def _notify(self, each: _Followed, news: News) -> None:
+        if not wanted_by(each.connection, news.level):
+            return
+        text = await self._in_thread(each.news.sentence, news)
+        data = {"message": values.visible_bytes(text), "taskId": each.news.job.id, "phase": news.kind, "seq": news.seq}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in notifications.py
+            sending = each.connection.log(news.level, data, LOGGER)
+        with contextlib.suppress(Exception):  # the client may be gone; its next answer has the news
+            await sending
+
+
+def _key(session: Any) -> object:
+    """Whose news it is: the connection's; in the modern era, which has none, those of a client of this name."""
+    connection = session._connection
+    if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return connection
+    client = session.client_params
+    return client.client_info.name if client is not None else ""
+
+
+def _told_of(structured: Any) -> Iterator[tuple[str, int]]:
+    """Which jobs an answer tells of, and up to which event."""
+    if not isinstance(structured, dict):
+        return
+    listed = structured.get("jobs")
+    for each in [structured, *(listed if isinstance(listed, list) else [])]:
+        seq = each.get("lastSeq", each.get("seq")) if isinstance(each, dict) else None
+        if isinstance(seq, int) and isinstance(each.get("jobId"), str):
+            yield each["jobId"], seq

@@ -1,0 +1,477 @@
+"""A connection to the fleet's server, and what is read and written through it. Only here nats-py is called.
+
+A timeout means that nothing is known: a message may still be stored later, by a client that buffers it until it is
+connected again. What is written is therefore either harmless twice (a row, a word of presence) or carries its place
+(core/fleet/chain.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from typing import TYPE_CHECKING
+
+from unhang.core import values
+from unhang.core.fleet import subjects
+from unhang.core.fleet.messages import unpack
+from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
+from unhang.core.fleet.rows import read_row
+from unhang.core.record import Record
+from unhang.errors import UnhangError
+from unhang.fleet.note import without_password
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from typing import Any
+
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+
+    from unhang.core.fleet.messages import EventMessage, Stored
+    from unhang.core.fleet.presence import Machine
+
+# How long a server may take to answer. A cluster elects a new leader in 4 to 8 seconds.
+PATIENCE = 5.0
+KEPT_DAYS = 30
+_BATCH, _BATCH_BYTES = 256, 4 << 20
+_REPLICAS = 3
+# What the server answers: not in a cluster, so no replicas; no message there; another message came first (the second
+# of a leader that has just been elected and does not know yet).
+_NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
+_PAUSE = 0.2
+_DELETED = ("DEL", "PURGE")
+
+
+class ServerAway(UnhangError):
+    """No server answers, or it did not answer in time. It may be there again in a moment."""
+
+
+class Refused(UnhangError):
+    """The server answered, and refused what was asked: trying again would change nothing."""
+
+
+class Raw(Record):
+    """A message as the server has it."""
+
+    subject: str
+    place: int
+    at: str
+    headers: dict[str, str]
+    data: bytes
+
+
+def check_installed() -> None:
+    """Raise UnhangError, with what to do, where nats-py is missing."""
+    try:
+        import nats  # noqa: F401 - only whether it is there
+    except ModuleNotFoundError:
+        raise UnhangError("the fleet needs nats-py: pip install 'unhang[fleet]'") from None
+
+
+async def connect(
+    address: str, *, lasting: bool = False, on_change: Callable[[bool], None] | None = None
+) -> Connection:
+    """Connect and check the server. Raises ServerAway, or Refused for a credential or a server that will not do.
+
+    `lasting`: find the server again whenever it is away; `on_change` then hears whether it is there.
+    """
+    check_installed()
+    import nats
+    from nats.errors import Error, NoServersError
+
+    problems: list[str] = []
+
+    async def complain(error: Exception) -> None:
+        problems.append(str(error) or type(error).__name__)
+
+    async def lost() -> None:
+        if on_change is not None:
+            on_change(False)
+
+    async def found() -> None:
+        if on_change is not None:
+            on_change(True)
+
+    options: dict[str, Any] = {
+        "name": "unhang",
+        "error_cb": complain,
+        "connect_timeout": 5,
+        "ping_interval": 5,
+        "max_outstanding_pings": 2,
+        "reconnect_time_wait": 0.2,
+    }
+    servers = address.split(",")
+    try:
+        # A first look, since a client that never gives up would not say that a credential is wrong.
+        first = await nats.connect(servers, max_reconnect_attempts=1, **options)
+        if lasting:
+            await first.close()
+            first = await asyncio.wait_for(
+                nats.connect(servers, max_reconnect_attempts=-1, disconnected_cb=lost, reconnected_cb=found, **options),
+                2 * PATIENCE,
+            )
+    except (TimeoutError, NoServersError, OSError, Error) as error:
+        where = ", ".join(map(without_password, servers))
+        if any("uthorization" in each or "uthentication" in each for each in [*problems, str(error)]):
+            raise Refused(f"the server at {where} refused these credentials") from None
+        raise ServerAway(f"no NATS server answers at {where} ({problems[-1] if problems else error})") from None
+    version = first.connected_server_version
+    info = getattr(first, "_server_info", {})
+    why = refusal((version.major, version.minor), bool(info.get("jetstream")))
+    if why is not None:
+        await first.close()
+        raise Refused(why)
+    return Connection(first)
+
+
+class Connection:
+    """The fleet's server. Every method raises ServerAway where no answer comes, and Refused where it is refused."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._js = client.jetstream(timeout=PATIENCE)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the server is there now."""
+        return self._client.is_connected
+
+    @property
+    def closed(self) -> bool:
+        """Whether the client has given up: the server refuses its credentials by now."""
+        return self._client.is_closed
+
+    async def close(self) -> None:
+        """Close the connection; what was not answered stays unknown."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._client.close()
+        except TimeoutError:
+            pass
+
+    # --- streams and buckets ----------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Make the streams and buckets where they are missing; three copies where the server is a cluster."""
+        from nats.js import api
+
+        day = 24 * 3600
+        live = api.RePublish(src=subjects.ALL_EVENTS, dest=subjects.ALL_LIVE, headers_only=True)
+        events = api.StreamConfig(
+            name=subjects.EVENTS,
+            subjects=[subjects.ALL_EVENTS],
+            storage=api.StorageType.FILE,
+            max_age=KEPT_DAYS * day,
+            duplicate_window=120,
+            allow_direct=True,
+            republish=live,
+        )
+        await self._make(events)
+        for bucket, believed in ((subjects.ROWS, 0.0), (subjects.MACHINES, 0.0), (subjects.PRESENCE, BELIEVED)):
+            made = api.StreamConfig(
+                name=f"KV_{bucket}",
+                subjects=[f"$KV.{bucket}.>"],
+                storage=api.StorageType.FILE,
+                max_msgs_per_subject=1,
+                max_age=believed,
+                duplicate_window=min(120.0, believed or 120.0),
+                allow_direct=True,
+                allow_rollup_hdrs=True,
+                deny_delete=True,
+                discard=api.DiscardPolicy.NEW,
+            )
+            await self._make(made)
+
+    async def _make(self, config: Any) -> None:
+        from nats.js.errors import APIError, NotFoundError
+
+        try:
+            await self._answer(lambda: self._js.stream_info(config.name))
+            return
+        except NotFoundError:
+            pass
+        for copies in (_REPLICAS, 1):
+            config.num_replicas = copies
+            try:
+                await self._answer(lambda: self._js.add_stream(config))
+                return
+            except APIError as error:
+                if error.err_code != _NO_REPLICAS or copies == 1:
+                    raise Refused(f"the server refused the stream {config.name}: {error.description}") from None
+
+    async def identity(self) -> str:
+        """Return what tells this store from another at the same address: the time when its stream was made."""
+        from nats.js.errors import NotFoundError
+
+        try:
+            found = await self._answer(lambda: self._js.stream_info(subjects.EVENTS))
+        except NotFoundError:
+            return ""
+        return str(found.created)
+
+    # --- a job's log ------------------------------------------------------------------------------------------
+
+    async def publish(self, message: EventMessage) -> int | None:
+        """Store a message of a job's log; return its place, or None if another came first."""
+        from nats.js.errors import APIError
+
+        try:
+            made = await self._answer(
+                lambda: self._js.publish(
+                    message.subject, message.payload, stream=subjects.EVENTS, headers=dict(message.headers)
+                )
+            )
+        except APIError as error:
+            if error.err_code in _TAKEN:
+                return None
+            raise ServerAway(f"the server did not store events: {error.description}") from None
+        return int(made.seq)
+
+    async def last_of(self, subject: str) -> Stored | None:
+        """Return the last message of a job's log as the leader of the stream has it; None if there is none."""
+        from nats.js.errors import APIError, NotFoundError
+
+        try:
+            found = await self._answer(lambda: self._js.get_msg(subjects.EVENTS, subject=subject))
+        except NotFoundError:
+            return None
+        except APIError as error:
+            if error.err_code == _NO_MESSAGE:
+                return None
+            raise ServerAway(f"the server did not answer: {error.description}") from None
+        return unpack(found.headers, found.data or b"", int(found.seq or 0))
+
+    async def log_of(self, machine: str, job: str, after_place: int = 0) -> AsyncIterator[Stored]:
+        """Yield the messages of a job's log that the server has, behind this place of the stream."""
+        async for raw in self._read(subjects.EVENTS, subjects.events_of(machine, job), after_place + 1):
+            stored = unpack(raw.headers, raw.data, raw.place)
+            if stored is not None:
+                yield stored
+
+    async def heard(self, machine: str, job: str) -> Heard:
+        """Return what wakes when a job's log grows on the server."""
+        wake = asyncio.Event()
+
+        async def woken(_: Msg) -> None:
+            wake.set()
+
+        subscription = await self._hear(subjects.live_of(machine, job), woken)
+        return Heard(wake, functools.partial(_unheard, subscription))
+
+    async def _read(self, stream: str, subject: str, place: int) -> AsyncIterator[Raw]:
+        """Yield the messages on these subjects from this place on, in batches, from any copy and without a consumer."""
+        patience = 2 * PATIENCE
+        while True:
+            inbox = self._client.new_inbox()
+            replies = await self._hear(inbox)
+            wanted = {"seq": place, "next_by_subj": subject, "batch": _BATCH, "max_bytes": _BATCH_BYTES}
+            found: list[Raw] = []
+            try:
+                await self._say(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode(), inbox)
+                pending, status = 0, None
+                while True:
+                    message = await self._answer(functools.partial(replies.next_msg, PATIENCE))
+                    headers = dict(message.headers or {})
+                    status = headers.get("Status")
+                    if status is None:
+                        found.append(_raw(message.data, headers))
+                        continue
+                    if status == "503":
+                        if await self._is_missing(stream):
+                            return  # no machine has joined yet
+                        if patience <= 0:
+                            raise ServerAway("the leader of the cluster is being elected; try again in a moment")
+                        break
+                    if status not in ("204", "404"):
+                        raise ServerAway(f"the server did not answer: {status} {headers.get('Description', '')}")
+                    pending = int(headers.get("Nats-Num-Pending", 0)) if status == "204" else 0
+                    break
+            finally:
+                await _unheard(replies)
+            for raw in found:
+                yield raw
+            if status == "503":  # the stream is just being made, or its leader elected
+                patience -= _PAUSE
+                await asyncio.sleep(_PAUSE)
+            elif not found or not pending:
+                return
+            place = found[-1].place + 1 if found else place
+
+    async def _is_missing(self, stream: str) -> bool:
+        from nats.js.errors import NotFoundError
+
+        try:
+            await self._answer(lambda: self._js.stream_info(stream))
+        except NotFoundError:
+            return True
+        return False
+
+    # --- rows and presence ------------------------------------------------------------------------------------
+
+    async def rows(self, machine: str = "*") -> dict[tuple[str, str], dict[str, Any]]:
+        """Return every published row (of one machine), by machine and job."""
+        found = {}
+        for key, (data, _) in (await self._bucket(subjects.ROWS, f"{machine}.*")).items():
+            where, row = subjects.split_key(key), read_row(data)
+            if where is not None and row is not None and row["jobId"] == where[1]:
+                found[where] = row
+        return found
+
+    async def machines(self) -> dict[str, Machine]:
+        """Return every machine of the fleet, by name."""
+        present = await self._bucket(subjects.PRESENCE, "*")
+        return machines_of(await self._bucket(subjects.MACHINES, "*"), present)
+
+    async def put(self, bucket: str, key: str, value: dict[str, Any]) -> None:
+        """Set a key of a bucket."""
+        await self._set(bucket, key, values.dump(value, compact=True).encode(), None)
+
+    async def delete(self, bucket: str, key: str) -> None:
+        """Delete a key of a bucket, and what it was."""
+        await self._set(bucket, key, b"", {"KV-Operation": "PURGE", "Nats-Rollup": "sub"})
+
+    async def _set(self, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> None:
+        from nats.js.errors import APIError
+
+        try:
+            await self._answer(lambda: self._js.publish(f"$KV.{bucket}.{key}", data, headers=headers))
+        except APIError as error:
+            raise ServerAway(f"the server did not store {bucket}: {error.description}") from None
+
+    async def claim(self, machine: str, value: dict[str, Any]) -> tuple[bool, Machine | None]:
+        """Take a name; return whether it is new, and the machine that has it if it is another home's."""
+        from nats.js.errors import APIError
+
+        data, subject = values.dump(value, compact=True).encode(), f"$KV.{subjects.MACHINES}.{machine}"
+        headers = {"Nats-Expected-Last-Subject-Sequence": "0"}
+        try:
+            await self._answer(lambda: self._js.publish(subject, data, headers=headers))
+            return True, None
+        except APIError:
+            there = (await self.machines()).get(machine)
+        if there is None:  # it was freed, and a free name is still a message of the server's; or a copy lags behind
+            await self.put(subjects.MACHINES, machine, value)
+            return True, None
+        return False, None if there.home == value["home"] else there
+
+    async def forget(self, machine: str) -> None:
+        """Remove all that a machine has published, and free its name."""
+        from nats.js.errors import APIError
+
+        try:
+            await self._answer(lambda: self._js.purge_stream(subjects.EVENTS, subject=subjects.events_of(machine, "*")))
+        except APIError as error:
+            raise ServerAway(f"the server did not remove the events: {error.description}") from None
+        for where in await self.rows(machine):
+            await self.delete(subjects.ROWS, subjects.row_key(*where))
+        for bucket in (subjects.PRESENCE, subjects.MACHINES):
+            await self.delete(bucket, machine)
+
+    async def _bucket(self, bucket: str, keys: str) -> dict[str, tuple[bytes, str]]:
+        found: dict[str, tuple[bytes, str]] = {}
+        prefix = f"$KV.{bucket}."
+        async for raw in self._read(f"KV_{bucket}", prefix + keys, 1):
+            key = raw.subject.removeprefix(prefix)
+            if raw.headers.get("KV-Operation") in _DELETED or "Nats-Marker-Reason" in raw.headers:
+                found.pop(key, None)
+            else:
+                found[key] = (raw.data, raw.at)
+        return found
+
+    # --- requests ---------------------------------------------------------------------------------------------
+
+    async def request(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> bytes:
+        """Send a request and return the answer."""
+        from nats.errors import NoRespondersError
+
+        try:
+            answer = await self._client.request(subject, data, timeout=2 * PATIENCE, headers=headers)
+        except NoRespondersError:
+            raise Refused("no process takes this request") from None
+        except Exception as error:
+            raise ServerAway(f"there is no answer ({str(error) or type(error).__name__})") from None
+        return answer.data
+
+    async def serve(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
+        """Have `take` called with every message on a subject."""
+        await self._hear(subject, take)
+        await self._answer(lambda: self._client.flush(timeout=int(PATIENCE)))
+
+    async def ask(self, subject: str, data: bytes) -> Replies:
+        """Send a request that is answered by many messages."""
+        inbox = self._client.new_inbox()
+        replies = await self._hear(inbox)
+        await self._say(subject, data, inbox)
+        return Replies(replies)
+
+    async def _hear(self, subject: str, take: Callable[[Msg], Awaitable[None]] | None = None) -> Subscription:
+        # what comes is bounded by what was asked for, not by the client
+        found: Subscription = await self._answer(
+            lambda: self._client.subscribe(subject, cb=take, pending_bytes_limit=-1, pending_msgs_limit=-1)
+        )
+        return found
+
+    async def _say(self, subject: str, data: bytes, reply: str) -> None:
+        await self._answer(lambda: self._client.publish(subject, data, reply=reply))
+
+    async def _answer(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Wait for an answer; none, for whatever reason, is ServerAway. What the server refuses is raised as it is."""
+        import nats.errors
+        from nats.js.errors import APIError, NoStreamResponseError, ServiceUnavailableError
+
+        try:
+            async with asyncio.timeout(2 * PATIENCE):
+                return await call()
+        except ServiceUnavailableError as error:
+            raise ServerAway(f"the server is not ready: {error.description}") from None
+        except APIError:
+            raise
+        except NoStreamResponseError:
+            raise ServerAway("the server has no fleet yet, or its leader is being elected") from None
+        except (TimeoutError, nats.errors.Error, OSError) as error:
+            raise ServerAway(f"the server does not answer ({str(error) or type(error).__name__})") from None
+
+
+class Heard(Record):
+    """`wake` is set when there may be more; `close` ends it."""
+
+    wake: asyncio.Event
+    close: Callable[[], Awaitable[None]]
+
+
+class Replies:
+    """The messages that answer a request."""
+
+    def __init__(self, subscription: Any) -> None:
+        self._subscription = subscription
+
+    async def next(self, seconds: float) -> Msg | None:
+        """Return the next one; None if none came in this time."""
+        from nats.errors import TimeoutError as NatsTimeout
+
+        try:
+            found: Msg = await self._subscription.next_msg(timeout=seconds)
+        except (TimeoutError, NatsTimeout):
+            return None
+        return found
+
+    async def close(self) -> None:
+        """Take no more of them."""
+        await _unheard(self._subscription)
+
+
+async def _unheard(subscription: Subscription) -> None:
+    from nats.errors import Error
+
+    try:
+        await subscription.unsubscribe()
+    except Error:
+        pass  # the connection is gone, and it with it
+
+
+def _raw(data: bytes, headers: dict[str, str]) -> Raw:
+    number = headers.get("Nats-Sequence", "0")
+    at = headers.get("Nats-Time-Stamp", "")[:19]
+    return Raw(headers.get("Nats-Subject", ""), int(number), f"{at}Z" if at else "", headers, data)

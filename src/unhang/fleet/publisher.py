@@ -1,0 +1,337 @@
+"""The publisher: one process a home that brings what its keepers record to the fleet's server.
+
+It only reads: a keeper neither knows of it nor waits for it, and a server that is away makes it wait alone. It says
+that the machine is there, and has the machine's commands answered (`answering.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from unhang import __version__
+from unhang.core.fleet import subjects
+from unhang.core.fleet.presence import EVERY
+from unhang.core.fleet.rows import published
+from unhang.errors import UnhangError, UsageError
+from unhang.fleet import note
+from unhang.fleet.answering import Answerer
+from unhang.fleet.connection import Refused, ServerAway, connect
+from unhang.fleet.spool import LOOK, NAP, Spool
+from unhang.fleet.tasks import end
+from unhang.jobs.listing import list_jobs, row_of
+from unhang.jobs.outlook import outlooks, ports_of
+from unhang.store.layout import JobDir
+from unhang.store.reader import last_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from unhang.fleet.connection import Connection
+    from unhang.fleet.spool import JobSpool
+
+# Messages of one job before the others have their turn; jobs whose messages are under way at the same time.
+_MOST_MESSAGES, _AT_ONCE = 16, 32
+# Between two rounds, so that what happens together goes in one message; and between two rows of the same job.
+_PAUSE, _ROW_PAUSE = 0.05, 1.0
+# How long to wait for a server that is away.
+_AWAY, _REFUSED = 1.0, 10.0
+# So many words of presence between two that are kept.
+_KEPT_WORD = 4
+
+
+class Publisher:
+    """Publishes one home under one name until SIGTERM or SIGINT. `tell` is given lines for people."""
+
+    def __init__(self, home: str, home_id: str, machine: str, address: str, tell: Callable[[str], None]) -> None:
+        self._home = home
+        self._home_id = home_id
+        self._machine = machine
+        self._address = address
+        self._tell = tell
+        self._spool = Spool(home, machine)
+        self._rows: dict[str, dict[str, Any]] = {}
+        self._row_due: set[str] = set()
+        self._ports: dict[str, list[str]] = {}
+        self._joined = False
+        self._away = False
+        self._closing = False
+        self._store = ""
+
+    def run(self) -> int:
+        """Publish until a signal ends it; return 0."""
+        try:
+            asyncio.run(self._run())
+        finally:
+            self._spool.close()
+        return 0
+
+    async def _run(self) -> None:
+        self._stop = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._rows_wake = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop.set)
+        if self._spool.fd >= 0:
+            loop.add_reader(self._spool.fd, self._woken)
+        while not self._stop.is_set():
+            pause = _AWAY
+            try:
+                connection = await self._unless_stopped(connect(self._address, lasting=True, on_change=self._changed))
+                if connection is None:
+                    return
+                self._closing = False
+                try:
+                    await self._serve(connection)
+                finally:
+                    self._closing = True
+                    await connection.close()
+            except Refused as error:
+                if not self._joined:
+                    raise
+                pause = _REFUSED
+                self._say_away(str(error))
+            except ServerAway as error:
+                self._say_away(str(error))
+            await self._unless_stopped(asyncio.sleep(pause))
+
+    async def _unless_stopped(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for something, or for the signal to end; None then."""
+        task, stop = asyncio.ensure_future(what), asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await end([stop])
+        if task.done():
+            return task.result()
+        await end([task])
+        return None
+
+    def _woken(self) -> None:
+        self._spool.clear()
+        self._wake.set()
+
+    def _changed(self, there: bool) -> None:
+        if self._closing:
+            return  # by ourselves
+        if there:
+            self._store = ""  # it may be another store, at the same address
+            self._say_back()
+        else:
+            self._say_away("the connection was lost")
+        self._wake.set()
+
+    def _say_away(self, why: str) -> None:
+        if not self._away:
+            self._away = True
+            self._tell(f"the server is away: {why}; jobs go on, and what they record waits on disk")
+
+    def _say_back(self) -> None:
+        if self._away:
+            self._away = False
+            self._tell("the server is there again")
+
+    async def _serve(self, connection: Connection) -> None:
+        await self._begin(connection)
+        where = note.without_password(self._address)
+        if not self._joined:
+            # not before: a home must not take another machine's jobs for its own
+            note.write(self._home, server=self._address, machine=self._machine)
+            self._tell(f"joined {where} as {self._machine}")
+        self._joined = True
+        self._say_back()
+        answerer = Answerer(self._home, connection)
+        await connection.serve(subjects.requests_of(self._machine), answerer.take)
+        tasks = [
+            asyncio.ensure_future(each)
+            for each in (self._pump(connection), self._publish_rows(connection), self._say_presence(connection))
+        ]
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            done, _ = await asyncio.wait({*tasks, stop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end((*tasks, stop))
+            await answerer.close()
+            self._spool.save()
+        for task in done - {stop}:
+            task.result()
+        if self._stop.is_set() and connection.connected:
+            await self._leave(connection)
+
+    async def _begin(self, connection: Connection) -> None:
+        """Make what is missing on the server, take our name, and learn whether it is the store we know."""
+        await connection.prepare()
+        fresh, other = await connection.claim(self._machine, self._word())
+        if other is not None:
+            raise UsageError(
+                f"another home has the name {self._machine!r} (last seen {other.seen}): give --machine NAME, "
+                f"or free the name of one that is gone: unhang fleet forget {self._machine}"
+            )
+        self._store = await connection.identity()
+        self._spool.begin(self._store, fresh=fresh)
+        self._rows.clear()
+
+    async def _leave(self, connection: Connection) -> None:
+        """Say the last word: from now on the machine is offline."""
+        try:
+            await connection.put(subjects.MACHINES, self._machine, self._word())
+            await connection.delete(subjects.PRESENCE, self._machine)
+        except UnhangError:
+            pass  # it will be found out
+
+    # --- presence ---------------------------------------------------------------------------------------------
+
+    def _word(self) -> dict[str, Any]:
+        return {
+            "home": self._home_id,
+            "version": __version__,
+            "load": round(os.getloadavg()[0], 2),
+            "cores": os.cpu_count(),
+            "jobs": sum(not spool.ended for spool in self._spool.jobs.values()),
+            "behind": sum(spool.behind for spool in self._spool.jobs.values()),
+        }
+
+    async def _say_presence(self, connection: Connection) -> None:
+        count = 0
+        while not connection.closed:
+            try:
+                word = self._word()
+                await connection.put(subjects.PRESENCE, self._machine, word)
+                if count % _KEPT_WORD == 0:
+                    await connection.put(subjects.MACHINES, self._machine, word)
+                count += 1
+            except ServerAway:
+                await asyncio.sleep(_AWAY)
+                continue
+            await asyncio.sleep(EVERY)
+
+    # --- events -----------------------------------------------------------------------------------------------
+
+    async def _pump(self, connection: Connection) -> None:
+        looked = 0.0
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def push(spool: JobSpool) -> None:
+            async with limit:
+                await self._push(connection, spool)
+
+        while not connection.closed:
+            self._wake.clear()
+            try:
+                if not self._store:
+                    await self._begin(connection)
+                if time.monotonic() >= looked + LOOK:
+                    await self._look()
+                    looked = time.monotonic()
+                for job in self._spool.look():
+                    await self._remove(connection, job)
+                ready = [spool for spool in self._spool.jobs.values() if spool.behind]
+                # each at its own pace; the first that finds the server away ends the round when all have tried
+                for problem in await asyncio.gather(*map(push, ready), return_exceptions=True):
+                    if isinstance(problem, BaseException):
+                        raise problem
+            except ServerAway:
+                await asyncio.sleep(_AWAY)
+                continue
+            if any(spool.behind and spool.chain.sure and spool.lines() for spool in ready):
+                continue
+            try:
+                async with asyncio.timeout(NAP if self._spool.restless else LOOK):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+            await asyncio.sleep(_PAUSE)
+
+    async def _push(self, connection: Connection, spool: JobSpool) -> None:
+        """Bring what is new of one job to the server."""
+        for _ in range(_MOST_MESSAGES):
+            if not spool.chain.sure:
+                spool.resume(await connection.last_of(spool.chain.subject))
+                spool.check_end()
+                self._mark(spool.place.id)
+            lines = spool.lines()
+            message = spool.chain.next(lines)
+            if message is None:
+                return
+            try:
+                place = await connection.publish(message)
+            except BaseException:
+                spool.chain.doubt()  # it may have been stored, or may still be
+                raise
+            if place is None:
+                spool.chain.doubt()
+            else:
+                spool.stored(lines, place)
+                self._mark(spool.place.id)
+
+    # --- rows -------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Look at all jobs that run: one whose keeper was killed is recorded as lost by this, and so published."""
+        running = await asyncio.to_thread(list_jobs, self._home, running_only=True)
+        self._ports = await asyncio.to_thread(ports_of, self._home, [row.id for row in running])
+        for row in running:
+            self._mark(row.id)
+        self._spool.save()
+
+    async def _remove(self, connection: Connection, job: str) -> None:
+        await connection.delete(subjects.ROWS, subjects.row_key(self._machine, job))
+        self._spool.done.discard(job)
+        self._rows.pop(job, None)
+        self._row_due.discard(job)
+
+    def _mark(self, job: str) -> None:
+        """Something of this job's row may have changed."""
+        self._row_due.add(job)
+        self._rows_wake.set()
+
+    async def _publish_rows(self, connection: Connection) -> None:
+        last: dict[str, float] = {}
+        while not connection.closed:
+            if not self._row_due:
+                self._rows_wake.clear()
+                await self._rows_wake.wait()
+            now = time.monotonic()
+            try:
+                for job in [job for job in self._row_due if now >= last.get(job, -_ROW_PAUSE) + _ROW_PAUSE]:
+                    self._row_due.discard(job)
+                    last[job] = time.monotonic()
+                    if await self._publish_row(connection, job):
+                        last.pop(job)
+            except ServerAway:
+                await asyncio.sleep(_AWAY)
+            await asyncio.sleep(_PAUSE)
+
+    async def _publish_row(self, connection: Connection, job: str) -> bool:
+        """Publish a row if it is another than before; True: the job is done, nothing of it will follow."""
+        spool = self._spool.jobs.get(job)
+        ended = spool is not None and spool.ended
+        row = await asyncio.to_thread(self._row, job)
+        if row is None:
+            return False
+        if row != self._rows.get(job):
+            self._row_due.add(job)  # until it is there
+            await connection.put(subjects.ROWS, subjects.row_key(self._machine, job), row)
+            self._row_due.discard(job)
+            self._rows[job] = row
+        if ended and row["status"] != "running":
+            self._spool.finish(job)
+            self._rows.pop(job, None)
+            return True
+        return False
+
+    def _row(self, job: str) -> dict[str, Any] | None:
+        place = JobDir(self._home, job)
+        try:
+            row = row_of(place)
+            if row is None:
+                return None
+            seq = int((last_event(place.events) or {}).get("seq", 0))
+            found = outlooks(self._home, [row], ports=False)[0]
+        except (UnhangError, OSError):
+            return None  # removed while we looked
+        ports = [] if row.final else self._ports.get(job, [])
+        return published(found.replace(ports=ports).to_json(self._home), seq, time.time())

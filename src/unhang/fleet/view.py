@@ -1,0 +1,158 @@
+"""What a viewer sees of the fleet: rows of all machines, the log of a job as it grows, and its end.
+
+All of it is read from the server, so that it can be seen while the machine that owns a job is offline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from unhang.core import events as ev
+from unhang.core import values
+from unhang.core.attention import Attention
+from unhang.core.fleet.messages import Unfolded
+from unhang.core.fleet.rows import UNKNOWN, merged, shown
+from unhang.core.record import Record
+from unhang.core.result import Printed, build
+from unhang.core.view import View
+from unhang.fleet.connection import ServerAway
+from unhang.fleet.note import read
+from unhang.jobs.listing import Row, list_jobs
+from unhang.jobs.outlook import Outlook, outlooks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Any
+
+    from unhang.core.events import Event
+    from unhang.core.fleet.presence import Machine
+    from unhang.core.result import Result
+    from unhang.fleet.connection import Connection
+
+# A follower looks by itself now and then: what wakes it is a message that the server sends once.
+_LOOK = 2.0
+_AWAY = 1.0
+
+
+class FleetRow(Record):
+    """A job of the fleet: as JSON, and as what `unhang ps` draws."""
+
+    machine: str
+    json: dict[str, Any]
+    outlook: Outlook
+
+
+async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
+    """Return the jobs of this home and of all machines, the newest first."""
+    rows = await connection.rows()
+    machines = await connection.machines()
+    note = read(home)
+    # a machine of this name in another fleet is another
+    own = note.machine if note.machine in machines and machines[note.machine].home == note.home_id else ""
+    local = [found.to_json(home) for found in outlooks(home, list_jobs(home))]
+    return [FleetRow(row["machine"], row, outlook_from(row)) for row in merged(local, own, rows, machines, time.time())]
+
+
+def outlook_from(row: dict[str, Any]) -> Outlook:
+    """Return what `unhang ps` draws of a row that was read as JSON."""
+    status = str(row["status"])
+    made = Row(
+        id=str(row["jobId"]),
+        created=str(row.get("createdAt") or ""),
+        command=str(row.get("command") or ""),
+        cwd=str(row.get("cwd") or ""),
+        labels=values.mapping(row.get("labels")) or {},
+        kind=str(row.get("kind") or "command"),
+        status=status,
+        phase=str(row["phase"]),
+        started=values.text(row.get("createdAt")),
+        ended=values.text(row.get("endedAt")),
+        exit_code=values.integer(row.get("exitCode")),
+        bytes=0,
+        final=status not in ("running", UNKNOWN),
+    )
+    left = values.number(row.get("endsInMs"))
+    return Outlook(
+        row=made,
+        attention=_attention(values.mapping(row.get("needs"))),
+        why=str(row.get("why") or ""),
+        ends_at=None if left is None else time.time() + left / 1000,
+        ports=values.texts(row.get("ports")) or [],
+    )
+
+
+def _attention(needs: dict[str, Any] | None) -> Attention | None:
+    from unhang.core.attention import KINDS
+
+    if needs is None or needs.get("kind") not in KINDS:
+        return None
+    texts = {name: str(needs.get(name) or "") for name in ("kind", "why", "since", "command", "answers")}
+    return Attention(ends_at=values.moment(needs.get("endsAt")), **texts)
+
+
+async def events_of(connection: Connection, machine: str, job: str, after: int = 0) -> list[Event]:
+    """Return the events of a job that the server has, after this number."""
+    unfolded, found = Unfolded(), dict[int, "Event | None"]()
+    async for message in connection.log_of(machine, job):
+        for seq, line in unfolded.take(message):
+            if message.again:  # the log has lost its end, and what was told of it is void
+                found = {number: event for number, event in found.items() if number < seq}
+            found[seq] = ev.from_line(line)
+    return [event for seq, event in found.items() if event is not None and seq > after]
+
+
+async def follow(connection: Connection, machine: str, job: str, after: int = 0) -> AsyncIterator[Event]:
+    """Yield the events of a job after this number as they come, until the last one."""
+    unfolded, place = Unfolded(after), 0
+    heard = await connection.heard(machine, job)
+    try:
+        while True:
+            heard.wake.clear()
+            try:
+                async for message in connection.log_of(machine, job, place):
+                    place = message.place
+                    for _, line in unfolded.take(message):
+                        event = ev.from_line(line)
+                        if event is None:
+                            continue
+                        yield event
+                        if event["type"] == ev.EXITED:
+                            return
+            except ServerAway:
+                if connection.closed:
+                    raise
+                await asyncio.sleep(_AWAY)
+                continue
+            try:
+                async with asyncio.timeout(_LOOK):
+                    await heard.wake.wait()
+            except TimeoutError:
+                pass
+    finally:
+        await heard.close()
+
+
+async def view_of(connection: Connection, machine: str, job: str) -> View:
+    """Return what the published events say of a job."""
+    view = View()
+    for event in await events_of(connection, machine, job):
+        view.apply(event)
+    return view
+
+
+def result_from(view: View, job: str, command: str) -> Result:
+    """Return the result of a job without its output, which stays on its machine."""
+    nothing = Printed("", "", truncated=True)
+    return build(job, view, nothing, nothing, None, command)
+
+
+def status_from(view: View, row: dict[str, Any], machine: Machine | None, name: str) -> dict[str, Any]:
+    """Return what `unhang status --json` shows of a job whose machine is offline: without output, and `unknown`."""
+    seen = shown(row, machine, name, time.time())
+    status = result_from(view, str(row["jobId"]), str(row.get("command") or "")).to_json() | view.summary()
+    status |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
+    status |= {field: seen.get(field) for field in ("name", "command", "cwd", "labels", "needs", "endsInMs", "ports")}
+    status |= {"machine": name, "where": f"{name} is offline, last seen {machine.seen if machine else '?'}"}
+    return status if view.ended else status | {"status": UNKNOWN, "phase": UNKNOWN, "recovery": None}

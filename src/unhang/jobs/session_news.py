@@ -1,0 +1,152 @@
+"""Follows the background jobs of one session of Claude Code, and tells what the session has not heard otherwise.
+
+A new job wakes it, and an event of one that it follows: between them it costs nothing. It ends with the session.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from unhang.errors import UnhangError
+from unhang.jobs import told
+from unhang.jobs.handle import Job
+from unhang.jobs.news import JobNews
+from unhang.procs.wakeup import Wakeup
+from unhang.store import files, layout
+from unhang.store import home as homes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from unhang.core.job_news import News
+
+# News waits so long: an answer that is under way may tell the session the same.
+GRACE = 2.0
+# How often it is found out whether a keeper has died.
+_THOROUGHLY = 15.0
+# A directory that has no record after this time is no job of the session.
+_UNBORN = 10.0
+_MOST_LINES = 8
+
+
+def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str], None]) -> None:
+    """Call `tell` with each line until the process of the session has ended."""
+    folder = homes.ensure(home)
+    with Wakeup() as wakeup:
+        if not wakeup.add_process(pid):
+            return
+        wakeup.add_file(folder)
+        watched = _Session(home, environ, wakeup)
+        thoroughly = 0.0
+        while _lives(pid):
+            now = time.monotonic()
+            late = now >= thoroughly
+            thoroughly = now + _THOROUGHLY if late else thoroughly
+            watched.find(folder, now)
+            for line in watched.news(now, thoroughly=late):
+                tell(line)
+            wakeup.wait(min([thoroughly, *watched.due()]) - time.monotonic())
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+class _Session:
+    def __init__(self, home: str, environ: Mapping[str, str], wakeup: Wakeup) -> None:
+        self._home = home
+        self._environ = environ
+        self._wakeup = wakeup
+        self._known: set[str] = set()
+        self._unborn: dict[str, float] = {}  # without a record so far → until when it is waited for
+        self._jobs: dict[str, JobNews] = {}
+        self._due: dict[str, tuple[int, float]] = {}  # job → the event that is to be told, and when
+
+    def find(self, folder: str, now: float) -> None:
+        """Look for jobs of the session that are new."""
+        names = {name for name in os.listdir(folder) if layout.is_id(name)}
+        for name in names - self._known:
+            self._unborn[name] = now + _UNBORN
+        self._known = names
+        for name, until in list(self._unborn.items()):
+            record = files.read_json(layout.JobDir(self._home, name).job)
+            if record is None and now < until:
+                continue
+            del self._unborn[name]
+            if record is not None and not record.get("foreground", True):
+                self._meet(name)
+
+    def _meet(self, name: str) -> None:
+        try:
+            job = Job(layout.existing(self._home, name))
+            if told.is_of(job, self._environ):
+                self._jobs[name] = JobNews(job, told.read(job))
+                self._wakeup.add_file(job.place.events)
+        except (UnhangError, OSError):
+            return
+
+    def due(self) -> list[float]:
+        """When to look again, even if nothing happens."""
+        soon = [time.monotonic() + 0.2] if self._unborn else []
+        return [*soon, *(at for _, at in self._due.values())]
+
+    def news(self, now: float, *, thoroughly: bool) -> list[str]:
+        """What is to be told now."""
+        found = []
+        for name, each in list(self._jobs.items()):
+            try:
+                line = self._news_of(name, each, now, thoroughly=thoroughly)
+            except (UnhangError, OSError):
+                self._forget(name)  # deleted
+                continue
+            if line:
+                found.append(line)
+        if len(found) > _MOST_LINES:
+            found[_MOST_LINES:] = [f"and {len(found) - _MOST_LINES} more jobs have news: unhang ps --all"]
+        return found
+
+    def _news_of(self, name: str, each: JobNews, now: float, *, thoroughly: bool) -> str:
+        each.look(thoroughly=thoroughly)
+        each.seen(told.read(each.job))
+        news = each.untold
+        if news is None:
+            self._due.pop(name, None)
+            if each.ended:
+                self._forget(name)
+            return ""
+        seq, at = self._due.get(name, (0, 0.0))
+        if seq != news.seq:
+            self._due[name] = (news.seq, now + GRACE)
+            return ""
+        if now < at:
+            return ""
+        each.take()
+        del self._due[name]
+        told.note(each.job, news.seq, self._environ)
+        if each.ended:
+            self._forget(name)
+        return f"{each.sentence(news)}. {_next(name, news)}"
+
+    def _forget(self, name: str) -> None:
+        self._jobs.pop(name, None)
+        self._due.pop(name, None)
+
+
+def _next(job: str, news: News) -> str:
+    """What the agent can do about it."""
+    match news.kind:
+        case "needs_input" | "needs_approval":
+            return f"Answer: unhang send {job} ANSWER"
+        case "stuck":
+            return f"Look: unhang diagnose {job}; end it: unhang cancel {job}"
+        case "warning":
+            return f"More time: unhang extend {job} --{'hard' if 'hard limit' in news.text else 'idle'} 10m"
+    return f"Output: unhang result {job}"
