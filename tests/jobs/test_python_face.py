@@ -93,6 +93,12 @@ def test_lines_end_when_the_time_is_over() -> None:
     job.cancel(force=True)
 
 
+def test_one_number_can_stand_for_both_limits(jobs: Jobs) -> None:
+    typed = jobs.said("run", "--json", "--timeout-sec", "120", "--", "true")
+    for limits in (typed["limits"], unhang.run(["true"], timeout_sec=120).limits):
+        assert [limits[name]["value"] for name in ("idleMs", "hardMs")] == [30_000, 120_000]
+
+
 def test_run_tells_its_callbacks_everything_that_happened() -> None:
     seen: dict[str, list[dict[str, Any]]] = {"event": [], "warning": [], "timeout": []}
     result = unhang.run(

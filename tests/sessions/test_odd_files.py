@@ -293,6 +293,7 @@ SHOWN = [
 
 def test_no_text_that_is_shown_in_tmux_is_expanded_or_run(place: Place) -> None:
     seen = place.standin()
+    place.tmux("rename-window", "-t", seen.pane, "named")  # else tmux names it after what runs there, a little later
     address = Address(str(place.socket()), place.server_pid(), seen.pane)
     ours = Tmux()
     with person(place):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from unhang.jobs.callbacks import Callback
 
 
-_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category")
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 
 
 class Options(TypedDict, total=False):
@@ -46,6 +46,7 @@ class Options(TypedDict, total=False):
     liveness: str | None
     on_hung: str | None
     category: str | None
+    timeout_sec: Duration  # one number for both: hard is this, idle a quarter of it (at most a minute)
     policy: str | None  # a policy file
     retry: int | None
     on_event: Callback | None  # called with every event of the job, as it comes

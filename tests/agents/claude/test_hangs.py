@@ -28,6 +28,7 @@ def test_a_hanging_model_is_interrupted_and_explained(bench: Bench, how: str) ->
     assert result["diagnosis"]["reason"].startswith("Claude has had nothing from the model")
     assert any(turn.about["sessionId"] in hint for hint in result["recovery"]["suggestions"])
     assert turn.steps() == GENTLE
+    assert {step["step"]: step["done"] for step in turn.about["ladder"]} == GENTLE
     assert turn.about["terminalReason"] == "aborted_streaming"
     assert turn.about["isError"] is True
     assert "unknown" not in turn.phases

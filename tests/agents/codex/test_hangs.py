@@ -106,6 +106,7 @@ def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
         began = turn.events.index(turn.said("^Running: ", "running"))
         assert ("watchdog", "stuck") in [(event["type"], event["phase"]) for event in turn.events[began:]]
         assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
+        assert {step["step"]: step["done"] for step in turn.about["ladder"]} == turn.steps()
         assert turn.result["error"]["survivors"] == []
         roll.wait_for("child")
         roll.wait_for("shell")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.ladder import Ladder
 from unhang.core.values import count_of, id_of, mapping_of
 
 TYPE_CHECKING = False
@@ -13,7 +14,7 @@ _KEPT = ("sessionId", "stopReason", "text", "error", "cause", "suggestions", "us
 _SELF = {"agentName": "name", "agentVersion": "version", "agentTitle": "title", "protocolVersion": "protocolVersion"}
 _METERED = ("contextTokens", "contextWindow", "occupancy", "cost")
 _TOOLS = 100
-_LISTED = 100  # permissions, steps
+_LISTED = 100  # permissions
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -21,13 +22,14 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     tools: dict[str, dict[str, Any]] = {}
     permissions: list[dict[str, Any]] = []
-    ladder: list[dict[str, Any]] = []
+    ladder = Ladder()
     running: dict[str, Any] | None = None
     fired: dict[str, Any] | None = None
     for event in events:
+        ladder.hear(event)
         if event.get("type") == "job/started":  # or a further attempt, with a session of its own
             found, running, fired = _nothing(), None, None
-            tools, permissions, ladder = {}, [], []
+            tools, permissions = {}, []
         elif event.get("type") == "job/exited":
             fired = _fired(event, running)
         if event.get("type") != "agent":
@@ -42,11 +44,9 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             tools[id_of(event, "toolCallId")] = _tool(event)
         if event.get("decision") is not None:
             permissions.append({"request": event.get("request"), "decision": event["decision"], "by": event.get("by")})
-        if event.get("step"):
-            ladder.append({"step": event["step"], "done": event.get("done")})
     found = _nothing() | found
     found |= {"toolCalls": list(tools.values())[-_TOOLS:], "permissions": permissions[-_LISTED:]}
-    return found | {"ladder": ladder[-_LISTED:], "budget": fired}
+    return found | {"ladder": ladder.to_json(), "budget": fired}
 
 
 def _nothing() -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.ladder import Ladder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,11 +18,14 @@ _OF_A_RESULT = ("result", "isError", "terminalReason", "costUsd", "numTurns", "p
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`sessionId` is null if there never was a session; `isError` is null if no turn came to its end."""
+    """`sessionId` is null if there never was a session; `isError` is null if no turn came to its end;
+    `ladder` are the steps that ended it."""
     nothing: dict[str, Any] = {"sessionId": None, "result": None, "isError": None, "terminalReason": None}
     nothing |= {"usage": None, "costUsd": None, "numTurns": None, "permissionDenials": [], "error": None}
     found = dict(nothing)
+    ladder = Ladder()
     for event in events:
+        ladder.hear(event)
         if event.get("type") == "job/started":  # or a further attempt, with a session of its own
             found = dict(nothing)
         if event.get("type") != "agent" or event.get("agentId"):
@@ -31,4 +36,4 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
         if event.get("isError") is not None:
             found |= {name: nothing[name] for name in _OF_A_RESULT}
         found |= {name: event[name] for name in _KEPT if event.get(name) is not None}
-    return found
+    return found | {"ladder": ladder.to_json()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unhang.agents.base.ladder import Ladder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,12 +16,15 @@ _LISTED = 100  # approvals
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`threadId` is null if there never was a thread; `approvals` is everything that was asked, and the answer."""
+    """`threadId` is null if there never was a thread; `approvals` is everything that was asked, and the answer;
+    `ladder` the steps that ended it."""
     nothing: dict[str, Any] = {"threadId": None, "turnStatus": None, "reply": None, "error": None}
     found = dict(nothing)
     usage: dict[str, Any] = {}
     approvals: list[dict[str, Any]] = []
+    ladder = Ladder()
     for event in events:
+        ladder.hear(event)
         if event.get("type") == "job/started":  # or a further attempt, with a thread of its own
             found = dict(nothing)
         if event.get("type") != "agent":
@@ -34,6 +39,7 @@ def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             approvals.append({"request": event.get("request"), "decision": event["decision"], "by": event.get("by")})
     found["usage"] = usage or None
     found["approvals"] = approvals[-_LISTED:]
+    found["ladder"] = ladder.to_json()
     if found.get("turnStatus") == "completed":
         found["error"] = None
     return found

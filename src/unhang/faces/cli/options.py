@@ -11,7 +11,7 @@ from unhang.core.spec import NOTIFY, quote
 from unhang.errors import UsageError
 from unhang.jobs.request import STDIN_WORDS, Prepared, prepare, split_pairs
 
-_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category")
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
 
 
@@ -20,6 +20,9 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits", f"Each is {DURATIONS}. 0 or 'off' switches a limit off.")
     group.add_argument("--idle", metavar="D", help="end it after this long without a sign of life")
     group.add_argument("--hard", metavar="D", help="end it after this long, whatever it does")
+    group.add_argument(
+        "--timeout-sec", metavar="D", help="one number for both: hard is this, idle a quarter of it (at most a minute)"
+    )
     group.add_argument(
         "--stall", metavar="D", help="report a stall after this long without a sign of life; ends nothing"
     )

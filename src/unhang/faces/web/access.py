@@ -91,12 +91,12 @@ class Access:
         if origin is None and method == "POST" and not of_alert:
             return _refused("an origin is needed", 403)
         if origin is not None and origin not in self._door.origins:
-            return _refused("foreign origin", 403)
+            return _refused("foreign origin: a page of another site cannot use this address; open it itself", 403)
         if _length(headers) > LARGEST_BODY:
             return _refused("the body is too large", 413)
         if of_alert:  # its signature is what admits it: a phone that was sent the link has no cookie
             foreign = method == "POST" and headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-            return _refused("not from another page", 403) if foreign else None
+            return _refused("not from another page: open the link itself", 403) if foreign else None
         if scope["path"] == "/metrics" and self._is_scraper(headers):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
