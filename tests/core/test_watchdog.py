@@ -308,3 +308,17 @@ def test_what_moves_right_after_output_is_not_stuck_in_the_same_moment() -> None
     due = dog.deadline()
     assert due is not None
     assert due > 0.015
+
+
+def test_a_cheap_look_that_takes_long_does_not_stand_for_the_full_one_that_came_due_meanwhile() -> None:
+    """On a busy machine a look may take seconds; without two full ones nothing explains the end."""
+    dog = Watchdog(Limits(hard=2, warn=1), 0.0)
+    now, full = 0.0, 0
+    while dog.phase == RUNNING:
+        now = max(now, dog.deadline() or now)
+        for action in dog.wake(now):
+            if isinstance(action, act.Look):
+                full += action.full
+                now += 0.1 if action.full else 1.5
+                dog.tell(fact.Looked(False), now)
+    assert full >= 2

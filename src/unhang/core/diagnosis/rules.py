@@ -117,7 +117,7 @@ def _above(view: SampleView, pid: int) -> set[int]:
 
 def _moving(view: SampleView, activity: Activity) -> Finding | None:
     if spells := [pid for pid, share in activity.by_pid.items() if share > 0 and _is_stopped(view, pid)]:
-        who = view.names(tuple(spells))
+        who = view.names(tuple(sorted(spells)))
         return Finding(ALIVE, causes.PROGRESS, f"works in short spells: {who} is stopped and continued in turn")
     if activity.workers:
         parts = []

@@ -53,6 +53,8 @@ class Clocks:
         self._away_since = now
         self._hard_from = now  # the start, moved by the time that the hard limit stood still
         self.looked = now
+        self.full_asked = False  # the look that is under way is a full one
+        self._full_looked = now  # a cheap look that took long does not stand for the full one that came due meanwhile
         self.moved = False  # what the last look saw
         self.look_reason = ""
         self._still = False  # what the last look saw, too
@@ -105,6 +107,8 @@ class Clocks:
         if self._still and not still and now >= self._stall_due():
             self._stall_not_before = now + BASELINE
         self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
+        if self.full_asked:
+            self._full_looked, self.full_asked = now, False
         if alive and self.limits.liveness == "agent" and self.limits.stall is not None:
             self._stall_not_before = now + self.limits.stall  # its tool worked until now
         if not alive or self.limits.liveness != "progress" or self._rests:
@@ -273,7 +277,7 @@ class Clocks:
             # nothing that a look sees can change the hard limit: there it only gathers evidence, and comes before
             last = due - min(AHEAD_OF_HARD, since / 8) if due == hard else due
             for at in (due - min(BASELINE, since / 2), last):
-                if self.looked < at < best and (due != stall or at == last):
+                if self._full_looked < at < best and (due != stall or at == last):
                     best = at
         return best
 

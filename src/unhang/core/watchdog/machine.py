@@ -259,6 +259,7 @@ class Watchdog:
         elif now >= self.clocks.look_due():
             self._looking = True
             full = self.limits.on_hung == "end" or now >= self.clocks.full_look_due()
+            self.clocks.full_asked = full
             actions.append(act.Look(full))
             return False
         actions += self.clocks.notices(now)

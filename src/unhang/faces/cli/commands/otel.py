@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from unhang.errors import EXIT_FAILED, UnhangError, UsageError
+from unhang.errors import UnhangError, UsageError
 from unhang.jobs.home import state_home
 from unhang.jobs.request import split_pairs
 
@@ -39,7 +39,9 @@ def main(args: argparse.Namespace) -> int:
     from unhang.telemetry.exporter import export
 
     sent = export(state_home(), OtlpSender(endpoint, headers), once=args.once, everything=args.all, say=_say)
-    return 0 if sent or not args.once else EXIT_FAILED
+    if args.once and not sent:
+        raise UnhangError("the receiver did not take the spans; they are kept for the next time")
+    return 0
 
 
 def _endpoint(given: str | None) -> str:
