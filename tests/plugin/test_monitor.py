@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import jobs, nothing_is_left
-from tests.support.claude_sessions.harness import PATIENCE, Desk, need_programs
+from tests.sessions.claude.conftest import desk, fake
+from tests.support.claude_sessions.harness import PATIENCE, Desk
 from tests.support.engine import wait_until
 from tests.support.fakes.anthropic_messages import FakeAnthropic, Seen
 from tests.support.jobs import STILL, Jobs
@@ -19,7 +20,7 @@ from tests.support.plugin.places import PLUGIN, with_unhang
 from unhang.jobs.handle import Job
 from unhang.store.layout import JobDir
 
-__all__ = ["jobs", "nothing_is_left"]
+__all__ = ["desk", "fake", "jobs", "nothing_is_left"]
 
 ASKS = 'printf "Name? "; read x; echo "no such name: $x"; exit 3'
 
@@ -77,39 +78,35 @@ def test_outside_of_a_session_it_says_so(jobs: Jobs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_real_claude_is_told_of_its_jobs_in_its_own_context(tmp_path: Path) -> None:
-    need_programs()
-    with FakeAnthropic() as fake:
-        desk = Desk(tmp_path, fake)
-        desk.env["PATH"] = with_unhang(tmp_path / "bin")
-        desk.configure(ours=())
-        try:
-            claude = desk.claude("--plugin-dir", str(PLUGIN), "--allowed-tools", "mcp__plugin_unhang_unhang")
-            claude.ask(f"fake: bash unhang start --idle off --hard 200 --stdin pipe --shell '{ASKS}'")
-            told(fake, 'needs input: "Name?"')  # by a turn that no person has begun
-            (name,) = names(desk)
-            Job(JobDir(str(desk.home), name)).send("Ada\n")
-            seen = told(fake, f"job {name}", "finished with 3", "no such name: Ada")
-            assert "task-notification" in seen.text
-            # a job that its server was asked for is the session's, too
-            claude.wait_status("shell")
-            call = {"command": "read x; exit 4", "interactive": True, "idleTimeoutMs": 200_000}
-            claude.ask(f"fake: tool mcp__plugin_unhang_unhang__start {json.dumps(call)}")
-            (other,) = wait_until(lambda: names(desk) - {name}, "the server has started it", PATIENCE)
-            job = Job(JobDir(str(desk.home), other))
-            fake.wait_for(lambda seen: other in seen.result, "which has been told that it runs", PATIENCE)
-            assert job.spec["claude"]["pid"]
-            job.send("x\n")
-            told(fake, f"job {other}", "finished with 4")
-            # and the watcher of sessions knows a free prompt from a hang, though a monitor runs beside both
-            claude.wait_status("shell")
-            watcher = desk.watch()
-            claude.ask("fake: hang")
-            watcher.wait("recovered")
-            assert watcher.steps() == ["escape"]
-            claude.wait_status("shell")
-        finally:
-            desk.close()
+def test_the_real_claude_is_told_of_its_jobs_in_its_own_context(
+    desk: Desk, fake: FakeAnthropic, tmp_path: Path
+) -> None:
+    desk.env["PATH"] = with_unhang(tmp_path / "bin")
+    desk.configure(ours=())
+    claude = desk.claude("--plugin-dir", str(PLUGIN), "--allowed-tools", "mcp__plugin_unhang_unhang")
+    claude.ask(f"fake: bash unhang start --idle off --hard 200 --stdin pipe --shell '{ASKS}'")
+    told(fake, 'needs input: "Name?"')  # by a turn that no person has begun
+    (name,) = names(desk)
+    Job(JobDir(str(desk.home), name)).send("Ada\n")
+    seen = told(fake, f"job {name}", "finished with 3", "no such name: Ada")
+    assert "task-notification" in seen.text
+    # a job that its server was asked for is the session's, too
+    claude.wait_status("shell")
+    call = {"command": "read x; exit 4", "interactive": True, "idleTimeoutMs": 200_000}
+    claude.ask(f"fake: tool mcp__plugin_unhang_unhang__start {json.dumps(call)}")
+    (other,) = wait_until(lambda: names(desk) - {name}, "the server has started it", PATIENCE)
+    job = Job(JobDir(str(desk.home), other))
+    fake.wait_for(lambda seen: other in seen.result, "which has been told that it runs", PATIENCE)
+    assert job.spec["claude"]["pid"]
+    job.send("x\n")
+    told(fake, f"job {other}", "finished with 4")
+    # and the watcher of sessions knows a free prompt from a hang, though a monitor runs beside both
+    claude.wait_status("shell")
+    watcher = desk.watch()
+    claude.ask("fake: hang")
+    watcher.wait("recovered")
+    assert watcher.steps() == ["escape"]
+    claude.wait_status("shell")
 
 
 def names(desk: Desk) -> set[str]:
