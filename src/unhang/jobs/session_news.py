@@ -13,6 +13,7 @@ from unhang.errors import UnhangError
 from unhang.jobs import told
 from unhang.jobs.handle import Job
 from unhang.jobs.news import JobNews
+from unhang.procs import identity
 from unhang.procs.wakeup import Wakeup
 from unhang.store import files, layout
 from unhang.store import home as homes
@@ -40,7 +41,7 @@ def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str]
         wakeup.add_file(folder)
         watched = _Session(home, environ, wakeup)
         thoroughly = 0.0
-        while _lives(pid):
+        while identity.exists(pid):
             now = time.monotonic()
             late = now >= thoroughly
             thoroughly = now + _THOROUGHLY if late else thoroughly
@@ -48,16 +49,6 @@ def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str]
             for line in watched.news(now, thoroughly=late):
                 tell(line)
             wakeup.wait(min([thoroughly, *watched.due()]) - time.monotonic())
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 class _Session:
