@@ -51,5 +51,5 @@ def read(home: str) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     with open(fd, "rb") as file:
-        found = [values.parse(line) for line in file.read(_LARGEST * 2).splitlines()]
+        found = [values.parse_message(line) for line in file.read(_LARGEST * 2).splitlines()]
     return [each for each in found if isinstance(each, dict)]
