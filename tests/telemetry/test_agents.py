@@ -26,7 +26,9 @@ def check(bench: Jobs, receiver: OtlpReceiver, agent: str, provider: str, tool: 
     assert {span.trace for span in receiver.spans} == {job.trace}
     assert (job.parent, turn.parent, call.parent) == ("", job.id, turn.id)
     assert inner.parent == job.id, "the agent records nothing of its own here"
-    assert turn.start <= call.start <= inner.start <= inner.end <= call.end <= turn.end
+    # an agent tells of its tool call when it gets to it, which may be a moment after the call has begun or ended
+    assert turn.start <= call.start <= call.end <= turn.end
+    assert turn.start <= inner.start <= inner.end <= turn.end
     assert turn.attributes["gen_ai.provider.name"] == provider
     assert turn.attributes["gen_ai.conversation.id"]
     assert NESTED not in repr([job, turn, call]), "neither the task nor the arguments of a tool"
