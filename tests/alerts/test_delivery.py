@@ -15,6 +15,7 @@ from tests.support.alerts import FAIL, NEVER, Receiver, deliverers, rules
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
 from unhang.alerts.targets import signature
 from unhang.store import alert_news
+from unhang.testing.liveness import Process
 
 
 def test_a_failed_job_is_told_once_signed_with_its_reason_and_the_command_to_paste(
@@ -70,6 +71,33 @@ def test_a_receiver_that_fails_is_tried_again_and_one_that_never_answers_holds_u
     wait_until(lambda: mute.requests, "the other one has its message, too")
     assert jobs.said("alerts", "status")["waiting"]["pending"] == 1
     mute.close()
+
+
+def test_a_deliverer_sleeps_until_the_next_try_and_leaves_when_it_is_told_to(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    receiver.answers = [FAIL] * 9
+    alerts.write_text(rules(receiver.url, "failed"))
+    jobs.begin("--", "false").wait()
+
+    def alone() -> list[int]:  # its child, who sends, is another one
+        found = deliverers(jobs.home)
+        return found if receiver.requests and len(found) == 1 else []
+
+    (pid,) = wait_until(alone, "the first try")
+    before = user_and_system(pid)
+    wait_until(lambda: len(receiver.requests) == 2, "the second, seconds later")
+    assert user_and_system(pid) - before < 0.5, "it does not ask again and again whether it is time"
+    deliverer = Process(pid)
+    assert deliverer.send(signal.SIGTERM)
+    assert deliverer.wait_gone(), "long before the third"
+    assert len(receiver.requests) == 2
+
+
+def user_and_system(pid: int) -> float:
+    """The seconds of processor time that a process has used itself."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_killed_deliverer_loses_nothing_and_a_mark_without_one_waits_for_the_next(

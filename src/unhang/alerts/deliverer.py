@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from unhang.alerts import deliveries, settings_file
@@ -32,6 +33,8 @@ from unhang.store.reader import EventReader
 from unhang.store.session_log import SessionLog, is_session_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from unhang.core.alerts.ledger import Delivery, Outcome
     from unhang.core.alerts.settings import AlertSettings
 
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 _LOOK = 60.0
 # A child that sends may take longer than any single wait of its own.
 _LONGEST = 30.0
+# How often it looks for marks where the kernel does not tell of them.
+_BLIND = 2.0
 # A folder of a job has its records long before that, or never gets them.
 _TO_BE_BORN = 60.0
 
@@ -89,11 +94,12 @@ class _Deliverer:
         self._look_at = 0.0
         self._running = True
         self._ended = False
+        self._signalled = -1  # readable after a signal: a wait goes on when its handler has returned
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        with Wakeup() as wakeup:
+        with Wakeup() as wakeup, _signal_pipe() as self._signalled:
             wakeup.add_file(f"{self._home}/{alert_news.FOLDER}/news/.")
             while not self._ended:
                 wakeup.clear()
@@ -106,7 +112,8 @@ class _Deliverer:
                     self._count(outcome)
                     self._note(outcome)
                 self._ledger.failures.clear()
-                if not self._flying and self._ledger.next_due() is None and not self._jobs_run(now):
+                running = self._jobs_run(now)  # asked in any case: it also says when to look again
+                if not self._flying and self._ledger.next_due() is None and not running:
                     self._save()
                     return
                 self._wait(wakeup)
@@ -226,8 +233,12 @@ class _Deliverer:
         if due is not None and (not self._flying or due > now):
             times.append(due)
         pause = max(0.0, min(times) - now)
-        pipes = [pipe for _, pipe, _ in self._flying.values()]
-        select.select([wakeup.fd, *pipes], [], [], min(pause, _LOOK))
+        pipes = [self._signalled, *(pipe for _, pipe, _ in self._flying.values())]
+        if wakeup.fd < 0:  # nothing tells of a new mark here
+            pause = min(pause, _BLIND)
+        else:
+            pipes.append(wakeup.fd)
+        select.select(pipes, [], [], min(pause, _LOOK))
         for pid, (delivery, pipe, late) in list(self._flying.items()):
             if select.select([pipe], [], [], 0)[0]:
                 self._landed(pid, delivery, pipe, os.read(pipe, 1000))
@@ -277,6 +288,20 @@ def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int)
     except BaseException as error:
         os.write(pipe, f"?{type(error).__name__}: {error}".encode()[:900])
     return 0
+
+
+@contextmanager
+def _signal_pipe() -> Iterator[int]:
+    """A descriptor that becomes readable with the first signal that is handled."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
 
 
 def _minute_of_day(now: float) -> float:
