@@ -30,7 +30,7 @@ demo: $(STAMP) ## a real hang, watched, explained and ended whole (15 seconds)
 test: $(STAMP) ## everything
 	@$(BIN)/python -m compileall -q src
 	@scripts/test-programs
-	$(BIN)/python -m pytest -q -n 3
+	$(BIN)/python -m pytest -q -n 4
 
 test-fast: $(STAMP) ## what needs no npm programs and no long waits: to begin with, and between changes (90 seconds)
 	@$(BIN)/python -m compileall -q src

@@ -87,8 +87,9 @@ class Job:
     def _at_a_glance(self, view: View) -> dict[str, Any]:
         """What a person asks first: what it is, what it needs, when it ends, where it listens."""
         from unhang.core.spec import command_line, name_of
+        from unhang.jobs.ends import ends_at
         from unhang.jobs.needs import need_of
-        from unhang.jobs.outlook import ends_at, ports_of
+        from unhang.jobs.outlook import ports_of
 
         spec = self.spec
         labels = spec.get("labels") or {}

@@ -7,6 +7,7 @@ from unhang.core.attention import Attention, attention_of
 from unhang.core.record import Record
 from unhang.core.spec import name_of
 from unhang.jobs import reconcile
+from unhang.jobs.ends import ends_at
 from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.results import view_of
 from unhang.store import records
@@ -35,8 +36,12 @@ def need_of(place: JobDir, view: View | None = None) -> Attention | None:
     """What a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
     if reconcile.whereabouts(place):
         return None
-    job = records.job(place) or {}
-    return attention_of(view or view_of(place), job, name_of(job.get("labels")) or place.id)
+    job, seen = records.job(place) or {}, view or view_of(place)
+    found = attention_of(seen, job, name_of(job.get("labels")) or place.id)
+    # whoever is asked a question wants to know how long it stands
+    if found is not None and found.ends_at is None:
+        return found.replace(ends_at=ends_at(place, seen, always_ask=True))
+    return found
 
 
 def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from unhang.core import attention, mask, plain_text, values
+from unhang.core import attention, mask, plain_text
 from unhang.core.attention import Attention
 from unhang.core.record import Record
-from unhang.errors import UnhangError
-from unhang.jobs import control_client, reconcile
+from unhang.jobs import reconcile
+from unhang.jobs.ends import ends_at
 from unhang.jobs.listing import row_json
 from unhang.jobs.needs import need_of
 from unhang.jobs.results import view_of
@@ -19,11 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.view import View
     from unhang.store.index import Row
 
-# How long a keeper may take to say how long its job has been silent, before a list goes on without it.
-_PATIENCE = 0.5
+# Of so many jobs each keeper is asked how long its job has been silent; a longer list asks of the silent ones only.
+_ASKED = 50
 
 
 class Outlook(Record):
@@ -51,10 +50,11 @@ class Outlook(Record):
 def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]:
     """The outlook of each row, in their order."""
     listening = ports_of(home, [row.id for row in rows if not row.final]) if ports else {}
-    return [_outlook(home, row, listening.get(row.id, [])) for row in rows]
+    each = sum(not row.final for row in rows) <= _ASKED
+    return [_outlook(home, row, listening.get(row.id, []), always_ask=each) for row in rows]
 
 
-def _outlook(home: str, row: Row, ports: list[str]) -> Outlook:
+def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outlook:
     place = JobDir(home, row.id)
     if row.final:
         last = last_event(place.events) or {}
@@ -70,32 +70,16 @@ def _outlook(home: str, row: Row, ports: list[str]) -> Outlook:
         why = str((view.diagnosis or {}).get("reason") or "")
     else:
         why = f"says {plain_text.quoted(view.heartbeat, 60)}" if view.heartbeat else ""
-    ends = found.ends_at if found is not None and found.ends_at is not None else ends_at(place, view)
+    ends = (
+        found.ends_at
+        if found is not None and found.ends_at is not None
+        else ends_at(place, view, always_ask=always_ask)
+    )
     return Outlook(row, found, _line(why), ends, ports)
 
 
 def _line(text: str) -> str:
     return plain_text.one_line(mask.line(text), 300)
-
-
-def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | None:
-    """When the nearer of a job's limits ends it, in seconds since 1970; None if it has none, or has ended.
-
-    The idle limit of a job that talks moves on with it: it is only counted while the job is silent (`always_ask`: also
-    else), and then its keeper is asked how long it has been.
-    """
-    if view.ended:
-        return None
-    hard, idle = (values.number((view.limits.get(name) or {}).get("value")) for name in ("hardMs", "idleMs"))
-    begun = values.moment(view.attempt_at)
-    found = [begun + hard / 1000] if hard is not None and begun is not None else []
-    if idle is not None and (view.silent or always_ask):
-        try:
-            silent = control_client.ask(place, do="ping", patience=_PATIENCE)["idleMs"]
-            found.append(clock.wall() + max(0.0, (idle - silent) / 1000))
-        except (UnhangError, OSError, KeyError):
-            pass  # its keeper does not answer: `unhang doctor` says so
-    return min(found, default=None)
 
 
 def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from unhang.errors import UsageError
 from unhang.faces.cli import output
 
 SUMMARY = "send text to a job's input (started with --stdin pipe or --pty)"
@@ -21,6 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Send text to the input of a job; print nothing and return 0."""
+    if args.text is None and not args.eof:
+        raise UsageError("nothing to send: give a TEXT ('' sends Enter, - sends stdin), or --eof")
     job = output.job_of(args)
     data = b""
     if args.text == "-":
