@@ -132,6 +132,14 @@ def test_a_warning_is_answered_with_more_time_once_however_many_press_at_once(jo
     job.cancel()
 
 
+def test_a_link_that_is_not_ours_is_refused_before_its_body_is_read(web: WebServer) -> None:
+    """Else a stranger's request, begun and never finished, would hold a place among the clients for ever."""
+    with socket.create_connection(("127.0.0.1", web.port), timeout=30) as line:
+        head = f"POST /act/x HTTP/1.1\r\nHost: 127.0.0.1:{web.port}\r\nContent-Length: 60000\r\n\r\nt"
+        line.sendall(head.encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 404 ")
+
+
 def test_without_a_page_that_runs_and_is_named_an_alert_has_the_command_alone(
     jobs: Jobs, alerts: Path, receiver: Receiver, web: WebServer
 ) -> None:

@@ -7,7 +7,9 @@ import json
 import os
 import pty
 import shutil
+import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,23 @@ def test_an_answer_says_whether_to_try_again(receiver: Receiver, code: int, for_
         send(Target("p", "webhook", {"url": receiver.url}), message())
     assert caught.value.for_good is for_good
     assert len(receiver.requests) == 1, "a redirection is not followed"
+
+
+def test_an_answer_that_is_no_http_is_a_failure_in_one_plain_line() -> None:
+    def answer() -> None:
+        line, _ = server.accept()
+        with line:
+            line.recv(1 << 16)
+            line.sendall(b"\x00\xff\x1b]0;title\x07garbage\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        done = pool.submit(answer)
+        with pytest.raises(NotDelivered) as caught:
+            send(Target("p", "webhook", {"url": f"http://127.0.0.1:{server.getsockname()[1]}/"}), message())
+        done.result()
+    assert str(caught.value).isprintable()
+    with pytest.raises(NotDelivered):
+        send(Target("p", "webhook", {"url": "http://127.0.0.1:1/\r\nX: y"}), message())
 
 
 def test_a_command_gets_the_message_on_stdin_and_its_failure_is_named(tmp_path: Path) -> None:

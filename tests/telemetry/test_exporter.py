@@ -9,6 +9,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.support.jobs import STILL, Jobs, check_log, keeper_of, over, wait_until
 from tests.support.places import SUPPORT
 from tests.support.telemetry.receiver import OtlpReceiver
@@ -139,10 +141,13 @@ def test_an_exporter_that_is_killed_again_and_again_leaves_no_gap(jobs: Jobs, re
     assert all(doubles[span.id] == span for span in receiver.spans)
 
 
-def test_what_is_refused_is_kept_and_sent_later(jobs: Jobs, receiver: OtlpReceiver) -> None:
+@pytest.mark.parametrize("code", [400, 307])
+def test_what_is_refused_or_sent_elsewhere_is_kept_and_sent_later(
+    jobs: Jobs, receiver: OtlpReceiver, code: int
+) -> None:
     for _ in range(3):
         jobs.call("run", "--", "true")
-    receiver.answers = [400]
+    receiver.answers = [code]
     assert once(jobs, receiver, "--all", code=125).startswith(b"unhang: the receiver did not take")
     assert (receiver.spans, receiver.refused) == ([], 1)
     once(jobs, receiver)

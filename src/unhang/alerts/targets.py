@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import shutil
@@ -171,8 +172,9 @@ def _post(url: str, headers: Mapping[str, str], body: bytes) -> None:
         error.close()
         for_good = 300 <= error.code < 500 and error.code not in (408, 425, 429)
         raise NotDelivered(f"the receiver answered {error.code}", for_good=for_good) from None
-    except (OSError, ValueError) as error:
-        raise NotDelivered(f"{getattr(error, 'reason', None) or error}") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        said = plain_text.one_line(str(getattr(error, "reason", None) or error), 300)
+        raise NotDelivered(said or type(error).__name__) from None
 
 
 def _run(words: list[str], data: bytes) -> None:

@@ -17,7 +17,7 @@ import time
 from typing import TYPE_CHECKING
 
 from unhang.core.fleet.requests import ALIVE, ALIVE_EVERY, CODE, END, KIND, NONCE, REFUSED, Request, read_request
-from unhang.errors import EXIT_FAILED, UnhangError, UsageError
+from unhang.errors import EXIT_FAILED, EXIT_USAGE, UnhangError, UsageError
 from unhang.fleet.tasks import end
 from unhang.procs import executable
 
@@ -72,6 +72,8 @@ class Answerer:
             await self._carry_out(request, message.reply)
         except (UnhangError, OSError):
             pass  # the asker is gone, or the server is
+        except ValueError as error:  # a word that cannot be given to a program
+            await self._send(message.reply, REFUSED, repr(error).encode()[:300], EXIT_USAGE)
 
     def _number(self) -> str:
         now = time.monotonic()

@@ -274,7 +274,8 @@ class Connection:
                 while True:
                     message = await self._answer(functools.partial(replies.next_msg, PATIENCE))
                     headers = dict(message.headers or {})
-                    status = headers.get("Status")
+                    # a message that is stored may have a header of that name, too; the server numbers those
+                    status = None if "Nats-Sequence" in headers else headers.get("Status")
                     if status is None:
                         found.append(_raw(message.data, headers))
                         continue

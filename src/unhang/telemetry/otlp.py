@@ -6,6 +6,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -30,7 +31,9 @@ class OtlpSender:
     def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         # what it says about its own attempts is said again, and better, by the process that uses it
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, headers=dict(headers), timeout=TIMEOUT)
+        session = requests.Session()
+        session.hooks["response"].append(_refuse_redirect)
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, headers=dict(headers), timeout=TIMEOUT, session=session)
         self._resource = Resource(
             {"service.name": "unhang", "service.version": __version__, "host.name": socket.gethostname()}
         )
@@ -60,6 +63,13 @@ class OtlpSender:
             end_time=span.end,
             instrumentation_scope=self._scope,
         )
+
+
+def _refuse_redirect(response: requests.Response, *_: object, **__: object) -> requests.Response:
+    """Make a redirect a failure: the exporter takes it for a success, and nothing has arrived anywhere."""
+    if 300 <= response.status_code < 400:
+        response.status_code = 400  # as one that trying again at once would not help
+    return response
 
 
 def _context(trace: str, span: str) -> SpanContext:

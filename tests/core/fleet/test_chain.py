@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from unhang.core.fleet.chain import Chain
-from unhang.core.fleet.messages import LARGEST, EventMessage, Stored, Unfolded, pack, unpack
+from unhang.core.fleet.messages import FIRST, LARGEST, LAST, EventMessage, Stored, Unfolded, pack, unpack
 
 SUBJECT = "unhang.ev.alpha.job1"
 
@@ -163,3 +163,9 @@ def test_what_has_expired_on_the_server_is_not_published_again() -> None:
     message = chain.next([line(2)])
     assert message is not None
     assert (chain.last, message.first, message.expected) == (1, 2, 0)
+
+
+def test_a_number_that_no_log_has_is_none() -> None:
+    """Python refuses to read thousands of digits, and a publisher must live on."""
+    for number in ("1" * 5000, "1" * 30, "-1", "0", "1.0", "\u0661"):
+        assert unpack({FIRST: number, LAST: number}, b"x\n", 1) is None

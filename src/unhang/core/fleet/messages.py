@@ -25,6 +25,8 @@ MSG_ID, EXPECTED = "Nats-Msg-Id", "Nats-Expected-Last-Subject-Sequence"
 FIRST, LAST, AGAIN = "Unhang-First", "Unhang-Last", "Unhang-Again"
 # Of one message: far below what a server takes (1 MB), and enough that a flood of events needs few of them.
 LARGEST = 256 << 10
+# No log has so many events; and Python refuses to read a number of thousands of digits.
+_LONGEST_NUMBER = 18
 
 
 class EventMessage(Record):
@@ -96,7 +98,9 @@ def unpack(headers: Mapping[str, str] | None, payload: bytes, place: int) -> Sto
 
 
 def _number(text: str | None) -> int | None:
-    return values.whole(int(text), least=1) if text is not None and text.isascii() and text.isdigit() else None
+    if text is None or len(text) > _LONGEST_NUMBER or not (text.isascii() and text.isdigit()):
+        return None
+    return values.whole(int(text), least=1)
 
 
 class Unfolded:

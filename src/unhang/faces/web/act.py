@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 
 from unhang.alerts import links
@@ -75,12 +76,16 @@ class Act:
 
     async def answer(self, request: Request) -> Response:
         """GET and POST /act/LINK."""
-        text = None
-        if request.method == "POST":
-            admit(request.scope)
-            given = parse_qs((await request.body()).decode("utf-8", "replace"))
-            text = given.get("text", [""])[0]
         link = await run_in_threadpool(links.read, self._desk.home, request.path_params["link"])
+        text = None
+        if link is not None and request.method == "POST":
+            try:
+                given = parse_qs((await request.body()).decode("utf-8", "replace"))
+            except ClientDisconnect:
+                return Response(status_code=400)
+            # not before: until then it is a stranger, who has little time
+            admit(request.scope)
+            text = given.get("text", [""])[0]
         shown = _unknown() if link is None else await run_in_threadpool(self._shown, link, text)
         return HTMLResponse(_page(shown), shown.status, _HEADERS)
 
