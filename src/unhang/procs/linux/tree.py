@@ -206,7 +206,9 @@ class LinuxTree:
         if not seen.unseen or _can_list(me):
             return seen
         known = {process.pid for process in seen.found}
-        more = [_hidden(pid, me) for pid in self._census.children() if pid not in known]
+        # the leader is known without a count, which a busy machine may not let come that far
+        led = [self._leader] if self._leader is not None and census.lives(self._leader) else []
+        more = [_hidden(pid, me) for pid in dict.fromkeys([*led, *self._census.children()]) if pid not in known]
         return seen.replace(found=[*seen.found, *more])
 
     def signal(self, signals: tuple[int, ...], only: int | None = None) -> Signalled:
