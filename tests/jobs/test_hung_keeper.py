@@ -87,11 +87,14 @@ def test_a_keeper_that_was_stopped_for_a_while_is_left_to_its_work(jobs: Jobs, r
 
 
 def test_a_start_is_bounded_though_the_job_stops_its_keeper_at_once(jobs: Jobs) -> None:
-    """Before or after the keeper has written down that it started: the id is printed only in the second case."""
+    """Before or after the keeper has written down that it started: the id is printed only in the second case.
+
+    In the first the guard may have ended it at its limit by the time that `start` gives up: then that is what is said.
+    """
     line = "kill -STOP $PPID; exec sleep 1000"
     done = jobs.call("start", "--hard", "3", "--shell", line, timeout=BOUND)
     place = jobs.job()
-    assert (done.code, done.out.decode().strip()) in ((0, place.id), (125, ""))
+    assert (done.code, done.out.decode().strip()) in ((0, place.id), (125, ""), (124, ""))
     _, guard = keeper_of(place)
     assert guard.wait_gone(BOUND)
     assert check_log(place)[-1]["endedBy"] == "guard"
