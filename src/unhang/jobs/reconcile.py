@@ -148,13 +148,28 @@ def _settle_unborn(place: JobDir, birth: float) -> bool:
         made = os.stat(place.path).st_mtime
     except FileNotFoundError:
         return True
+    if claim.is_claimed(place.events):
+        return False
     now = clock.wall()
-    if claim.is_claimed(place.events) or now - made < birth:
+    if now - made >= birth > 0:
+        now = _time_of_files(place, now)
+    if now - made < birth:
         return False
     if made < now - clock.monotonic():
         return _record_loss(place, MACHINE_WENT_DOWN, cut=True)
     started = any(event["type"] == ev.STARTED for event in reader.read_all(place.events))
     return _record_loss(place, "its record is gone" if started else "it was never started")
+
+
+def _time_of_files(place: JobDir, otherwise: float) -> float:
+    """Now, by the clock that stamps the files of this home; that of a file server may differ from this process's."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=place.home) as file:
+            return os.fstat(file.fileno()).st_mtime
+    except OSError:  # a full disk, a home that may only be read
+        return otherwise
 
 
 def _recover(place: JobDir, keeper: dict[str, Any]) -> bool:
