@@ -114,7 +114,7 @@ def test_records_go_on_when_there_is_room_again(jobs: Jobs, disk: Disk, roll: Ro
 
 def test_a_timeout_on_a_full_disk_is_still_a_timeout(jobs: Jobs, disk: Disk, roll: RollCall) -> None:
     place = disk("size=512k")
-    job = jobs.begin("--idle", "1", "--grace", "0.1", "--liveness", "output", "--", *actor("ignore_term", roll.path))
+    job = jobs.begin("--idle", "4", "--grace", "0.1", "--liveness", "output", "--", *actor("ignore_term", roll.path))
     _fill(place)
     result = job.wait()
     assert (result.status, result.timeout_reason) == ("timeout", "no_output_timeout")
