@@ -1,7 +1,14 @@
 """How things are called on the server: machines, subjects, streams and buckets.
 
 A machine's name is a part of every subject that it publishes on or answers on, so that a server can hold each machine
-to its own.
+to its own. A queue's name is a part of every subject of that queue, likewise:
+
+    unhang.queue.QUEUE.job.JOB        where a job of a queue stands; its submitter, workers of the queue
+    unhang.queue.QUEUE.settings       whether it is paused, how many may run; operators
+    unhang.queue-live.QUEUE.…         the same as the server stored it; the server alone
+    unhang.task.QUEUE.JOB             what is to be run, in a stream of its own: viewers need not read it
+    unhang.hold.QUEUE.JOB             a worker's word that its job lives; workers of the queue
+    $KV.unhang_workers.QUEUE.MACHINE.WORKER  who takes jobs of a queue; the machine
 """
 
 from __future__ import annotations
@@ -11,6 +18,10 @@ EVENTS = "UNHANG_EVENTS"
 # Buckets: the newest row of every job; who is there now (with a time to live); which home each name belongs to.
 ROWS, PRESENCE, MACHINES = "unhang_rows", "unhang_presence", "unhang_machines"
 ALL_EVENTS, ALL_LIVE = "unhang.ev.>", "unhang.live.>"
+# The queues: where each job stands, what it runs, the word of its worker; and the bucket of those who take jobs.
+QUEUE, TASKS, HOLDS, WORKERS = "UNHANG_QUEUE", "UNHANG_TASKS", "UNHANG_HOLDS", "unhang_workers"
+ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
+ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
 _LONGEST = 63
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -40,6 +51,36 @@ def live_of(machine: str, job: str) -> str:
 def requests_of(machine: str) -> str:
     """Return the subject on which a machine takes requests."""
     return f"unhang.do.{machine}"
+
+
+def queued_of(queue: str, job: str) -> str:
+    """Return the subject that says where a job of a queue stands (`*`: every queue, every job)."""
+    return f"unhang.queue.{queue}.job.{job}"
+
+
+def settings_of(queue: str) -> str:
+    """Return the subject of a queue's settings."""
+    return f"unhang.queue.{queue}.settings"
+
+
+def queue_live(queue: str) -> str:
+    """Return the subjects on which the server says what of a queue has changed."""
+    return f"unhang.queue-live.{queue}.>"
+
+
+def task_of(queue: str, job: str) -> str:
+    """Return the subject of what a job of a queue is to run."""
+    return f"unhang.task.{queue}.{job}"
+
+
+def hold_of(queue: str, job: str) -> str:
+    """Return the subject of a worker's word that a job of a queue lives."""
+    return f"unhang.hold.{queue}.{job}"
+
+
+def worker_key(queue: str, machine: str, worker: str) -> str:
+    """Return the key of a worker."""
+    return f"{queue}.{machine}.{worker}"
 
 
 def row_key(machine: str, job: str) -> str:
