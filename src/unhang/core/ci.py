@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from unhang.core import plain_text
 from unhang.core.durations import human_ms
+from unhang.core.plural import several
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -114,7 +115,7 @@ def _how(report: JobReport) -> str:
 def markdown(reports: Sequence[JobReport]) -> str:
     """Return a summary of jobs: a line on top, a table, and the reason of each that did not end well."""
     bad = [report for report in reports if report.status not in ("success", "running", "cancelled")]
-    head = f"## unhang: {len(reports)} job{'s' if len(reports) != 1 else ''}, {len(bad)} not well\n"
+    head = f"## unhang: {several(len(reports), 'job')}, {len(bad)} not well\n"
     lines = [head, "| job | command | status | took | why |", "|---|---|---|---|---|"]
     for each in reports:
         status = each.status if each.exit_code in (None, 0) else f"{each.status} ({each.exit_code})"

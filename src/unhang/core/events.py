@@ -15,6 +15,7 @@ rely on the bound, and a single write of such a line is not torn by other reader
 from __future__ import annotations
 
 from unhang.core import values
+from unhang.core.plural import several
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def output(stream: str, count: int, offset: int) -> Event:
     return {
         "type": OUTPUT,
         "phase": "running",
-        "message": f"{count} bytes on {stream}",
+        "message": f"{several(count, 'byte')} on {stream}",
         "stream": stream,
         "bytes": count,
         "offset": offset,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from unhang.core.durations import human
 from unhang.core.events import ms
 from unhang.core.plain_text import quoted
+from unhang.core.plural import several
 from unhang.core.record import Record
 from unhang.core.watchdog import actions as act
 from unhang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_SIGNAL_BASE, EXIT_TIMEOUT
@@ -157,7 +158,7 @@ def _how(facts: Facts) -> str:
     if facts.abandoned and facts.unseen:
         return f"not everything ended on SIGKILL, and what is left cannot be listed: {facts.unseen}"
     if facts.abandoned:
-        return f"{len(facts.survivors)} processes outlived SIGKILL"
+        return f"{several(len(facts.survivors), 'process', 'processes')} outlived SIGKILL"
     if facts.mode == HARD:
         return "SIGKILL was needed"
     return "SIGINT was enough" if facts.interrupted else "SIGTERM was enough"

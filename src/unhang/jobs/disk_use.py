@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from unhang.core.plural import several
 from unhang.core.record import Record
 from unhang.core.sizes import human_size
 from unhang.jobs.listing import folder_size
@@ -23,7 +24,8 @@ class DiskUse(Record):
     def text(self) -> str:
         """One line for people."""
         free = "" if self.free is None else f"; {human_size(self.free)} free"
-        return f"{self.jobs} jobs take {human_size(self.job_bytes)} of {human_size(self.total)} in all{free}"
+        size = f"{human_size(self.job_bytes)} of {human_size(self.total)} in all"
+        return f"{several(self.jobs, 'job')} take{'s' if self.jobs == 1 else ''} {size}{free}"
 
 
 def disk_use(home: str) -> DiskUse:

@@ -6,6 +6,7 @@ import os
 import signal
 
 from unhang.core.outcome import HARD, SOFT
+from unhang.core.plural import several
 from unhang.core.record import Record
 from unhang.procs import identity
 from unhang.procs.base import signal_group
@@ -38,7 +39,7 @@ class Step(Record):
             reached = f"{self.signal} to process group {self.group}"
             reached += f" and to the processes that are known ({count})" if count else ""
         elif count:
-            reached = f"{self.signal} to {_counted(count)}"
+            reached = f"{self.signal} to {several(count, 'process', 'processes')}"
         else:
             reached = f"{self.signal}: no process was found to send it to"
         if self.denied:
@@ -49,10 +50,6 @@ class Step(Record):
         """The fields of its event, beside those that every signal has."""
         shown: dict[str, Any] = {} if self.group is None else {"group": self.group}
         return shown | ({"unseen": self.unseen} if self.unseen else {})
-
-
-def _counted(count: int) -> str:
-    return f"{count} process{'es' if count != 1 else ''}"
 
 
 class Stopper:

@@ -17,6 +17,7 @@ from unhang.core.diagnosis.counters import CheapSample
 from unhang.core.diagnosis.progress import progressed
 from unhang.core.diagnosis.samples import FullSample
 from unhang.core.diagnosis.verdict import Diagnosis
+from unhang.core.plural import several
 from unhang.core.record import Record
 from unhang.procs import clock, descriptors, identity
 from unhang.procs.base import ProcessInfo
@@ -115,7 +116,7 @@ def compare(before: Sample, after: Sample) -> tuple[bool, str]:
     """Return whether the tree has moved between two samples, and by what that shows."""
     grown = sum(max(0, size - before.printed.get(path, 0)) for path, size in after.printed.items())
     if grown:
-        return True, f"it has printed {grown} bytes"
+        return True, f"it has printed {several(grown, 'byte')}"
     moved = progressed(before.counters, after.counters)
     return moved.alive, moved.reason
 

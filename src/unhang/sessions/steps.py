@@ -10,6 +10,7 @@ import os
 import signal
 import time
 
+from unhang.core.plural import several
 from unhang.core.record import Record
 from unhang.procs import clock
 from unhang.sessions import process_identity, process_trees
@@ -69,7 +70,7 @@ def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
     reached = process_trees.end(root, signal.SIGKILL if step == actions.KILL_TREE else signal.SIGTERM)
     if not reached:
         raise StepRefused("its processes have ended")
-    return f"{len(reached)} processes"
+    return several(len(reached), "process", "processes")
 
 
 def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float) -> tuple[str, str]:

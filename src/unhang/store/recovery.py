@@ -7,6 +7,7 @@ import time
 
 from unhang.core import events as ev
 from unhang.core import outcome, values
+from unhang.core.plural import several
 from unhang.core.spec import NOTIFY
 from unhang.errors import StateError
 from unhang.store import alert_news, claim, files, output, reader
@@ -76,7 +77,8 @@ def record_loss(
     def compose(events: list[ev.Event]) -> list[ev.Event]:
         # before anything can be refused: what runs must end, recorded or not
         ended, survivors = (ended_pids, []) if sweep is None else sweep()
-        what = f"; ended what was left of it ({len(ended)} processes)" if ended else "; nothing of it was left"
+        count = several(len(ended), "process", "processes")
+        what = f"; ended what was left of it ({count})" if ended else "; nothing of it was left"
         what = what if looked else "; what may be left of it was not looked for"
         lost = outcome.lost(f"lost: {how}{what}", None, _pid(events), ended, survivors)
         return [ev.exited(lost.phase, lost.message, lost.fields)]
@@ -130,7 +132,7 @@ def _record(place: JobDir, compose: Compose, stamp: Callable[[], str], cut: bool
     events = reader.read_all(place.events)
     log = EventLog(place.events, stamp, seq=events[-1]["seq"] if events else 0)
     if torn:
-        log.append(ev.store(f"a torn line of {torn} bytes was cut off", bytes=torn))
+        log.append(ev.store(f"a torn line of {several(torn, 'byte')} was cut off", bytes=torn))
     for event in added[:-1]:
         log.append(event)
     written = log.append_last(added[-1] | {"bytes": _join_output(place, cut, rest)})

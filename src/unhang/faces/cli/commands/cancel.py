@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from unhang.core.plural import several
 from unhang.errors import EXIT_FAILED, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import StderrReporter
@@ -64,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
         if args.json:
             output.print_result(job, result)
     if not args.job and jobs and not args.no_wait:
-        reporter.line(f"{ended} of {len(jobs)} jobs ended")
+        reporter.line(f"{ended} of {several(len(jobs), 'job')} ended")
     return EXIT_FAILED if failed else 0
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 
 from unhang import __version__
+from unhang.core.plural import several
 from unhang.errors import UnhangError
 from unhang.faces.cli import output
 from unhang.jobs import health
@@ -101,7 +102,7 @@ def _program(program: AgentProgram) -> tuple[bool, str]:
 
 def _records() -> tuple[bool, str]:
     known, running, lost = health.count_jobs(state_home())
-    return True, f"{known} jobs: {running} running, {lost} lost; every record is true"
+    return True, f"{several(known, 'job')}: {running} running, {lost} lost; every record is true"
 
 
 def _disk() -> tuple[bool, str]:
@@ -111,11 +112,12 @@ def _disk() -> tuple[bool, str]:
 def _keepers() -> tuple[bool, str]:
     answers, silent = health.check_keepers(state_home())
     if not silent:
-        return True, f"{answers} keepers answer"
+        return True, f"{several(answers, 'keeper')} {'answers' if answers == 1 else 'answer'}"
     named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (
         " …" if len(silent) > _MOST_NAMED else ""
     )
-    return False, f"{len(silent)} keepers do not answer: {named}; end such a job with: unhang cancel --force JOB"
+    without = f"{several(len(silent), 'keeper')} without an answer: {named}"
+    return False, f"{without}; end such a job with: unhang cancel --force JOB"
 
 
 def _watcher() -> tuple[bool, str]:

@@ -6,6 +6,7 @@ import argparse
 
 from unhang.core import durations, plain_text
 from unhang.core.limit_request import read_duration
+from unhang.core.plural import several
 from unhang.core.retention import DEFAULT_AGE, DEFAULT_BYTES, DEFAULT_COUNT, DEFAULT_HISTORY, Keep
 from unhang.core.sizes import human_size, read_size
 from unhang.core.spec import command_line
@@ -64,9 +65,10 @@ def main(args: argparse.Namespace) -> int:
         for job, size in jobs.items():
             command = plain_text.one_line(command_line(output.job_named(job).spec), 80)
             output.print_line(f"{job}  {human_size(size):>10}  {command}")
-    more_text = (f", {len(streams)} sessions" if streams else "") + (f", {runs} runs in the history" if runs else "")
+    more_text = f", {several(len(streams), 'session')}" if streams else ""
+    more_text += f", {several(runs, 'run')} in the history" if runs else ""
     what = "would be removed" if args.dry_run else "removed"
-    print(f"{len(jobs)} jobs {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}")
+    print(f"{several(len(jobs), 'job')} {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}")
     return 0
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from unhang.core import plain_text
 from unhang.core.durations import human
+from unhang.core.plural import several
 from unhang.core.spec import PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
@@ -94,7 +95,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         enter = newline and (bool(text) or not eof)
         data = text.encode("utf-8", "surrogatepass") + (b"\n" if enter else b"")
         await backend.in_thread(job.send, data, eof=eof)
-        sent = ("Enter" if data == b"\n" else f"{len(data)} bytes") + (" and end of file" if eof else "")
+        sent = ("Enter" if data == b"\n" else several(len(data), "byte")) + (" and end of file" if eof else "")
         return _done(job, f"sent: {sent}", f'wait(job_id="{job.id}") waits for what it does next')
 
     @with_readable_errors
