@@ -109,6 +109,8 @@ class TopApp(App[None]):
     # --- drawing --------------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
+        if not self.query(DataTable):
+            return  # the screen is being taken down
         self._snapshot = self._overview.snapshot()
         now = time.time()
         entries = [entry for entry in self._ordered() if self._matches(entry)]
@@ -160,6 +162,8 @@ class TopApp(App[None]):
         self._draw_below()
 
     def _draw_below(self) -> None:
+        if not self.query(DataTable):
+            return
         entry = self._entry()
         front = self.query_one(TabbedContent).active
         if front == "output":
