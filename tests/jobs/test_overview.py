@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import threading
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.jobs.test_recordings import placed, recordings
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from unhang.core.overview import counts
 from unhang.jobs.overview import Change, Overview, Snapshot
 from unhang.procs.linux.usage import usage_below
 from unhang.store.layout import JobDir
@@ -41,7 +43,9 @@ def until(overview: Overview, holds: Any, what: str) -> Any:
     def look() -> Any:
         overview.wait(0.1)
         overview.refresh()
-        return holds(overview.snapshot().entries)
+        seen = overview.snapshot()
+        assert seen.counts() == counts(seen.entries.values())
+        return holds(seen.entries)
 
     return wait_until(look, what)
 
@@ -145,6 +149,24 @@ def test_what_runs_is_measured(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> N
     assert usage["memoryBytes"] > 0
 
 
+def test_a_look_that_takes_long_holds_up_no_event(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, go_on = threading.Event(), threading.Event()
+
+    def slow(_: Any) -> dict[Any, Any]:
+        looked.set()
+        go_on.wait()
+        return {}
+
+    monkeypatch.setattr("unhang.jobs.overview.usage_below", slow)
+    monkeypatch.setattr("unhang.jobs.overview.listening_below", slow)
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "cat")
+    with Overview(str(jobs.home)) as overview:
+        until(overview, lambda entries: job.id in entries and looked.is_set(), "the look")
+        job.send("hello\n")
+        until(overview, lambda entries: entries[job.id]["bytes"]["stdout"] == 6, "its output")
+        go_on.set()
+
+
 def test_usage_counts_everything_below_a_process_and_not_the_process_itself(jobs: Jobs) -> None:
     job = jobs.begin(*STILL, "--", "sh", "-c", "sleep 100 & sleep 100 & wait")
     keeper, _ = keeper_of(job.place)
@@ -230,7 +252,7 @@ def test_a_viewer_that_was_away_gets_exactly_what_it_missed(
             entries.pop(each, None)
         changes.append(Change(number, tuple(changed), tuple(gone)))
         kept.append(dict(entries))
-    snapshot = Snapshot(len(steps), 0, entries, tuple(changes[-8:]))
+    snapshot = Snapshot(len(steps), 0, entries, tuple(changes[-8:]), {})
     missed = snapshot.since(cursor)
     if missed is None:
         assert cursor > len(steps) or cursor < len(steps) - 8

@@ -241,13 +241,18 @@ def counts(entries: Iterable[Entry]) -> dict[str, int]:
     """How many need a person, run (those included), are stuck, have ended badly, and have ended well."""
     found = {"attention": 0, "running": 0, "stuck": 0, "failed": 0, "done": 0}
     for entry in entries:
-        needs = entry["attention"]
-        found["attention"] += needs is not None
-        found["stuck"] += needs is not None and needs["kind"] == "stuck"
-        found["running"] += entry["endedAt"] is None
-        found["failed"] += entry["group"] == "failed"
-        found["done"] += entry["group"] == "done"
+        count_in(found, entry)
     return found
+
+
+def count_in(found: dict[str, int], entry: Entry, by: int = 1) -> None:
+    """Count one more entry; `by` = -1: one less."""
+    needs = entry["attention"]
+    found["attention"] += by * (needs is not None)
+    found["stuck"] += by * (needs is not None and needs["kind"] == "stuck")
+    found["running"] += by * (entry["endedAt"] is None)
+    found["failed"] += by * (entry["group"] == "failed")
+    found["done"] += by * (entry["group"] == "done")
 
 
 def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def read_row(place: JobDir) -> Row | None:
         return None
     job = job or {}
     phase = str(last.get("phase")) if final else "lost" if refused else _phase(place)
-    if not final and reconcile.whereabouts(place):
+    if not final and reconcile.whereabouts(place, job):
         phase, refused = reconcile.ELSEWHERE, False
     return Row(
         id=place.id,

@@ -84,12 +84,17 @@ def _line(text: str) -> str:
 
 def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:
     """At which addresses the processes of each of these jobs listen (TCP)."""
-    from unhang.procs.sampler.connections import listening
-
     keepers: dict[int, str] = {}
     for job in jobs:
         record = records.job(JobDir(home, job))
-        if record is None or not reconcile.keeper_lives(record) or reconcile.whereabouts(JobDir(home, job)):
+        if record is None or not reconcile.keeper_lives(record) or reconcile.whereabouts(JobDir(home, job), record):
             continue
         keepers[int(reconcile.keeper_of(record)["pid"])] = job
-    return {keepers[pid]: addresses for pid, addresses in listening(list(keepers)).items()}
+    return {keepers[pid]: addresses for pid, addresses in listening_below(list(keepers)).items()}
+
+
+def listening_below(keepers: list[int]) -> dict[int, list[str]]:
+    """At which addresses the processes below each of these listen (TCP)."""
+    from unhang.procs.sampler.connections import listening  # most lists are of jobs that have ended
+
+    return listening(keepers)

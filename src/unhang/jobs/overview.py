@@ -14,7 +14,7 @@ import select
 from collections import deque
 
 from unhang.core import values
-from unhang.core.overview import Pulse, counts, entry_of, in_order, session_entry, usage_json
+from unhang.core.overview import Pulse, count_in, counts, entry_of, in_order, session_entry, usage_json
 from unhang.core.policy.command_key import command_key
 from unhang.core.record import Record
 from unhang.core.session_view import SessionView
@@ -23,8 +23,9 @@ from unhang.core.view import View
 from unhang.errors import StateError, UnhangError
 from unhang.jobs import reconcile
 from unhang.jobs.listing import list_jobs
-from unhang.jobs.outlook import ports_of
+from unhang.jobs.outlook import listening_below
 from unhang.jobs.results import fold, view_with_limits
+from unhang.jobs.slow_look import SlowLook
 from unhang.procs import clock, identity, vantage
 from unhang.procs.file_watch import ADDED, CHANGED, GONE, OVERFLOWED, REMOVED, FileWatch
 from unhang.procs.usage import usage_below
@@ -46,10 +47,11 @@ MOST_ENDED_SESSIONS = 20
 # Changes that a viewer may be behind before it is given everything anew.
 _KEPT_CHANGES = 2000
 # Each running job's keeper is looked for once in this many seconds: a killed one writes nothing that could wake us.
+# They are looked for a few at a time, since an event that comes meanwhile has to wait.
 _KEEPERS = 5.0
-# Between two looks at what the processes use: at least so long, and so that looking takes a fiftieth of a core.
-_USAGE, _USAGE_SHARE = 2.0, 50
-_PORTS = 5.0  # the same, for the addresses at which they listen
+# The rest between two looks at what the processes use, and at which addresses they listen: see `slow_look`.
+_USAGE = 2.0
+_PORTS = 5.0
 # Without a file watch, and while a job is just being born.
 _NAP = 0.25
 _SLEEP = 1.0
@@ -70,6 +72,7 @@ class Snapshot(Record):
     at_ms: int
     entries: dict[str, Entry]
     changes: tuple[Change, ...]
+    counted: dict[str, int]
 
     def in_order(self) -> list[Entry]:
         """Every entry, what needs a person first."""
@@ -77,7 +80,7 @@ class Snapshot(Record):
 
     def counts(self) -> dict[str, int]:
         """How many need a person, run, are stuck, have failed, have ended well."""
-        return counts(self.entries.values())
+        return self.counted
 
     def since(self, revision: int) -> tuple[list[Entry], list[str]] | None:
         """The entries that are new or different since a revision, and the ids that are gone; None: it is too old."""
@@ -219,7 +222,12 @@ class Overview:
         self._unwatched: set[str] = set()
         self._rescan = True
         self._blind = False  # a folder is not watched: it is not there yet, or cannot be
-        self._keepers_at = self._usage_at = self._ports_at = 0.0
+        self._counts = counts(())
+        self._some_ended = False  # since the oldest of those were let go
+        self._keepers_at = 0.0
+        self._keepers_due: deque[str] = deque()  # those of this round that were not looked for yet
+        self._keepers_of_round = 0
+        self._usage, self._ports = SlowLook(), SlowLook()
         self._begun = False
 
     @property
@@ -229,11 +237,12 @@ class Overview:
 
     def snapshot(self) -> Snapshot:
         """What is known now. Costs a shallow copy."""
-        return Snapshot(self.revision, round(clock.wall() * 1000), dict(self._entries), tuple(self._changes))
+        at = round(clock.wall() * 1000)
+        return Snapshot(self.revision, at, dict(self._entries), tuple(self._changes), dict(self._counts))
 
     def wait(self, timeout: float = _SLEEP) -> bool:
         """Wait until there may be something new, at most so many seconds. False: the time is over."""
-        if self._unborn or self._unwatched or self._blind:
+        if self._unborn or self._unwatched or self._blind or self._usage.under_way or self._ports.under_way:
             timeout = min(timeout, _NAP)
         poll = select.poll()
         if self._files.fd >= 0:
@@ -251,8 +260,8 @@ class Overview:
         for each in [each for each in self._unborn | self._unwatched if each not in touched]:
             if each in self._unborn or self._has_grown(each):
                 touched.add(each)
-        touched |= self._check_keepers()
         changed = {each for each in touched if each not in gone and self._read(each)}
+        changed |= {each for each in self._check_keepers() if self._read(each)}
         changed |= self._check_usage() | self._check_ports()
         gone |= self._let_go()
         return self._publish(changed - gone, gone)
@@ -380,7 +389,7 @@ class Overview:
             found = job.read()
             if found and not born:
                 self._unborn.discard(each)
-                job.where = "" if job.view.ended else reconcile.whereabouts(job.place)
+                job.where = "" if job.view.ended else reconcile.whereabouts(job.place, job.record)
         except (UnhangError, OSError):
             self._unborn.discard(each)
             return False
@@ -391,66 +400,90 @@ class Overview:
     def _check_keepers(self) -> set[str]:
         """Those whose keeper is gone without a word: making the record true writes the end."""
         now = clock.monotonic()
-        if now - self._keepers_at < _KEEPERS:
-            return set()
-        self._keepers_at = now
-        here = vantage.here()
+        passed = now - self._keepers_at
         found: set[str] = set()
-        for each, job in list(self._jobs.items()):
-            if job.view.ended or not job.record or job.where or reconcile.keeper_lives(job.record):
-                continue
-            try:
-                reconcile.settle(job.place)
-            except (UnhangError, OSError):
-                continue
-            found.add(each)
+        left = self._keepers_of_round * (1 - passed / _KEEPERS)
+        while self._keepers_due and len(self._keepers_due) > left:
+            each = self._keepers_due.popleft()
+            if self._is_lost(each):
+                found.add(each)
+        if passed < _KEEPERS:
+            return found
+        first = not self._keepers_at
+        self._keepers_at = now
         for each in list(self._unborn):
             try:
                 if reconcile.settle(JobDir(self.home, each)):
                     found.add(each)
             except (UnhangError, OSError):
                 self._unborn.discard(each)
+        here = vantage.here()
         for each, session in self._sessions.items():
             if session.dead(here):
                 session.end()
                 found.add(each)
+        running = [each for each, job in self._jobs.items() if not job.view.ended]
+        if first:  # whoever looks only once is told the truth
+            return found | {each for each in running if self._is_lost(each)}
+        self._keepers_due.extend(running)
+        self._keepers_of_round = len(running)
         return found
+
+    def _is_lost(self, each: str) -> bool:
+        """Whether a job's keeper is gone; its end is then on record."""
+        job = self._jobs.get(each)
+        if job is None or job.view.ended or not job.record or job.where or reconcile.keeper_lives(job.record):
+            return False
+        try:
+            reconcile.settle(job.place)
+        except (UnhangError, OSError):
+            return False
+        return True
+
+    def _keepers(self) -> dict[int, str]:
+        """The running jobs that can be judged from here, by the pid of their keeper."""
+        return {pid: each for each, job in self._jobs.items() if (pid := job.keeper) is not None}
 
     def _check_usage(self) -> set[str]:
         """Those whose use of processors and memory has changed enough to be shown."""
-        now = clock.monotonic()
-        if not self._wants_usage or now < self._usage_at:
-            return set()
-        keepers = {pid: each for each, job in self._jobs.items() if (pid := job.keeper) is not None}
+        if self._wants_usage and self._usage.due:
+            keepers = self._keepers()
+            self._usage.begin(lambda: (keepers, clock.monotonic(), usage_below(keepers)))
         changed: set[str] = set()
-        for pid, after in usage_below(keepers).items():
-            job = self._jobs[keepers[pid]]
+        keepers, now, found = self._usage.take(_USAGE) or ({}, 0.0, {})
+        for pid, after in found.items():
+            job = self._jobs.get(keepers[pid])
+            if job is None:
+                continue
             at, before = job.usage or (now, None)
             job.usage = (now, after)
             shown = usage_json(before, after, now - at)
             if _differs(job.shown_usage, shown):
                 job.shown_usage = shown
                 changed.add(job.place.id)
-        took = clock.monotonic() - now
-        self._usage_at = now + max(_USAGE, _USAGE_SHARE * took)
         return {each for each in changed if each in self._entries}
 
     def _check_ports(self) -> set[str]:
         """Those that listen at other addresses than before."""
-        now = clock.monotonic()
-        if not self._wants_usage or now < self._ports_at:
-            return set()
-        running = [each for each, job in self._jobs.items() if job.keeper is not None]
-        found = ports_of(self.home, running) if running else {}
-        changed = {each for each in running if self._jobs[each].ports != found.get(each, [])}
-        for each in changed:
-            self._jobs[each].ports = found.get(each, [])
-        self._ports_at = now + max(_PORTS, _USAGE_SHARE * (clock.monotonic() - now))
+        if self._wants_usage and self._ports.due:
+            keepers = self._keepers()
+            self._ports.begin(lambda: (keepers, listening_below(list(keepers))))
+        keepers, found = self._ports.take(_PORTS) or ({}, {})
+        changed: set[str] = set()
+        for pid, each in keepers.items():
+            job = self._jobs.get(each)
+            ports: list[str] = found.get(pid, [])
+            if job is not None and job.ports != ports:
+                job.ports = ports
+                changed.add(each)
         return {each for each in changed if each in self._entries}
 
     def _let_go(self) -> set[str]:
         """The oldest of those that have ended, beyond the number that is shown."""
         gone: set[str] = set()
+        if not self._some_ended:
+            return gone
+        self._some_ended = False
         for tracked, most in ((self._jobs, self._most_ended), (self._sessions, MOST_ENDED_SESSIONS)):
             ended = [each for each in tracked if (self._entries.get(each) or {}).get("endedAt") is not None]
             if len(ended) > most + (most >> 2):  # not one by one
@@ -468,14 +501,25 @@ class Overview:
                 continue
             entry = tracked.entry()
             if self._entries.get(each) != entry:
-                self._entries[each] = entry
+                self._put(each, entry)
                 really.append(each)
-        left = [each for each in gone if self._entries.pop(each, None) is not None]
+        left = [each for each in gone if self._put(each, None)]
         if not really and not left:
             return False
         self.revision += 1
         self._changes.append(Change(self.revision, tuple(really), tuple(left)))
         return True
+
+    def _put(self, each: str, entry: Entry | None) -> bool:
+        """Show another entry, or none; they are counted as they come and go. True: there was one."""
+        before = self._entries.pop(each, None) if entry is None else self._entries.get(each)
+        if before is not None:
+            count_in(self._counts, before, -1)
+        if entry is not None:
+            self._entries[each] = entry
+            count_in(self._counts, entry)
+            self._some_ended |= entry["endedAt"] is not None
+        return before is not None
 
 
 def _differs(before: dict[str, Any] | None, after: dict[str, Any]) -> bool:

@@ -54,9 +54,9 @@ def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
     return vantage.sight(keeper_of(job), vantage.here())
 
 
-def whereabouts(place: JobDir) -> str:
-    """Where a job runs that has not ended and cannot be judged from here; "": here."""
-    job = records.job(place)
+def whereabouts(place: JobDir, job: dict[str, Any] | None = None) -> str:
+    """Where a job runs that has not ended and cannot be judged from here; "": here. `job`: its record, if known."""
+    job = job or records.job(place)
     if job is None:
         return ""
     sight = sight_of(job)

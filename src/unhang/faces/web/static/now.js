@@ -1,5 +1,5 @@
-// The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place; the
-// bars of the clocks are animations of the browser, so nothing is computed while nothing happens.
+// The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place, and only
+// those that are seen are touched by the clock: a thousand rows cost what a screenful does.
 
 import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
@@ -8,6 +8,7 @@ import { stateOf } from "./states.js";
 
 const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["failed", "Ended badly"], ["done", "Ended"]];
 const FIRST = 60; // rows that are made at once; the others follow a frame at a time
+const STEPS = 40; // of the small picture of the output
 
 export class Now {
   constructor(main) {
@@ -34,12 +35,15 @@ export class Now {
     replace(main, h("h1.hidden", {}, "Now"), ...parts, this.empty, this.none, this.loading);
     this.watcher = new IntersectionObserver((found) => {
       for (const each of found) {
-        if (each.isIntersecting) this.seen.add(each.target.id.slice(2));
-        else this.seen.delete(each.target.id.slice(2));
+        const id = each.target.id.slice(2);
+        if (!each.isIntersecting) this.seen.delete(id);
+        else if (!this.seen.has(id)) {
+          this.seen.add(id);
+          this.rows.get(id)?.tick();
+        }
       }
-      this.tick();
     });
-    this.timer = setInterval(() => this.tick(), 1000);
+    this.timer = setInterval(() => { if (!document.hidden) this.tick(); }, 1000);
   }
 
   close() {
@@ -48,6 +52,7 @@ export class Now {
   }
 
   take(message) {
+    let moved = message.whole || message.gone.length > 0 || this.filter !== "";
     this.loaded = true;
     this.loading.hidden = true;
     if (message.whole) {
@@ -56,10 +61,13 @@ export class Now {
     }
     for (const id of message.gone) this.entries.delete(id);
     for (const entry of message.entries) {
+      const before = this.entries.get(entry.id);
+      moved ||= !before || before.group !== entry.group || before.order[0] !== entry.order[0] || before.order[1] !== entry.order[1];
       this.entries.set(entry.id, entry);
       this.dirty.add(entry.id);
     }
-    this.draw();
+    if (moved) this.draw();
+    else this.redraw();
   }
 
   setFilter(text) {
@@ -72,6 +80,16 @@ export class Now {
     const words = [entry.id, entry.name, entry.command, entry.cwd, stateOf(entry)[1], entry.doing,
       ...Object.entries(entry.labels).map(([name, value]) => `${name}=${value}`)].join(" ").toLowerCase();
     return this.filter.split(/\s+/).every((word) => words.includes(word));
+  }
+
+  // Every row stays where it is: only those that have changed are touched.
+  redraw() {
+    for (const id of this.dirty) {
+      const row = this.rows.get(id);
+      if (!row) continue; // not made yet: `draw` will
+      row.update(this.entries.get(id));
+      this.dirty.delete(id);
+    }
   }
 
   draw() {
@@ -184,7 +202,8 @@ class Row {
     say(this.what, told);
     this.what.title = told;
     this.replyTo(entry);
-    this.drawSpark(entry.endedAt === null ? entry.spark : null);
+    this.started = parse(entry.startedAt);
+    this.age.title = entry.endedAt === null ? `started ${fully(this.started)}` : `ended ${fully(parse(entry.endedAt))}`;
     const usage = entry.usage;
     say(this.cpu, usage && usage.cpuPercent !== null ? `${usage.cpuPercent}%` : "");
     this.cpu.title = usage ? `processor, of one core; ${usage.processes} processes` : "";
@@ -221,50 +240,43 @@ class Row {
     this.clock.hidden = !key;
     if (!key) return;
     const [since, ends] = usual ? [parse(entry.startedAt), parse(entry.startedAt) + usual] : [clock.sinceMs, clock.endsMs];
-    const fill = this.bar.firstChild;
     this.bar.dataset.kind = usual ? "usual" : clock.name;
-    const total = Math.max(1, ends - since);
-    fill.getAnimations().forEach((each) => each.cancel());
-    // the bar fills by itself from now to the end; a sign of life makes a new one, which begins empty
-    const begin = Math.min(1, Math.max(0, (now() - since) / total));
-    fill.animate([{ transform: `scaleX(${begin})` }, { transform: "scaleX(1)" }],
-      { duration: Math.max(1, ends - now()), fill: "forwards", easing: "linear" });
-    this.clockIs = { usual, clock, since, ends };
+    this.left.title = usual ? "the median of its past runs" : `${clock.name} limit of ${duration(clock.limitMs)} (${clock.source || "?"})`;
+    this.clockIs = { usual, since, ends };
   }
 
+  // The last two minutes: what was printed moves to the left as time passes.
   drawSpark(spark) {
-    if (!spark) { replace(this.spark); return; }
+    const gone = spark ? Math.max(0, Math.floor((now() - spark.endMs) / spark.stepMs)) : STEPS;
+    const key = gone < STEPS ? `${spark.endMs} ${gone} ${spark.bytes.join(" ")}` : "";
+    if (key === this.sparkKey) return;
+    this.sparkKey = key;
+    if (!key) { replace(this.spark); return; }
     const most = Math.max(...spark.bytes);
-    const width = 80 / 40;
-    const gone = Math.max(0, Math.floor((now() - spark.endMs) / spark.stepMs));
-    const bars = spark.bytes.slice(-40).map((n, i, all) => {
-      const x = 80 - (all.length - i + gone) * width;
-      const high = n ? Math.max(1.5, 16 * Math.sqrt(n / most)) : 0;
-      return x < 0 || !high ? null : h("rect", { x: x.toFixed(1), y: (16 - high).toFixed(1), width: (width - 0.5).toFixed(1), height: high.toFixed(1) });
+    const bars = spark.bytes.map((n, i, all) => {
+      const x = 2 * (STEPS - gone - all.length + i);
+      return n && x >= 0 ? `M${x} 16v-${Math.max(1.5, 16 * Math.sqrt(n / most)).toFixed(1)}h1.5V16z` : "";
     });
-    replace(this.spark, h("svg", { viewBox: "0 0 80 16", width: 80, height: 16 }, ...bars));
+    replace(this.spark, h("svg", { viewBox: "0 0 80 16", width: 80, height: 16 }, h("path", { d: bars.join("") })));
   }
 
   tick() {
     const entry = this.entry;
-    const started = parse(entry.startedAt);
     if (entry.endedAt !== null) {
       say(this.age, entry.durationMs === null ? "" : duration(entry.durationMs));
-      this.age.title = `ended ${fully(parse(entry.endedAt))}`;
       this.clock.hidden = false;
       this.bar.hidden = true;
       say(this.left, moment(parse(entry.endedAt)));
+      this.drawSpark(null);
       return;
     }
-    say(this.age, started === null ? "" : ticking(now() - started));
-    this.age.title = `started ${fully(started)}`;
+    const at = now();
+    say(this.age, this.started === null ? "" : ticking(at - this.started));
+    this.drawSpark(entry.spark);
     if (!this.clockKey || !this.clockIs) return;
-    const { usual, clock, ends } = this.clockIs;
-    if (usual) say(this.left, `usually ${duration(usual)}`);
-    else {
-      const left = ends - now();
-      say(this.left, left > 0 ? `ends in ${ticking(left)}` : "ending");
-      this.left.title = `${clock.name} limit of ${duration(clock.limitMs)} (${clock.source || "?"})`;
-    }
+    const { usual, since, ends } = this.clockIs;
+    const filled = Math.min(1, Math.max(0, (at - since) / Math.max(1, ends - since)));
+    this.bar.firstChild.style.transform = `scaleX(${filled.toFixed(3)})`;
+    say(this.left, usual ? `usually ${duration(usual)}` : ends > at ? `ends in ${ticking(ends - at)}` : "ending");
   }
 }
