@@ -101,7 +101,7 @@ def test_ntfy_gets_buttons_that_act_and_a_job_that_moved_on_refuses_them(
     assert refused.status == 409
     assert f"unhang status {asks.id}" in refused.body.decode()
     assert not asks.ended()
-    stuck = jobs.begin("--stall", "1", *STILL, "--", "sleep", "3600")
+    stuck = jobs.begin("--stall", "1", *STILL, "--", "sleep", "infinity")
     wait_until(lambda: len(receiver.requests) == 2, "the stall is told")
     assert pressed(web, receiver.requests[1][0]["actions"].split(", ")[2]).status == 200
     assert stuck.wait().status == "cancelled"

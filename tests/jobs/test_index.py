@@ -160,7 +160,7 @@ def test_words_of_a_command_cannot_act_on_the_terminal_of_a_listing(jobs: Jobs) 
 
 def test_a_running_job_is_listed_with_its_phase_whether_its_view_is_on_disk_or_not(jobs: Jobs) -> None:
     """A short story is read itself; a longer one has a view, which is then kept up to date."""
-    job = jobs.begin("--stall", "0.5", "--idle", "10m", "--shell", "exec sleep 600")
+    job = jobs.begin("--stall", "0.5", "--idle", "10m", "--shell", "exec sleep infinity")
     next(event for event in job.watch() if event.get("phase") == "stuck")
     assert not os.path.exists(job.place.status)
     assert [row["phase"] for row in jobs.said("ps")] == ["stuck"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
+from pathlib import Path
 
 from tests.support.jobs import STILL, Jobs, wait_until
 from unhang.core import values
+from unhang.jobs.handle import Job
 
 
 def test_a_prompt_is_listed_with_the_command_that_answers_it(jobs: Jobs) -> None:
@@ -50,3 +53,51 @@ def test_nothing_is_sent_only_by_mistake(jobs: Jobs) -> None:
     assert jobs.call("send", job.id, "").code == 0
     assert jobs.call("send", job.id, "--eof").code == 0
     assert job.wait().stdout == "\n"
+
+
+def test_a_question_in_the_background_stands_for_five_minutes_however_quick_the_command_is(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    line = f"printf 'Go on? '; read x; exec cat {tmp_path / 'fifo'}"
+    job = jobs.begin("--stdin", "pipe", "--shell", line)
+    (need,) = wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    status = jobs.said("status", job.id)
+    assert (status["limits"]["idleMs"]["value"], status["limits"]["idleMs"]["source"]) == (30_000, "policy:quick")
+    asked = next(event for event in job.events() if event["phase"] == "needs_input")
+    assert (asked["tier"], asked["willAbortInMs"] > 200_000) == ("idle", True)
+    assert jobs.said("ps")[0]["endsInMs"] > 30_000
+    assert (values.moment(need["needs"]["endsAt"]) or 0.0) > (values.moment(asked["ts"]) or 0.0) + 200
+    job.send("yes\n")
+    # answered: the limit of the command is back
+    wait_until(lambda: jobs.said("status", job.id)["endsInMs"] <= 30_000, "the idle limit runs again")
+    job.cancel()
+
+
+def test_a_limit_that_was_written_down_holds_while_a_question_is_open(jobs: Jobs) -> None:
+    job = jobs.begin("--idle", "100", "--stdin", "pipe", "--", "sh", "-c", "printf 'Go on? '; read x")
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    assert "willAbortInMs" not in next(event for event in job.events() if event["phase"] == "needs_input")
+    assert jobs.said("status", job.id)["endsInMs"] <= 100_000
+    job.cancel()
+
+
+def _stalled(jobs: Jobs, name: str, time: str) -> tuple[Job, str]:
+    """A job that sleeps, once its stall is announced and explained, and how."""
+    while True:
+        job = jobs.begin("--stall", "2", *STILL, "--name", name, "--", "sleep", time)
+        stall = next(event for event in job.watch() if event["phase"] == "stuck")
+        if "diagnosis" in stall:
+            return job, str(stall["diagnosis"]["state"])
+        job.cancel()  # a keeper that had no core for two looks cannot tell
+
+
+def test_a_job_that_goes_on_by_itself_needs_nobody(jobs: Jobs) -> None:
+    (sleeps, how), (waits, how_not) = _stalled(jobs, "sleeps", "3600"), _stalled(jobs, "waits", "infinity")
+    assert (how, how_not) == ("alive", "unsure")
+    assert [need["name"] for need in jobs.said("needs")] == ["waits"]
+    assert {row["name"]: row["phase"] for row in jobs.said("ps")} == {"sleeps": "quiet", "waits": "stuck"}
+    status = jobs.said("status", "sleeps")
+    assert (status["phase"], status["needs"]) == ("quiet", None)
+    sleeps.cancel()
+    waits.cancel()

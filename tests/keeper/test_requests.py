@@ -68,6 +68,9 @@ class Served:
     def silence(self) -> float:
         return 0.0
 
+    def idle_limit(self) -> float | None:
+        return 60.0
+
 
 class Place:
     """A desk with its socket in a folder, and clients that come to it."""

@@ -140,6 +140,15 @@ def is_promise(event: Event) -> bool:
     return event.get("type") in (WATCHDOG, SIGNAL, EXITED)
 
 
+def goes_on_by_itself(event: Event) -> bool:
+    """Whether a stall was explained by something that passes without anybody: a timer that runs, a server that listens.
+
+    Such a job is silent, and needs no person: in lists it is quiet, and nobody is alerted.
+    """
+    stall = event.get("type") == WATCHDOG and event.get("phase") == "stuck"
+    return stall and (event.get("diagnosis") or {}).get("state") == "alive"
+
+
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -247,6 +256,8 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
         "password": values.flag,
         "waitingPid": values.pid,
         "since": values.text,
+        "tier": values.text,
+        "willAbortInMs": values.number,
     },
     "quiet": {"stallMs": values.number, "since": values.text},
     "warning": {

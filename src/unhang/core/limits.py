@@ -25,6 +25,8 @@ DEFAULT_WARN = 30.0
 DEFAULT_GRACE = 2.0
 # For what writes files that a kill would leave half-written: databases, package managers, agents.
 LONG_GRACE = 5.0
+# What a person is given at least to answer a question of a job in the background: they have to hear of it first.
+ANSWER_WAIT = 300.0
 # For a job whose caller is gone.
 HASTY_GRACE = 0.5
 

@@ -83,6 +83,8 @@ class Pulse:
             self._steps = {at: n for at, n in self._steps.items() if at > newest - SPARK_STEPS}
 
     def _deadline(self, event: ev.Event) -> None:
+        if event.get("phase") == "resumed":  # also by an answer, which no output need follow
+            self.idle_ends = None
         left, at = values.number(event.get("willAbortInMs")), values.moment(event.get("ts"))
         if left is None or at is None:
             return

@@ -160,6 +160,8 @@ class View:
             self.needs_input = {"prompt": event.get("prompt") or "", "since": event.get("since")}
             self.needs_input |= {"password": True} if event.get("password") else {}
         if phase == "resumed":
+            if not self._stopping:
+                self.last_activity_at = str(event.get("ts") or self.last_activity_at or "")
             self.needs_input = None
             self._moved_away("idle")
         if phase == "warning":
@@ -173,7 +175,7 @@ class View:
         if phase == "extended" and _asked(event):
             after = "running" if self.phase == "warning" else ""
         else:
-            after = PHASE_AFTER.get(phase, phase)
+            after = "quiet" if ev.goes_on_by_itself(event) else PHASE_AFTER.get(phase, phase)
         self.phase = after or self.phase
 
 

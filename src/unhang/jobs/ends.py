@@ -29,8 +29,9 @@ def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | N
     found = [begun + hard / 1000] if hard is not None and begun is not None else []
     if idle is not None and (view.silent or always_ask):
         try:
-            silent = control_client.ask(place, do="ping", patience=_PATIENCE)["idleMs"]
-            found.append(clock.wall() + max(0.0, (idle - silent) / 1000))
+            said = control_client.ask(place, do="ping", patience=_PATIENCE)
+            # it knows of a longer limit while the job waits for an answer, or an agent for its tool
+            found.append(clock.wall() + max(0.0, (said.get("idleLimitMs", idle) - said["idleMs"]) / 1000))
         except (UnhangError, OSError, KeyError):
             pass  # its keeper does not answer: `unhang doctor` says so
     return min(found, default=None)

@@ -127,6 +127,7 @@ class Loop:
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
         self._paused: float | None = None  # since when the person has had it stopped
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
+        self._answer_time: float | None = None  # the idle limit, while somebody far away is asked
         # the person's own terminal follows the job's: whether the kernel edits lines there, and when to look again
         self._follows = job.master is not None and job.into is not None and spec.foreground
         self._lines: bool | None = None
@@ -344,6 +345,11 @@ class Loop:
         if away != self._away and self.dog.phase != ENDED:
             self._away = away
             self.dog.tell(fact.Away(away), clock.monotonic())
+        # whoever can answer has to hear of it first
+        time = self._person.time_to_answer() if self._prompted and self.into is not None else None
+        if time != self._answer_time and self.dog.phase == RUNNING:
+            self._answer_time = time
+            self.dog.tell(fact.Window(time, fact.PERSON), clock.monotonic())
 
     def _note_stopped(self) -> None:
         """At a terminal the kernel stops the job (Ctrl-Z); its parent is told, as a shell would be."""
@@ -492,6 +498,10 @@ class Loop:
         text = f"Waits for input{': ' + repr(prompt.prompt) if prompt.prompt else ''}."
         hint = f" Answer it: unhang send {self.journal.job_id} TEXT" if self.into is not None else ""
         fields = {"prompt": prompt.prompt, "password": prompt.password, "waitingPid": prompt.pid, "since": since}
+        self._tell_away()
+        if self._answer_time is not None:  # the end that was known so far has moved
+            left = self._answer_time - self.silence()
+            fields |= {"tier": act.IDLE, "willAbortInMs": ev.ms(max(0.0, left))}
         self._record(ev.watchdog("needs_input", text + hint, **fields))
 
     def _has_unread_output(self) -> bool:
@@ -516,7 +526,7 @@ class Loop:
         since = clock.rfc3339(self._life_at)
         event = messages.event_of(notice, since=since, diagnosis=self.diagnosis, job_id=self.journal.job_id)
         if isinstance(notice, act.Extended):
-            limits = {"idleMs": self.dog.limits.idle, "hardMs": self.dog.limits.hard}
+            limits = {"idleMs": self.dog.clocks.own_idle, "hardMs": self.dog.limits.hard}
             event["limits"] = {name: None if given is None else ev.ms(given) for name, given in limits.items()}
         self._record(event)
 
@@ -659,6 +669,10 @@ class Loop:
     def silence(self) -> float:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
+
+    def idle_limit(self) -> float | None:
+        """Return the idle limit that holds now, in seconds; None: it is off."""
+        return self.dog.limits.idle
 
     @property
     def phase(self) -> str:

@@ -7,6 +7,8 @@ limits that nobody wrote down for it stand still.
 from __future__ import annotations
 
 from unhang.core.interrupts import Interrupts
+from unhang.core.limits import ANSWER_WAIT
+from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
 
 TYPE_CHECKING = False
@@ -32,6 +34,8 @@ class Person:
         # a limit that the person wrote down holds as it was written
         given = {act.IDLE: "idleMs", act.HARD: "hardMs"}
         self._patient = tuple(tier for tier, name in given.items() if not _is_written(spec, name))
+        far = not spec.foreground and spec.kind != AGENT  # an agent's driver has a window of its own for questions
+        self._idle = spec.limits.idle if far and act.IDLE in self._patient else None
 
     def shown_by(self, relay: Relay | None) -> TerminalModes | None:
         """What is known of the terminal that output is relayed to; None: it is relayed to none."""
@@ -51,6 +55,10 @@ class Person:
     def waited_for(self, asks: bool) -> tuple[str, ...]:
         """The tiers whose limits stand still now. `asks`: the job is known to wait for input."""
         return self._patient if self.attended and self.here and (asks or self.at_screen) else ()
+
+    def time_to_answer(self) -> float | None:
+        """The idle limit of a job in the background while it waits for an answer; None: the one that it has."""
+        return ANSWER_WAIT if self._idle is not None and self._idle < ANSWER_WAIT else None
 
     def shown(self, *, at_the_end: bool = False) -> dict[str, Any]:
         """What the caller must know to write to the same terminal."""

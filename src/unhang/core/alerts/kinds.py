@@ -45,7 +45,7 @@ def kind_of(event: ev.Event) -> str | None:
         case ev.WATCHDOG:
             if phase == "extended" and event.get("asked"):
                 return "recovered"  # a person has answered the warning
-            return _OF_WATCHDOG.get(phase)
+            return None if ev.goes_on_by_itself(event) else _OF_WATCHDOG.get(phase)
         case ev.AGENT:
             return _OF_AGENT.get(phase)
         case ev.EXITED:

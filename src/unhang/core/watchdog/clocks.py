@@ -80,6 +80,11 @@ class Clocks:
         """Whether this silence was announced or warned of, so that its end is news."""
         return bool(self.noticed) or self._idle_warned is not None
 
+    @property
+    def own_idle(self) -> float | None:
+        """The job's own idle limit, also while a window stands in its place."""
+        return self.limits.idle if self._own_idle is None else self._own_idle
+
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
