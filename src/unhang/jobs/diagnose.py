@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from unhang.core.spec import AGENT
 from unhang.core.values import mapping_of
 from unhang.errors import ControlError, UnhangError
@@ -58,7 +60,7 @@ def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:
 
 
 def diagnose_process(pid: int, window: float = WINDOW) -> Diagnosis:
-    """The same for any process of this user, with its whole tree."""
+    """The same for any process of this user, with its whole tree: without this process, if it is in there."""
     from unhang.core.diagnosis.rules import diagnose
     from unhang.procs.sampler.full import full
 
@@ -66,7 +68,21 @@ def diagnose_process(pid: int, window: float = WINDOW) -> Diagnosis:
         raise UnhangError(f"there is no process {pid}")
     before = full(pid, include_root=True)
     wait_for_end(pid, window)
-    return diagnose(before, full(pid, include_root=True))
+    found = diagnose(before, full(pid, include_root=True))
+    inside = pid != os.getpid() and identity.is_below(os.getpid(), pid)
+    return _of_our_own_shell(found) if inside else found
+
+
+def _of_our_own_shell(found: Diagnosis) -> Diagnosis:
+    """The diagnosis of a tree that runs us: where it waits for nothing but us, it goes on when we have ended."""
+    from unhang.core.diagnosis import causes
+    from unhang.core.diagnosis.verdict import ALIVE
+
+    named = found.evidence.get("pid")
+    if found.cause != causes.UNKNOWN.name and (named is None or not identity.is_below(os.getpid(), named)):
+        return found
+    reason = f"it runs this very command, [{os.getpid()}]; nothing else of it moves"
+    return found._replace(state=ALIVE, cause=causes.PROGRESS.name, reason=reason)
 
 
 def process_exists(pid: int) -> bool:

@@ -41,6 +41,27 @@ def test_the_tree_shows_what_each_process_waits_for() -> None:
         os.kill(int(sleeper.split("[")[1].split("]")[0]), signal.SIGKILL)
 
 
+SHELL = "{python} -m unhang diagnose --json --pid $$ | cat; exit 0"
+
+
+def test_a_shell_that_asks_of_itself_is_not_explained_by_the_command_that_it_asks_with() -> None:
+    line = SHELL.format(python=sys.executable)
+    asked = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    told = json.loads(asked.stdout)
+    assert told["state"] == "alive"
+    assert "runs this very command" in told["reason"]
+    assert [
+        each["cmd"] for each in told["processes"] if "unhang diagnose" in each["cmd"] and "$$" not in each["cmd"]
+    ] == []
+
+
+def test_what_else_a_shell_runs_is_seen_when_it_asks_of_itself() -> None:
+    line = f"sleep 3000 & {SHELL.format(python=sys.executable).replace('exit', 'kill $!; exit')}"
+    asked = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    told = json.loads(asked.stdout)
+    assert (told["state"], told["cause"]) == ("alive", "timer")
+
+
 def test_json_is_the_diagnosis_object() -> None:
     with actor(READS) as job:
         until_blocked(job.pid, "read")

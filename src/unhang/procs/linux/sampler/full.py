@@ -50,6 +50,8 @@ def full(
     seconds it is known that no process in there has run."""
     began = time.monotonic()
     found, capped = walk(root, include_root=include_root)
+    # we may be in the tree of our own shell, whom our own work must not explain: to it we are a stranger
+    inside = root != os.getpid() and found.pop(os.getpid(), None) is not None
     notes: list[str] = []
     if capped or len(found) > MOST_PROCESSES:
         notes.append(f"looked at {MOST_PROCESSES} of {len(found)}{'+' if capped else ''} processes")
@@ -57,6 +59,8 @@ def full(
     processes: dict[int, ProcessSample] = {}
     for pid, parts in list(found.items())[:MOST_PROCESSES]:
         processes[pid] = look.process(pid, parts)
+    if inside:
+        _leave_out_readers(processes)
     processes, commons = commons_of(processes, foreign=include_root)
     locks = locks_of(processes)
     for pid, lock in locks.items():
@@ -69,7 +73,7 @@ def full(
                 if pid not in processes:
                     others[pid] = look.process(pid, parts)
     notes += look.notes
-    keepers = {os.getpid()} if include_root else {os.getpid(), root}
+    keepers = set() if inside else {os.getpid()} if include_root else {os.getpid(), root}
     sockets = _sockets(processes, network)
     strangers = Strangers(processes, pipes_of(processes), sockets, keepers)
     processes = strangers.processes()
@@ -88,6 +92,19 @@ def full(
         notes=tuple(notes),
         took=time.monotonic() - began,
     )
+
+
+def _leave_out_readers(processes: dict[int, ProcessSample]) -> None:
+    """Take out who reads what we print (`| less`): they wait for us, whatever there is to explain."""
+    ours = {descriptors.target(os.getpid(), fd) for fd in (1, 2)}
+    while True:
+        pipes = {target for target in ours if target.startswith("pipe:")}
+        readers = [pid for pid, process in processes.items() if process.fds.get(0) in pipes]
+        ours = {processes[pid].fds.get(fd, "") for pid in readers for fd in (1, 2)}
+        for pid in readers:
+            del processes[pid]
+        if not readers:
+            return
 
 
 class _Look:
