@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Footer, Input, Static
 
 from tests.support import programs
 from tests.support.jobs import STILL, Jobs, wait_until
@@ -62,7 +62,13 @@ def test_what_needs_a_person_comes_first_and_is_answered_extended_and_cancelled_
         app.table.move_cursor(row=0)
         await pilot.press("e")
         await until(pilot, lambda: _extended(jobs, quiet.id))
+        await pilot.press("c", "n")
+        await pilot.press("c", "enter")
+        await pilot.press("c", "escape")
         await pilot.press("c")
+        assert "quiet" in app.query_one("#ask", Input).placeholder
+        assert not any(event["type"] == "signal" for event in quiet.events()), "it was asked, and nothing was done"
+        await pilot.press("y")
         await until(pilot, quiet.ended)
         await until(pilot, lambda: all(row[2] != "running" for row in cells(app)))
 
@@ -91,6 +97,33 @@ def test_it_filters_sorts_and_shows_output_and_events(jobs: Jobs) -> None:
         assert [row[1] for row in cells(app)] == ["blue", "red"]
 
     drive(jobs, story)
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (40, ["JOB", "STATE", "ENDS IN"]),
+        (80, ["JOB", "STATE", "WHY", "ENDS IN", "AGE"]),
+        (120, ["JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT"]),
+    ],
+)
+def test_all_that_is_shown_fits_the_width(jobs: Jobs, width: int, shown: list[str]) -> None:
+    jobs.begin(*STILL, "--name", "a-name-that-is-as-long-as-it-may-be-40-c", "--", "sleep", "3600")
+    question = "Overwrite the settings of everything that there is in here? [y/N] "
+    jobs.begin(*STILL, "--stdin", "pipe", "--shell", f"printf '{question}'; read x; echo a long command line $x")
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.table.row_count == 2)
+        await pilot.pause()
+        columns = app.table.columns.values()
+        assert [str(column.label) for column in columns][1:] == shown
+        assert app.table.virtual_size.width <= width, "nothing is behind the right edge"
+        assert question.strip() in str(app.query_one("#why", Static).content), "the whole of it, below the table"
+        footer = app.query_one(Footer)
+        assert width < 80 or footer.virtual_size.width <= width
+
+    drive(jobs, story, (width, 24))
 
 
 @pytest.mark.parametrize("size", [(40, 12), (200, 60)])

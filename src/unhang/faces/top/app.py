@@ -32,12 +32,19 @@ if TYPE_CHECKING:
     from unhang.core.overview import Entry
     from unhang.jobs.overview import Snapshot
 
-_COLUMNS = ("", "JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT")
-_NAME, _WHY = 28, 60
+_COLUMNS = MARK, JOB, STATE, WHY, ENDS, AGE, OUTPUT = ("", "JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT")
+# A reason in less room than this says nothing; the whole of it stands below the table.
+_LEAST_WHY, _MOST_NAME = 16, 28
+# In windows narrower than this there is no room for the picture of the output, and for the age.
+_FOR_OUTPUT, _FOR_AGE = 100, 60
+# A column has a blank on both sides; behind the last one may be a scroll bar.
+_PADDING, _SCROLL_BAR = 2, 2
 _COLOURS = {"attention": "yellow", "failed": "red", "done": "dim"}
 _OUTPUT, _EVENTS = 64 << 10, 200
 SORTS = ("needs", "age", "name")
 MORE_TIME = "10m"
+# What ends a job is asked first.
+_SURE = {"cancel": "end {} and all it started? y or n", "restart": "end {} and start it again? y or n"}
 
 
 class TopApp(App[None]):
@@ -48,20 +55,22 @@ class TopApp(App[None]):
     #counts { height: 1; padding: 0 1; }
     #jobs { height: 1fr; min-height: 5; }
     #below { height: 1fr; border-top: solid $surface-lighten-2; }
+    #why { height: auto; max-height: 3; padding: 0 1; }
     #ask { display: none; dock: bottom; }
     #ask.shown { display: block; }
     TabPane { padding: 0 1; }
     """
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
         Binding("slash", "filter", "filter"),
         Binding("o", "sort", "sort"),
         Binding("e", "extend", "+10m"),
         Binding("a", "answer", "answer"),
-        Binding("y", "reply('yes')", "approve"),
-        Binding("n", "reply('no')", "deny"),
-        Binding("c", "cancel", "cancel"),
-        Binding("r", "restart", "restart"),
+        Binding("y", "reply('yes')", "yes"),
+        Binding("n", "reply('no')", "no"),
+        Binding("c", "cancel", "end"),
+        Binding("r", "restart", "again"),
         Binding("w", "why", "why"),
     ]
 
@@ -71,6 +80,7 @@ class TopApp(App[None]):
         self._overview = Overview(home)
         self._snapshot: Snapshot = self._overview.snapshot()
         self._shown: list[str] = []
+        self._columns: dict[str, int] = {}  # the widths of those that are shown
         self._filter = ""
         self._sort = SORTS[0]
         self._asks: tuple[str, str] | None = None  # what the line at the bottom is for, and of which job
@@ -79,16 +89,16 @@ class TopApp(App[None]):
         """The parts of the screen, from top to bottom."""
         yield Static("", id="counts")
         yield DataTable[Text](id="jobs", cursor_type="row", zebra_stripes=False)
+        yield Static("", id="why", markup=False)
         with Vertical(id="below"), TabbedContent(initial="output"):
             yield TabPane("output", Static("", id="text", markup=False), id="output")
             yield TabPane("events", Static("", id="events-text", markup=False), id="events")
             yield TabPane("tree", Static("press w", id="tree-text", markup=False), id="tree")
         yield Input(id="ask")
-        yield Footer()
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Begin to look at the jobs."""
-        self.table.add_columns(*_COLUMNS)
         self._draw()
         self.set_interval(1.0, self._draw)
         self._follow()
@@ -118,12 +128,22 @@ class TopApp(App[None]):
         selected = self.selected
         self._show_counts()
         table = self.table
-        table.clear()
-        for entry in entries:
-            table.add_row(*_cells(entry, now), key=entry["id"])
+        cells = [_cells(entry, now) for entry in entries]
+        fitting = fitting_columns(self.size.width, cells)
+        table.clear(columns=fitting != self._columns)
+        if fitting != self._columns:
+            self._columns = fitting
+            for label, width in fitting.items():
+                table.add_column(label, width=width)
+        for entry, row in zip(entries, cells, strict=True):
+            table.add_row(*(_cut(row[name], width) for name, width in fitting.items()), key=entry["id"])
         if selected is not None and selected in self._shown:
             table.move_cursor(row=self._shown.index(selected))
         self._draw_below()
+
+    def on_resize(self) -> None:
+        """The window has another size."""
+        self._draw()
 
     def _ordered(self) -> list[Entry]:
         found = self._snapshot.in_order()
@@ -165,6 +185,9 @@ class TopApp(App[None]):
         if not self.query(DataTable):
             return
         entry = self._entry()
+        why = "" if entry is None else why_of(entry)
+        self.query_one("#why", Static).update(plain_text.harmless(why).replace("\n", " "))
+        self.query_one("#why", Static).display = bool(why)
         front = self.query_one(TabbedContent).active
         if front == "output":
             self.query_one("#text", Static).update(_output(self._home, entry))
@@ -208,11 +231,23 @@ class TopApp(App[None]):
         if asks is None:
             return
         what, job = asks
+        if what in _SURE:
+            return  # Enter alone is no yes
         if what == "filter":
             self._filter = event.value.strip()
             self._draw()
         else:
             self._act(job, "answer", event.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """One key answers whether a job is to be ended; any other than y leaves it alone."""
+        if self._asks is None or self._asks[0] not in _SURE or not event.value:
+            return
+        (what, job), self._asks = self._asks, None
+        event.input.remove_class("shown")
+        self.table.focus()
+        if event.value in ("y", "Y"):
+            self._act(job, what)
 
     def on_key(self, event: object) -> None:
         """Escape leaves the line at the bottom as it was."""
@@ -234,12 +269,25 @@ class TopApp(App[None]):
             self._act(entry["id"], "extend", " ".join(clock["name"] for clock in entry["clocks"]))
 
     def action_cancel(self) -> None:
-        """End the job whole."""
-        self._act_on_selected("cancel")
+        """Ask whether the job is to be ended whole."""
+        self._ask_whether("cancel")
 
     def action_restart(self) -> None:
-        """Start the same command again."""
-        self._act_on_selected("restart")
+        """Start the same command again; if it still runs, ask first."""
+        entry = self._entry()
+        if entry is not None and entry["endedAt"] is None:
+            self._ask_whether("restart")
+        else:
+            self._act_on_selected("restart")
+
+    def _ask_whether(self, what: str) -> None:
+        entry = self._entry()
+        if entry is None or entry["kind"] == "session":
+            return
+        if entry["endedAt"] is None:
+            self._ask(what, entry["id"], _SURE[what].format(called(entry)[:_MOST_NAME]))
+        else:
+            self.notify("it has ended already", title=entry["id"], markup=False)
 
     def action_why(self) -> None:
         """Look at the process tree now."""
@@ -293,18 +341,35 @@ def _tree_lines(diagnosis: Diagnosis) -> list[str]:
     return [plain_text.harmless(line) for line in lines]
 
 
-def _cells(entry: Entry, now: float) -> list[Text]:
+def _cells(entry: Entry, now: float) -> dict[str, Text]:
     colour = _COLOURS.get(entry["group"], "")
-    name = called(entry)
-    return [
-        Text(MARKS[entry["group"]], style=colour),
-        Text(name[:_NAME]),
-        Text(state_of(entry), style=colour),
-        Text(why_of(entry)[:_WHY]),
-        Text(ends_in(entry, now), justify="right"),
-        Text(age_of(entry, now), justify="right"),
-        Text(spark_of(entry, now)),
-    ]
+    return {
+        MARK: Text(MARKS[entry["group"]], style=colour),
+        JOB: Text(called(entry)),
+        STATE: Text(state_of(entry), style=colour),
+        WHY: Text(why_of(entry)),
+        ENDS: Text(ends_in(entry, now), justify="right"),
+        AGE: Text(age_of(entry, now), justify="right"),
+        OUTPUT: Text(spark_of(entry, now)),
+    }
+
+
+def fitting_columns(width: int, cells: list[dict[str, Text]]) -> dict[str, int]:
+    """The columns that a window of this width has room for, with their widths; the reason has what is left."""
+    shown = [name for name in _COLUMNS if width >= {OUTPUT: _FOR_OUTPUT, AGE: _FOR_AGE}.get(name, 0)]
+    widths = {name: max(len(name), *(row[name].cell_len for row in cells), 1) for name in shown}
+    widths[JOB] = min(widths[JOB], _MOST_NAME, max(len(JOB), width // 4))
+    left = width - _SCROLL_BAR - sum(size + _PADDING for name, size in widths.items() if name != WHY) - _PADDING
+    if left < _LEAST_WHY:
+        del widths[WHY]
+        return widths
+    widths[WHY] = left
+    return widths
+
+
+def _cut(cell: Text, width: int) -> Text:
+    cell.truncate(width, overflow="ellipsis")
+    return cell
 
 
 def _output(home: str, entry: Entry | None) -> Text:
