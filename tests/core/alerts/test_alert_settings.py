@@ -74,6 +74,12 @@ def test_a_job_may_name_its_own_targets_among_those_of_the_file() -> None:
         ({"quiet": {"from": "22:00", "to": "7:00", "let": ["loud"]}}, "quiet.let"),
         ({"cooldown": {"urgent": -1}}, "cooldown.urgent"),
         ({"cooldown": {"often": 1}}, "'often'"),
+        ({"cooldown": {"low": 1}}, "'low'"),
+        ({"quiet": {"from": "22:00", "to": "07:00", "days": []}}, "'days'"),
+        ({"quiet": {"from": "07:00", "to": "7:00"}}, "quiet: from and to"),
+        ({"web": {"url": "https://x", "port": 1}}, "'port'"),
+        (PHONE | {"rule": [{"on": ["stuck"], "to": ["phone"], "cooldown": 1}]}, "'cooldown'"),
+        (PHONE | {"rule": [{"on": ["failed"], "to": ["phone"], "after": "1m"}]}, "rule 1.after"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_place(value: dict[str, Any], names: str) -> None:

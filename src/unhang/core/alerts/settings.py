@@ -8,7 +8,7 @@
     on = ["needs_input", "needs_approval", "stuck"]
     to = ["phone"]
 
-An unknown key is an error: a misspelt rule would otherwise be silent when it mattered.
+An unknown key is an error, and so is one that would do nothing: a misspelt rule would be silent when it mattered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from unhang.core import durations
-from unhang.core.alerts.kinds import KINDS, LOW, NORMAL, SEVERITIES, URGENT
+from unhang.core.alerts.kinds import KINDS, NORMAL, SEVERITIES, URGENT
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
@@ -36,7 +36,8 @@ TARGETS = {
     "command": (("command",), ()),
     "apprise": (("url",), ()),
 }
-COOLDOWN = {URGENT: 300.0, NORMAL: 1800.0, LOW: 14400.0}
+# None for what is low: a job has finished once, and "recovered" follows only what was sent.
+COOLDOWN = {URGENT: 300.0, NORMAL: 1800.0}
 _MINUTES = 24 * 60
 
 
@@ -161,6 +162,8 @@ def _rule(given: Any, where: str, targets: dict[str, Target]) -> Rule:
     labels = {name: _text(each, f"{where}.label") for name, each in _table(table.get("label", {}), where).items()}
     texts = {key: _text(table[key], f"{where}.{key}") for key in ("agent", "command", "directory") if key in table}
     after = _seconds(table["after"], f"{where}.after") if "after" in table else 0.0
+    if "after" in table and "finished" not in on:
+        raise UsageError(f"{where}.after: is about 'finished', which is not in this rule's on")
     return Rule(on=on, to=to, labels=labels, after=after, **texts)
 
 
@@ -171,12 +174,15 @@ def _quiet(given: Any, where: str) -> Quiet:
     for each in let:
         if each not in SEVERITIES:
             raise UsageError(f"{where}.let: must be of {', '.join(SEVERITIES)}; not {each!r}")
-    return Quiet(_minute(table.get("from"), f"{where}.from"), _minute(table.get("to"), f"{where}.to"), let)
+    begin, end = _minute(table.get("from"), f"{where}.from"), _minute(table.get("to"), f"{where}.to")
+    if begin == end:
+        raise UsageError(f"{where}: from and to are the same time of day")
+    return Quiet(begin, end, let)
 
 
 def _cooldown(given: Any, where: str) -> dict[str, float]:
     table = _table(given, where)
-    _known(table, set(SEVERITIES), where)
+    _known(table, set(COOLDOWN), where)
     return {name: _seconds(each, f"{where}.{name}") for name, each in table.items()}
 
 
