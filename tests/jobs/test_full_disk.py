@@ -45,7 +45,7 @@ def disk(jobs: Jobs, tmp_path: Path) -> Iterator[Disk]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def _fill(place: Path, *, but: int = 0) -> None:
+def fill(place: Path, *, but: int = 0) -> None:
     """Until the kernel says that there is no room, then give `but` bytes back."""
     filler = os.open(place / "filler", os.O_WRONLY | os.O_CREAT)
     try:
@@ -79,7 +79,7 @@ def test_events_that_do_not_fit_are_counted_and_said_and_the_end_is_recorded(
     place = disk("size=512k")
     job = jobs.begin("--stdin", "pipe", *STILL, "--", *actor("puppet", roll.path))
     roll.wait_for("leader")
-    _fill(place)
+    fill(place)
     asked = 200
     for _ in range(asked):  # each is an event
         job.extend(hard=1)
@@ -100,7 +100,7 @@ def test_records_go_on_when_there_is_room_again(jobs: Jobs, disk: Disk, roll: Ro
     place = disk("size=512k")
     job = jobs.begin("--stdin", "pipe", *STILL, "--", *actor("puppet", roll.path))
     roll.wait_for("leader")
-    _fill(place)
+    fill(place)
     for _ in range(200):
         job.extend(hard=1)
     (place / "filler").unlink()
@@ -115,7 +115,7 @@ def test_records_go_on_when_there_is_room_again(jobs: Jobs, disk: Disk, roll: Ro
 def test_a_timeout_on_a_full_disk_is_still_a_timeout(jobs: Jobs, disk: Disk, roll: RollCall) -> None:
     place = disk("size=512k")
     job = jobs.begin("--idle", "4", "--grace", "0.1", "--liveness", "output", "--", *actor("ignore_term", roll.path))
-    _fill(place)
+    fill(place)
     result = job.wait()
     assert (result.status, result.timeout_reason) == ("timeout", "no_output_timeout")
     assert check_log(job.place)[-1]["terminationMode"] == "hard"
@@ -126,7 +126,7 @@ def test_a_keeper_killed_on_a_full_disk_is_recorded_as_lost(jobs: Jobs, disk: Di
     place = disk("size=512k")
     job = jobs.begin(*STILL, "--", *actor("double_fork", roll.path))
     roll.wait_for("member")
-    _fill(place)
+    fill(place)
     keeper, _ = keeper_of(job.place)
     keeper.send(9)
     assert (job.wait().error or {})["code"] == "ELOST"
@@ -138,7 +138,7 @@ def test_listing_works_without_room_for_the_index(jobs: Jobs, disk: Disk) -> Non
     place = disk("size=512k")
     job = jobs.begin("--", "true")
     job.wait()
-    _fill(place)
+    fill(place)
     for _ in range(2):
         assert [row["jobId"] for row in jobs.said("ps", "--all")] == [job.id]
 
@@ -149,7 +149,7 @@ def test_a_home_that_is_full_from_the_start_is_refused_in_one_line_and_nothing_i
 ) -> None:
     place = disk("size=256k")
     (jobs.home / "jobs").mkdir(0o700)
-    _fill(place, but=room)
+    fill(place, but=room)
     proof = tmp_path / "started"
     for command in ("start", "run"):
         line = jobs.refused(command, "--", "touch", proof)
@@ -192,7 +192,7 @@ def test_doctor_says_that_the_disk_cannot_be_written_to(jobs: Jobs, disk: Disk, 
     place = disk("size=256k")
     assert jobs.call("doctor").code == 0
     if how == "full":
-        _fill(place)
+        fill(place)
     else:
         subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
     done = jobs.call("doctor", "--json")

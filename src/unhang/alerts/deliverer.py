@@ -5,7 +5,8 @@ guard, where the proof that nothing of the job is left would find it. A mark tha
 next one, so a machine that went down tells what was due when the next job, hook or `unhang alerts` begins.
 
 Each message is sent by a child that may be slow, hang or crash: it is ended after a while, and the state is written
-before it begins and after it ended. So a message is sent at least once, with the same key each time.
+before it begins and after it ended. So a message is sent at least once, with the same key each time. While the disk is
+full, messages are sent all the same, and the deliverer stays until it could write down what it has done.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from unhang.procs import clock
 from unhang.procs.wakeup import Wakeup
 from unhang.store import alert_news, files, find, layout
 from unhang.store.reader import EventReader
-from unhang.store.session_log import SessionLog, is_session_id
+from unhang.store.session_log import SESSIONS, SessionLog, is_session_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,8 @@ _LONGEST = 30.0
 _BLIND = 2.0
 # A folder of a job has its records long before that, or never gets them.
 _TO_BE_BORN = 60.0
+# How many outcomes wait for room on the disk.
+_MOST_UNWRITTEN = 200
 
 
 def deliver(home: str) -> int:
@@ -53,6 +56,7 @@ def deliver(home: str) -> int:
     while True:
         held = alert_news.lock(home)
         if held is None:
+            alert_news.wake(home)
             return 0
         try:
             _Deliverer(home).run()
@@ -78,6 +82,14 @@ def _may_bring_news(home: str) -> bool:
     return False
 
 
+def _session_marks(home: str) -> list[str]:
+    """The names that marks of the sessions of this home have, or would have."""
+    try:
+        return [alert_news.SESSION + name for name in os.listdir(f"{home}/{SESSIONS}")]
+    except FileNotFoundError:
+        return []
+
+
 class _Deliverer:
     def __init__(self, home: str) -> None:
         self._home = home
@@ -94,6 +106,8 @@ class _Deliverer:
         self._look_at = 0.0
         self._running = True
         self._ended = False
+        self._saved = True
+        self._unwritten: list[tuple[Outcome, str]] = []  # what became of messages while the disk was full, and when
         self._signalled = -1  # readable after a signal: a wait goes on when its handler has returned
 
     def run(self) -> None:
@@ -104,6 +118,9 @@ class _Deliverer:
             while not self._ended:
                 wakeup.clear()
                 self._reload()
+                if not self._saved:
+                    self._save()
+                self._write_notes()
                 self._take_news()
                 now = time.time()
                 for each in self._ledger.ready(now):
@@ -115,7 +132,8 @@ class _Deliverer:
                 running = self._jobs_run(now)  # asked in any case: it also says when to look again
                 if not self._flying and self._ledger.next_due() is None and not running:
                     self._save()
-                    return
+                    if self._saved:
+                        return
                 self._wait(wakeup)
         for pid in self._flying:
             os.kill(pid, signal.SIGKILL)
@@ -152,7 +170,7 @@ class _Deliverer:
     def _take_news(self) -> None:
         marks = alert_news.marks(self._home)
         for mark in marks:
-            alert_news.unmark(self._home, mark)
+            alert_news.take(self._home, mark)
             try:
                 if mark.startswith(alert_news.SESSION):
                     self._read_session(mark.removeprefix(alert_news.SESSION))
@@ -202,12 +220,9 @@ class _Deliverer:
         if now >= self._look_at:
             self._look_at = now + _LOOK
             self._running = _may_bring_news(self._home)
-            if not self._running:
-                self._ledger.forget(now)
-                known = set(alert_news.marks(self._home)) | set(os.listdir(f"{self._home}/jobs"))
-                self._cursors = {
-                    k: n for k, n in self._cursors.items() if k in known or k.startswith(alert_news.SESSION)
-                }
+            self._ledger.forget(now)
+            known = {*alert_news.marks(self._home), *find.all_ids(self._home), *_session_marks(self._home)}
+            self._cursors = {mark: seq for mark, seq in self._cursors.items() if mark in known}
         return self._running
 
     # --- sending --------------------------------------------------------------------------------------------
@@ -217,7 +232,13 @@ class _Deliverer:
             return
         self._save()
         reading, writing = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # too many processes: later
+            os.close(reading)
+            os.close(writing)
+            self._over(self._ledger.failed(delivery.key, f"no process could be started: {error.strerror}", now))
+            return
         if pid == 0:
             os.setsid()
             os.close(reading)
@@ -255,6 +276,9 @@ class _Deliverer:
         else:
             reason = said[1:].decode(errors="replace") or "the sender was killed"
             outcome = self._ledger.failed(delivery.key, reason, time.time(), for_good=said[:1] == b"!")
+        self._over(outcome)
+
+    def _over(self, outcome: Outcome | None) -> None:
         if outcome is not None:
             self._count(outcome)
         self._save()
@@ -265,12 +289,27 @@ class _Deliverer:
         self._counts[outcome.state] = self._counts.get(outcome.state, 0) + 1
 
     def _note(self, outcome: Outcome) -> None:
-        deliveries.record(self._home, outcome, clock.now())
+        self._unwritten = [*self._unwritten[-_MOST_UNWRITTEN:], (outcome, clock.now())]
+        self._write_notes()
+
+    def _write_notes(self) -> None:
+        while self._unwritten:
+            try:
+                deliveries.record(self._home, *self._unwritten[0])
+            except OSError:
+                self._saved = False
+                return
+            del self._unwritten[0]
 
     def _save(self) -> None:
-        files.write_json(
-            self._path, {"cursors": self._cursors, "counts": self._counts} | self._ledger.to_json(), durable=True
-        )
+        """Write down what was read, held and sent; then the marks of what was read can go."""
+        state = {"cursors": self._cursors, "counts": self._counts} | self._ledger.to_json()
+        try:
+            files.write_json(self._path, state, durable=True)
+            alert_news.drop_taken(self._home)
+            self._saved = True
+        except OSError:
+            self._saved = False
 
 
 def _in_child(home: str, settings: AlertSettings, delivery: Delivery, pipe: int) -> int:

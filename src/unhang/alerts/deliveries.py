@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from unhang.core import values
@@ -18,7 +19,7 @@ _LARGEST = 1 << 20
 
 
 def record(home: str, outcome: Outcome, at: str) -> None:
-    """Add a line. When the file is full, its older half goes."""
+    """Add a line. When the file is full, its older half goes. OSError: the disk is full, and nothing was added."""
     path = f"{home}/{FOLDER}/sent.ndjson"
     delivery = outcome.delivery
     line = {
@@ -39,7 +40,12 @@ def record(home: str, outcome: Outcome, at: str) -> None:
             kept = os.pread(fd, _LARGEST // 2, size - _LARGEST // 2).partition(b"\n")[2]
             os.ftruncate(fd, 0)
             os.write(fd, kept)
-        os.write(fd, data)
+            size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            data = b"\n" + data  # a power cut has torn the line before
+        if os.write(fd, data) < len(data):
+            os.ftruncate(fd, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     finally:
         os.close(fd)
 

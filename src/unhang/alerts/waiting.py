@@ -18,11 +18,21 @@ class Waiting(Record):
     held: int
     unread: int
     delivering: bool
+    stopped: int | None = None  # the pid of a deliverer that is stopped
 
     @property
     def count(self) -> int:
         """All of them."""
         return self.pending + self.held + self.unread
+
+    @property
+    def who(self) -> str:
+        """Why nothing of it is sent at the moment, for people; empty: a deliverer runs."""
+        if self.stopped is not None:
+            return f"the deliverer (pid {self.stopped}) is stopped: the next job or `unhang alerts deliver` wakes it"
+        if not self.delivering:
+            return "no deliverer runs: the next job or `unhang alerts deliver` starts one"
+        return ""
 
     def to_json(self) -> dict[str, Any]:
         """As `unhang alerts status --json` prints it."""
@@ -37,4 +47,5 @@ def waiting(home: str) -> Waiting:
         held=len(state.get("held") or []),
         unread=len(alert_news.marks(home)),
         delivering=alert_news.is_delivering(home),
+        stopped=alert_news.stopped(home),
     )

@@ -1,7 +1,8 @@
 """The first step of an alert: who records an event that a person may want to hear of leaves a mark for the deliverer.
 
     alerts/news/<id>   an empty file: there is news of this job or session
-    alerts/lock        held by the deliverer that runs
+    alerts/taken/<id>  the same mark while it is read, until what was read is in state.json
+    alerts/lock        held by the deliverer that runs, with its pid and start time in it
     alerts/state.json  how far each stream was read, what is held back, what is tried again
     alerts/sent.ndjson what became of each message
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 
 from unhang.store import files
 from unhang.store import home as homes
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 
 FOLDER = "alerts"
 FILE = "alerts.toml"
+_MARKS = ("news", "taken")
 SESSION = "session-"  # before the id of a session, in the name of its mark
 # Who asks whether there is a deliverer holds the lock for a moment: one that begins just then tries again.
 _PROBES = 10
 _PROBE = 0.02
+_SIGNED = 64  # the most that is read of what a deliverer writes into its lock
 # What the deliverer takes over of the environment it is started in: enough for notify-send, proxies and its own files.
 _PASSED_ON = (
     "HOME",
@@ -45,6 +49,8 @@ _PASSED_ON = (
     "XAUTHORITY",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
 )
 
 
@@ -64,6 +70,8 @@ def expect(home: str, *, wanted: bool = False) -> None:
     try:
         if not is_delivering(home):
             _start(home)
+        else:
+            wake(home)
     except Exception:  # a job that runs on without its alert is what its caller wants
         return
 
@@ -74,31 +82,47 @@ def tell(home: str, subject: str, *, wanted: bool = False) -> None:
         return
     try:
         mark(home, subject)
+        wake(home)
     except Exception:  # as above
         return
 
 
 def mark(home: str, subject: str) -> None:
-    """Leave a mark that there is news of this subject."""
-    for folder in (home, f"{home}/{FOLDER}", f"{home}/{FOLDER}/news"):
-        homes.make(folder)
-    os.close(files.open_plain(f"{home}/{FOLDER}/news/{subject}", os.O_WRONLY | os.O_CREAT))
+    """Leave a mark that there is news of this subject, on the disk: a machine that goes down now tells it later."""
+    _make_folders(home)
+    folder = f"{home}/{FOLDER}/news"
+    try:
+        os.close(files.open_plain(f"{folder}/{subject}", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    files.sync_path(folder)
 
 
 def marks(home: str) -> list[str]:
-    """The subjects that there is news of."""
-    try:
-        return sorted(os.listdir(f"{home}/{FOLDER}/news"))
-    except FileNotFoundError:
-        return []
+    """The subjects that there is news of, with those that a deliverer had begun to read."""
+    found: set[str] = set()
+    for folder in _MARKS:
+        try:
+            found.update(os.listdir(f"{home}/{FOLDER}/{folder}"))
+        except FileNotFoundError:
+            continue
+    return sorted(found)
 
 
-def unmark(home: str, subject: str) -> None:
-    """Take a mark away; to be done before the news is read, so that none is overlooked."""
+def take(home: str, subject: str) -> None:
+    """Lay a mark aside; to be done before the news is read, so that none is overlooked."""
+    news, taken = (f"{home}/{FOLDER}/{folder}/{subject}" for folder in _MARKS)
     try:
-        os.unlink(f"{home}/{FOLDER}/news/{subject}")
-    except FileNotFoundError:
-        pass
+        os.rename(news, taken)
+    except OSError:
+        pass  # it was taken before; or it stays, and is read again
+
+
+def drop_taken(home: str) -> None:
+    """Take the marks away that were laid aside: what was read is on the disk."""
+    folder = f"{home}/{FOLDER}/{_MARKS[1]}"
+    for subject in os.listdir(folder):
+        os.unlink(f"{folder}/{subject}")
 
 
 def lock(home: str) -> int | None:
@@ -108,9 +132,20 @@ def lock(home: str) -> int | None:
     for _ in range(_PROBES):
         fd = _lock(home, fcntl.LOCK_EX)
         if fd is not None:
+            _sign(fd)
             return fd
         sleep(_PROBE)
     return None
+
+
+def _sign(fd: int) -> None:
+    from unhang.procs import identity
+
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()} {identity.start_time(os.getpid())}".encode(), 0)
+    except OSError:
+        pass  # a full disk: only that it is stopped could not be seen
 
 
 def is_delivering(home: str) -> bool:
@@ -122,9 +157,36 @@ def is_delivering(home: str) -> bool:
     return False
 
 
-def _lock(home: str, kind: int) -> int | None:
-    for folder in (home, f"{home}/{FOLDER}", f"{home}/{FOLDER}/news"):
+def stopped(home: str) -> int | None:
+    """The pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and tells nobody anything."""
+    from unhang.procs import identity
+
+    try:
+        fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        pid, _, start = os.pread(fd, _SIGNED, 0).decode("ascii", "replace").partition(" ")
+    finally:
+        os.close(fd)
+    found = identity.find(int(pid)) if pid.isdecimal() and len(pid) < 12 else None
+    return int(pid) if found is not None and found.start == start and found.state in "Tt" else None
+
+
+def wake(home: str) -> None:
+    """Let a deliverer that is stopped go on. It has lost nothing; another in its place would tell some things twice."""
+    pid = stopped(home)
+    if pid is not None:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _make_folders(home: str) -> None:
+    for folder in (home, f"{home}/{FOLDER}", *(f"{home}/{FOLDER}/{each}" for each in _MARKS)):
         homes.make(folder)
+
+
+def _lock(home: str, kind: int) -> int | None:
+    _make_folders(home)
     fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)

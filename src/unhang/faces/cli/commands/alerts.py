@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections import Counter
+from typing import TYPE_CHECKING
 
+from unhang.core import plain_text
 from unhang.errors import EXIT_FAILED, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import add_verb
 from unhang.jobs.home import state_home
 
+if TYPE_CHECKING:
+    from typing import Any
+
 SUMMARY = "be told where you are: list the targets and rules, send a test, see what was delivered"
 VERBS = ("list", "test", "status", "deliver")
 _SHOWN = 20
+_NAMED = 3  # jobs of one message
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -110,15 +117,22 @@ def _status(args: argparse.Namespace) -> int:
         return 0
     if not lines and not pending.count:
         output.print_line("nothing was sent yet, and nothing waits")
+    if len(lines) > _SHOWN:
+        output.print_line(f"… {len(lines) - _SHOWN} older ones: unhang alerts status --json")
     for line in lines[-_SHOWN:]:
-        why = f": {line.get('reason')}" if line.get("reason") else ""
-        kinds = ", ".join(dict.fromkeys(str(each) for each in line.get("kinds") or []))
-        jobs = ", ".join(str(each) for each in line.get("jobs") or [])
-        said = f"{line.get('ts')}  {line.get('state'):<6}  {line.get('target')}  {kinds}  {jobs}"
-        output.print_line(f"{said}  attempt {line.get('attempts')}{why}")
+        output.print_line(_told(line))
     if pending.count:
-        running = (
-            "" if pending.delivering else "; no deliverer runs: the next job or `unhang alerts deliver` starts one"
-        )
-        output.print_line(f"{pending.count} waiting{running}")
+        output.print_line(f"{pending.count} waiting{f'; {pending.who}' if pending.who else ''}")
     return 0
+
+
+def _told(line: dict[str, Any]) -> str:
+    """What became of one message: when, how, to whom, of what, and why not."""
+    kinds = Counter(str(each) for each in line.get("kinds") or [])
+    what = ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in kinds.items())
+    jobs = [str(each) for each in line.get("jobs") or []]
+    about = ", ".join(jobs[:_NAMED]) + (" …" if len(jobs) > _NAMED else "")
+    tries = f" (attempt {line.get('attempts')})" if line.get("attempts") != 1 else ""
+    why = f": {line.get('reason')}" if line.get("reason") else ""
+    state = str(line.get("state"))
+    return plain_text.visible(f"{line.get('ts')}  {state:<6}  {line.get('target')}  {what}  {about}{tries}{why}")

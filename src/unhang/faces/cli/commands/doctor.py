@@ -143,6 +143,8 @@ def _alerts() -> tuple[bool, str]:
     lines, waits = deliveries.read(state_home()), waiting(state_home())
     failed = [line for line in lines if line.get("state") == "failed"]
     said = f"{len(settings.rules)} rules, {len(settings.targets)} targets; {waits.count} waiting"
+    if waits.stopped is not None:
+        return False, f"{said}; {waits.who}"
     if failed:
         return False, f"{said}; {len(failed)} could not be delivered, the last one: {failed[-1].get('reason')}"
     return True, said
