@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.alerts import Receiver, rules
 from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.ntfy import published
 from tests.support.web.server import Answer, WebServer
 from unhang.alerts import links
 from unhang.core.alerts.occasions import Occasion, Subject
@@ -89,21 +90,20 @@ def test_ntfy_gets_buttons_that_act_and_a_job_that_moved_on_refuses_them(
     alerts.write_text(with_page(re.sub('kind = "[a-z]+"', 'kind = "ntfy"', text), web))
     asks = jobs.begin(*ASKS)
     wait_until(lambda: len(receiver.requests) == 1, "the prompt is told")
-    headers, body = receiver.requests[0]
-    assert f"unhang send {asks.id} ANSWER" in body.decode()
-    view, act = headers["actions"].split("; ")
-    assert view.startswith("view, Answer, http://")
-    name, label, url, *how = act.split(", ")
-    assert (name, label, how) == ("http", "End it", ["method=POST", "clear=true"])
+    told = published(receiver)
+    assert f"unhang send {asks.id} ANSWER" in told.text
+    view, act = told.actions
+    assert (view.kind, view.label, view.options) == ("view", "Answer", {})
+    assert (act.kind, act.label, act.options) == ("http", "End it", {"method": "POST", "clear": "true"})
     asks.send("Ada\n")
     wait_until(lambda: "hello Ada" in asks.status()["stdout"], "a person was faster")
-    refused = pressed(web, url)
+    refused = pressed(web, act.url)
     assert refused.status == 409
     assert f"unhang status {asks.id}" in refused.body.decode()
     assert not asks.ended()
     stuck = jobs.begin("--stall", "1", *STILL, "--", "sleep", "infinity")
     wait_until(lambda: len(receiver.requests) == 2, "the stall is told")
-    assert pressed(web, receiver.requests[1][0]["actions"].split(", ")[2]).status == 200
+    assert pressed(web, published(receiver, 1).actions[0].url).status == 200
     assert stuck.wait().status == "cancelled"
 
 

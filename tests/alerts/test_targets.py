@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import base64
+import html
 import json
 import os
 import pty
+import re
 import shutil
 import socket
 import subprocess
@@ -18,33 +19,56 @@ from tests.support import programs
 from tests.support.alerts import Receiver
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
+from tests.support.ntfy import published
 from unhang.alerts.targets import NotDelivered, send
+from unhang.core import plain_text
 from unhang.core.alerts.ledger import Delivery
-from unhang.core.alerts.message import Message, message_of
+from unhang.core.alerts.message import Button, Message, message_of
 from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.alerts.settings import Target
 
 
+COMMAND = r"make <all> & more \074b\076 \n %s $(x) `y` \\"
+
+
 def message(name: str = "bau — größe", kind: str = "needs_input") -> Message:
-    about = Subject("j1", name, "make <all> & more")
+    about = Subject("j1", name, COMMAND)
     one = Occasion(about, kind, 7, 1.0, "", 'waits for input: "Name? "', "unhang send j1 ANSWER")
     return message_of(Delivery("j1:7@x", "x", (one,)))
 
 
-def test_ntfy_gets_title_priority_and_text(receiver: Receiver, tmp_path: Path) -> None:
+# What a person sees must be what was named, whatever the name would mean to a shell, a server or a desktop.
+HOSTILE = "a\r\nX-Evil: 1\x00\x1b]0;t\x07 <!channel> <http://evil|Approve>, view, x, http://evil; =?utf-8?q?=41?= \udcff"
+
+
+@pytest.mark.parametrize("name", ["bau — größe", "plain", HOSTILE, "=?utf-8?q?=41?="])
+def test_ntfy_gets_title_priority_and_text(receiver: Receiver, tmp_path: Path, name: str) -> None:
     (tmp_path / "token").write_text("tk_1\n")
-    send(Target("p", "ntfy", {"url": receiver.url, "token_file": str(tmp_path / "token")}), message())
+    told = message(plain_text.one_line(name, 60))
+    send(Target("p", "ntfy", {"url": receiver.url, "token_file": str(tmp_path / "token")}), told)
+    assert published(receiver) == (told.title, "high", told.body, [], "tk_1")
+    assert told.body.endswith("unhang send j1 ANSWER")
+
+
+def test_ntfy_shows_a_long_message_as_text_and_not_as_a_file(receiver: Receiver) -> None:
+    about = Subject("j1", "ü" * 60, "make " + "ü" * 200_000)
+    parts = [Occasion(about, "failed", seq, 1.0, "", "ü" * 300, "unhang result j1") for seq in range(20)]
+    for some in (parts, parts[:1]):
+        send(Target("p", "ntfy", {"url": receiver.url}), message_of(Delivery("k", "p", tuple(some))))
+    assert published(receiver, 0).title.startswith("üü")
+    assert published(receiver, 1).text.endswith("unhang result j1"), "the command to paste is not cut off"
+
+
+def test_slack_gets_one_text_in_which_nothing_of_a_job_is_markup(receiver: Receiver) -> None:
+    button = Button("deny", "Deny", "https://unhang.example.org/act/x")
+    send(Target("p", "slack", {"url": receiver.url}), message(HOSTILE).replace(buttons=(button,)))
     ((headers, body),) = receiver.requests
-    assert headers["authorization"] == "Bearer tk_1"
-    assert headers["priority"] == "high"
-    encoded = headers["title"].removeprefix("=?UTF-8?B?").removesuffix("?=")
-    assert base64.b64decode(encoded).decode() == "bau — größe needs input"
-    assert "unhang send j1 ANSWER" in body.decode()
-
-
-def test_slack_gets_one_text(receiver: Receiver) -> None:
-    send(Target("p", "slack", {"url": receiver.url}), message())
-    assert "needs input" in json.loads(receiver.requests[0][1])["text"]
+    assert headers["content-type"] == "application/json"
+    value = json.loads(body)
+    assert set(value) == {"text"}
+    assert "&lt;!channel&gt;" in value["text"]
+    assert "make &lt;all&gt; &amp; more" in value["text"]
+    assert re.findall("<[^>]*>", value["text"]) == ["<https://unhang.example.org/act/x|Deny>"]
 
 
 def test_apprise_delivers_to_its_own_json_target_and_the_test_command_says_so(
@@ -119,7 +143,7 @@ def test_a_real_desktop_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     config = tmp_path / "dunstrc"
     script = tmp_path / "shown.sh"
     new, shown = tmp_path / "new", tmp_path / "shown"
-    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$DUNST_SUMMARY" "$DUNST_URGENCY" > {new}\nmv {new} {shown}\n')
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$DUNST_SUMMARY" "$DUNST_URGENCY" "$DUNST_BODY" > {new}\nmv {new} {shown}\n')
     script.chmod(0o755)
     config.write_text(f'[global]\n[all]\nappname = "*"\nscript = {script}\n')
     bus = subprocess.Popen(
@@ -151,7 +175,10 @@ def test_a_real_desktop_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
         wait_until(sent, "the desktop takes notifications")
         wait_until(shown.exists, "it is shown")
-        assert shown.read_text().splitlines() == ["bau — größe needs input", "CRITICAL"]
+        summary, urgency, *body = shown.read_text().splitlines()
+        assert (summary, urgency) == ("bau — größe needs input", "CRITICAL")
+        assert [html.unescape(line) for line in body] == message().body.splitlines()
+        assert not set("<>") & set("".join(body)), "nothing of a job is markup"
     finally:
         os.close(reading)
         for each in (shows, screen, bus):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT = 15.0
 _PRIORITY = {URGENT: "high", LOW: "low"}
 _MOST_ACTIONS = 3  # of one message of ntfy's
+_LONGEST_NTFY = 4000  # bytes: it makes a file that is attached of what is longer than 4096
 
 
 class NotDelivered(UnhangError):
@@ -54,9 +55,7 @@ def send(target: Target, message: Message) -> None:
         case "webhook":
             _webhook(target.options, message)
         case "slack":
-            links = " · ".join(f"<{button.url}|{button.label}>" for button in message.buttons)
-            text = "\n".join(line for line in (f"*{message.title}*", message.body, links) if line)
-            _post(target.options["url"], {"Content-Type": "application/json"}, json.dumps({"text": text}).encode())
+            _slack(target.options["url"], message)
         case "command":
             _run(list(target.command), json.dumps(message.value).encode() + b"\n")
         case "apprise":
@@ -73,9 +72,20 @@ def _desktop(message: Message) -> None:
     if program is None:
         raise NotDelivered("notify-send is not installed (Debian: libnotify-bin)", for_good=True)
     urgency = "critical" if message.severity == URGENT else "normal"
-    # what a daemon takes for markup is only text
-    body = message.body.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # notify-send replaces \074 and the like, after which a daemon would take it for markup
+    body = _no_markup(message.body).replace("\\", "\\\\")
     _run([program, "--app-name=unhang", f"--urgency={urgency}", "--", message.title, body], b"")
+
+
+def _no_markup(text: str) -> str:
+    """What a desktop or Slack would take for markup (a link, a call to a whole channel) is only text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _slack(url: str, message: Message) -> None:
+    links = " · ".join(f"<{button.url}|{button.label}>" for button in message.buttons)
+    text = "\n".join(line for line in (f"*{_no_markup(message.title)}*", _no_markup(message.body), links) if line)
+    _post(url, {"Content-Type": "application/json"}, json.dumps({"text": text}).encode())
 
 
 def _osc(tty: str, message: Message) -> None:
@@ -107,7 +117,7 @@ def _ntfy(options: Mapping[str, str], message: Message) -> None:
         headers["Actions"] = "; ".join(_ntfy_action(button) for button in message.buttons[:_MOST_ACTIONS])
     if "token_file" in options:
         headers["Authorization"] = f"Bearer {_secret(options['token_file']).decode('ascii', 'replace')}"
-    _post(options["url"], headers, message.body.encode())
+    _post(options["url"], headers, plain_text.whole_end(message.body.encode()[:_LONGEST_NTFY]))
 
 
 def _ntfy_action(button: Button) -> str:
@@ -153,7 +163,7 @@ def _secret(path: str) -> bytes:
 def _header(text: str) -> str:
     """A header's value; what is not ASCII is encoded as RFC 2047 says."""
     plain = plain_text.one_line(text, 200)
-    return plain if plain.isascii() else f"=?UTF-8?B?{base64.b64encode(plain.encode()).decode()}?="
+    return plain if plain.isascii() and "=?" not in plain else f"=?UTF-8?B?{base64.b64encode(plain.encode()).decode()}?="
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

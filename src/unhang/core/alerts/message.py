@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.core import plain_text
 from unhang.core.alerts.answers import LABELS
 from unhang.core.alerts.kinds import SEVERITIES
 from unhang.core.record import Record
@@ -27,6 +28,7 @@ WORDS = {
     "finished": "has finished",
 }
 _MOST_LINES = 10
+_LONGEST_COMMAND = 300  # of a job's command line: one of a hundred thousand characters fits into no notification
 
 
 class Button(Record):
@@ -97,7 +99,8 @@ def _title(parts: tuple[Occasion, ...]) -> str:
 
 
 def _block(each: Occasion) -> str:
-    lines = [each.what, each.subject.command if each.subject.command != each.subject.name else "", each.command]
+    command = plain_text.one_line(each.subject.command, _LONGEST_COMMAND)
+    lines = [each.what, command if command != each.subject.name else "", each.command]
     return "\n".join(line for line in lines if line)
 
 
