@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.conftest import jobs, nothing_is_left
-from tests.support.alerts import Receiver, deliverers
-from tests.support.engine import wait_until
+from tests.support.alerts import Receiver, end_deliverers
 from tests.support.jobs import Jobs
 
 __all__ = ["jobs", "nothing_is_left"]
@@ -30,11 +27,4 @@ def alerts(jobs: Jobs, tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "alerts.toml"
     jobs.env["UNHANG_ALERTS"] = str(path)
     yield path
-
-    def gone() -> bool:
-        left = deliverers(jobs.home)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        return not left
-
-    wait_until(gone, "the deliverer is gone")
+    end_deliverers(jobs.home)

@@ -27,7 +27,6 @@ from unhang.core.alerts.message import Button, Message, message_of
 from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.alerts.settings import Target
 
-
 COMMAND = r"make <all> & more \074b\076 \n %s $(x) `y` \\"
 
 
@@ -38,7 +37,9 @@ def message(name: str = "bau — größe", kind: str = "needs_input") -> Message
 
 
 # What a person sees must be what was named, whatever the name would mean to a shell, a server or a desktop.
-HOSTILE = "a\r\nX-Evil: 1\x00\x1b]0;t\x07 <!channel> <http://evil|Approve>, view, x, http://evil; =?utf-8?q?=41?= \udcff"
+HOSTILE = (
+    "a\r\nX-Evil: 1\x00\x1b]0;t\x07 <!channel> <http://evil|Approve>, view, x, http://evil; =?utf-8?q?=41?= \udcff"
+)
 
 
 @pytest.mark.parametrize("name", ["bau — größe", "plain", HOSTILE, "=?utf-8?q?=41?="])
@@ -143,7 +144,9 @@ def test_a_real_desktop_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     config = tmp_path / "dunstrc"
     script = tmp_path / "shown.sh"
     new, shown = tmp_path / "new", tmp_path / "shown"
-    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$DUNST_SUMMARY" "$DUNST_URGENCY" "$DUNST_BODY" > {new}\nmv {new} {shown}\n')
+    script.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$DUNST_SUMMARY" "$DUNST_URGENCY" "$DUNST_BODY" > {new}\nmv {new} {shown}\n'
+    )
     script.chmod(0o755)
     config.write_text(f'[global]\n[all]\nappname = "*"\nscript = {script}\n')
     bus = subprocess.Popen(

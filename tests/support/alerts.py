@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.support.engine import wait_until
 
 OK, FAIL, NEVER = 200, 500, 0
 
@@ -73,6 +76,18 @@ def deliverers(home: Path) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def end_deliverers(home: Path) -> None:
+    """Whoever delivers the alerts of a home, and whoever sends for them."""
+
+    def gone() -> bool:
+        left = deliverers(home)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        return not left
+
+    wait_until(gone, "the deliverer is gone")
 
 
 def rules(url: str, *kinds: str, more: str = "") -> str:

@@ -37,7 +37,7 @@ class Published(NamedTuple):
 
 
 def published(receiver: Receiver, number: int = 0) -> Published:
-    """What the server would have made of a request. AssertionError: it would have refused it, or shown another thing."""
+    """What the server makes of a request. AssertionError: it would have refused it, or shown another thing."""
     headers, body = receiver.requests[number]
     assert _TOPIC.fullmatch(urlsplit(receiver.url).path)
     assert not set(headers) - _OURS - _TRANSPORT, "an option that the documentation does not have"

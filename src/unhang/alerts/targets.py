@@ -163,7 +163,9 @@ def _secret(path: str) -> bytes:
 def _header(text: str) -> str:
     """A header's value; what is not ASCII is encoded as RFC 2047 says."""
     plain = plain_text.one_line(text, 200)
-    return plain if plain.isascii() and "=?" not in plain else f"=?UTF-8?B?{base64.b64encode(plain.encode()).decode()}?="
+    return (
+        plain if plain.isascii() and "=?" not in plain else f"=?UTF-8?B?{base64.b64encode(plain.encode()).decode()}?="
+    )
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

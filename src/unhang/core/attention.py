@@ -85,7 +85,7 @@ def _asked_by_agent(view: View, called: str) -> Attention | None:
         return None
     waits = view.needs_input or {}
     asked = values.text(event.get("request")) or waits.get("prompt") or str(event.get("message", ""))
-    since = str(event.get("ts", ""))
+    since = str(waits.get("since") or event.get("ts", ""))
     if event.get("phase") == "needs_approval":
         answers = _line(values.text(event.get("answers")) or "yes|no")
         return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers=answers)

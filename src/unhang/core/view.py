@@ -138,7 +138,10 @@ class View:
             return  # it says something, and is as silent as before
         self.phase = phase
         if phase == "needs_approval" and event.get("request"):
-            self.needs_input = {"prompt": event["request"], "since": at, "answers": event.get("answers")}
+            # an answer that was not understood leaves the same question
+            asked = self.needs_input or {}
+            since = asked["since"] if asked.get("prompt") == event["request"] else at
+            self.needs_input = {"prompt": event["request"], "since": since, "answers": event.get("answers")}
 
     def _live(self, at: str) -> None:
         if not self._stopping:  # output of a job that is being ended is not its own activity

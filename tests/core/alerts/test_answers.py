@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from unhang.core import events as ev
 from unhang.core.alerts.answers import ACTS, ANSWER, APPROVE, CANCEL, DENY, EXTEND, LABELS, offers, question
+from unhang.core.alerts.kinds import kind_of
 from unhang.core.attention import attention_of
 from unhang.core.view import View
 
@@ -65,10 +66,16 @@ def test_a_question_stands_until_the_job_moves_on() -> None:
     assert stands(HARD, OUTPUT), "more output moves no hard limit"
     assert not stands(WARNING, EXTENDED)
     assert not stands(ASKS, DECIDED)
+    assert stands(ASKS, ASKS), "an answer was not understood"
     assert not stands(ASKS, DECIDED, ASKS), "the same words, asked again, are another question"
     assert not stands(WARNING, WARNING), "a later warning has links of its own"
     assert stands(STUCK, WARNING), "the same silence"
     assert not stands(PROMPT, OUTPUT, PROMPT | {"since": "T3"})
+
+
+def test_an_agent_asks_by_its_question_and_is_answered_by_a_decision() -> None:
+    waits = {name: value for name, value in ASKS.items() if name not in ("request", "answers")}
+    assert [kind_of(event) for event in (waits, ASKS, DECIDED)] == [None, "needs_approval", "recovered"]
 
 
 def test_the_limit_that_is_extended_is_the_one_that_is_near() -> None:

@@ -59,6 +59,15 @@ def test_another_silence_of_the_same_job_waits_for_the_cooldown() -> None:
     assert flush(book, 1800.0) == [["stuck"]]
 
 
+def test_the_next_question_of_somebody_who_answers_comes_at_once() -> None:
+    book = ledger()
+    for n, at in enumerate((0.0, 60.0, 120.0)):
+        book.take(occasion("needs_approval", seq=2 * n + 1, stall=f"s{n}"), at)
+        assert flush(book, at + 10) == [["needs_approval"]]
+        book.take(occasion("recovered", seq=2 * n + 2).replace(answered=True), at + 20)
+        assert flush(book, at + 30) == [["recovered"]]
+
+
 def test_what_is_over_before_it_was_told_is_not_told() -> None:
     book = ledger()
     book.take(occasion("stuck"), 0.0)

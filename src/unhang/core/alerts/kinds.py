@@ -47,6 +47,10 @@ def kind_of(event: ev.Event) -> str | None:
                 return "recovered"  # a person has answered the warning
             return None if ev.goes_on_by_itself(event) else _OF_WATCHDOG.get(phase)
         case ev.AGENT:
+            if event.get("decision"):
+                return "recovered"  # what it asked for is decided
+            if phase == "needs_approval" and not event.get("request"):
+                return None  # it says that it waits; what it asks for comes next, if a person has to decide at all
             return _OF_AGENT.get(phase)
         case ev.EXITED:
             return _OF_END.get(phase)

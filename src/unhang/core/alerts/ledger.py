@@ -1,8 +1,8 @@
 """What is sent now, what is held back, what is tried again. Pure: times come from the caller, state is plain JSON.
 
 - A silence is told once to each target, and once more if it becomes more urgent.
-- Alerts of one kind about one job keep a distance, by severity; those that come too soon wait, and are dropped if
-  they are resolved in the meantime. Quiet hours hold an alert back in the same way.
+- Alerts of one kind about one job keep a distance, by severity, unless the one before was answered; those that come
+  too soon wait, and are dropped if they are resolved in the meantime. Quiet hours hold an alert back in the same way.
 - What comes within seconds goes to a target as one message, and messages to one target keep a distance.
 - "Recovered" follows only what was sent. What is resolved before it was sent is not sent at all.
 - A message that could not be delivered is tried again, ever more rarely, for a day; then it is listed as failed.
@@ -115,6 +115,8 @@ class Ledger:
             told = self._told.get(_about(target, name))
             if told:
                 told["resolved"] = True
+                if occasion.answered:
+                    told["kinds"] = {}  # who has answered is waited for by the next question, too
 
     def _hold(self, target: str, occasion: Occasion, now: float) -> None:
         at = now + WINDOW

@@ -36,7 +36,7 @@ class Occasion(Record):
     """One thing that a person may want to be told. `at` and `ended_at` are in seconds since 1970.
 
     `stall`: what belongs to the same silence has the same text here. `command`: what a person pastes into a shell.
-    `offers`: what a link may do about it (core/alerts/answers.py).
+    `offers`: what a link may do about it (core/alerts/answers.py). `answered`: it is over because somebody decided.
     """
 
     subject: Subject
@@ -48,6 +48,7 @@ class Occasion(Record):
     command: str
     lasted: float = 0.0
     offers: tuple[str, ...] = ()
+    answered: bool = False
 
     @property
     def key(self) -> str:
@@ -92,6 +93,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Subje
         command=found.command if found else f"unhang {'result' if kind in ENDS else 'status'} {subject.id}",
         lasted=(values.number(event.get("durationMs")) or 0) / 1000,
         offers=offers(found),
+        answered=bool(event.get("decision") or event.get("asked")),
     )
 
 
