@@ -216,3 +216,18 @@ def test_a_limit_that_ends_a_command_is_told_to_the_agent_in_its_output() -> Non
             assert got["signal"] == "SIGTERM"
 
     run(work())
+
+
+def test_a_wait_may_have_a_timeout_and_a_kill_a_signal() -> None:
+    """As extension fields: nothing is ended by the wait, and the command sees the signal that the agent chose."""
+    trapping = "trap 'echo int; exit 9' INT; trap 'echo term; exit 8' TERM; echo up; while :; do sleep 0.1; done"
+
+    async def work() -> None:
+        async with talk() as agent:
+            for signal, code, word in (("SIGINT", 9, "int"), ("SIGTERM", 8, "term"), ("SIGKILL", None, "up")):
+                got = await agent.do("extensions", command=["sh", "-c", trapping], signal=signal)
+                assert got["early"] == [None, None, "running"]
+                assert got["end"] == [code, None if code else "SIGKILL", "killed"]
+                assert got["output"].splitlines()[-1] == word
+
+    run(work())

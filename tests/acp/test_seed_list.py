@@ -88,8 +88,7 @@ def test_signal_handling_graceful_termination() -> None:
     async def work() -> None:
         async with Terminals() as terminals:
             terminal = await created(terminals, "trap 'echo bye; exit 7' TERM; echo up; while :; do sleep 0.1; done")
-            while "up" not in (await ask(terminals, "output", terminal))["output"]:  # nothing else tells
-                await asyncio.sleep(0.02)
+            await until_printed(terminals, terminal, "up")
             await ask(terminals, "kill", terminal)
             got = await ask(terminals, "output", terminal)
             assert got["exitStatus"] == {"exitCode": 7, "signal": None}, "it was asked, and answered"
@@ -123,6 +122,45 @@ def test_signal_reporting_in_exit_status(number: signal.Signals) -> None:
             got = await ask(terminals, "wait_for_exit", terminal)
             assert (got["exitCode"], got["signal"]) == (None, number.name)
             assert terminals.state(S, terminal) == at.FINISHED
+
+    run(work())
+
+
+def test_a_kill_with_sigkill_does_not_wait_for_the_grace_of_the_one_before() -> None:
+    async def work() -> None:
+        async with Terminals(grace="10m") as terminals:
+            terminal = await created(terminals, "trap 'echo asked' TERM; echo up; while :; do sleep 0.1; done")
+            await until_printed(terminals, terminal, "up")
+            gentle = asyncio.ensure_future(ask(terminals, "kill", terminal))
+            await until_printed(terminals, terminal, "asked")
+            await ask(terminals, "kill", terminal, _meta={"unhang": {"signal": "SIGKILL"}})
+            assert await gentle == {}
+            assert (await ask(terminals, "wait_for_exit", terminal))["signal"] == "SIGKILL"
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("kill", {"signal": "SIGUSR1"}),
+        ("kill", {"signal": 9}),
+        ("kill", {"timeout": 1}),
+        ("kill", 9),
+        ("wait_for_exit", {"timeout": "soon"}),
+        ("wait_for_exit", {"timeout": True}),
+        ("wait_for_exit", {"timeout": -1}),
+        ("wait_for_exit", {"timeout": "off"}),
+        ("wait_for_exit", {"signal": "SIGINT"}),
+    ],
+)
+def test_an_extension_field_that_is_not_understood_is_refused_and_nothing_is_done(verb: str, said: object) -> None:
+    async def work() -> None:
+        async with Terminals() as terminals:
+            terminal = await created(terminals, "exec sleep 600")
+            assert await refused(terminals, verb, terminal, _meta={"unhang": said}) == -32602
+            assert terminals.state(S, terminal) == at.RUNNING
+            await ask(terminals, "kill", terminal, _meta={"other": {"signal": "SIGUSR1"}})
 
     run(work())
 
@@ -290,6 +328,11 @@ def test_cleanup_and_resource_release(roll: RollCall) -> None:
         assert len(os.listdir("/proc/self/fd")) <= before - 1 + 1
 
     run(work())
+
+
+async def until_printed(terminals: Terminals, terminal: str, word: str) -> None:
+    while word not in (await ask(terminals, "output", terminal))["output"]:  # nothing else tells
+        await asyncio.sleep(0.02)
 
 
 def _split(words: list[str]) -> tuple[str, list[str]]:

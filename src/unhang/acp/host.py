@@ -82,9 +82,9 @@ class Host:
         if method == "terminal/output":
             return await self.output(session, terminal_id)
         if method == "terminal/wait_for_exit":
-            return await self.wait(session, terminal_id)
+            return await self.wait(session, terminal_id, at.timeout_of(params))
         if method == "terminal/kill":
-            await self.kill(session, terminal_id)
+            await self.kill(session, terminal_id, at.signal_of(params))
         else:
             await self.release(session, terminal_id)
         return {}
@@ -103,15 +103,26 @@ class Host:
         answer: dict[str, Any] = {"output": shown.text, "truncated": shown.truncated, "_meta": {at.META: about}}
         return answer if exit is None else answer | {"exitStatus": exit.to_json()}
 
-    async def wait(self, session: str, terminal_id: str) -> dict[str, Any]:
-        """Wait until the command of a terminal has ended; return its exit status."""
+    async def wait(self, session: str, terminal_id: str, timeout: float | None = None) -> dict[str, Any]:
+        """Wait until the command of a terminal has ended; return its exit status.
+
+        After `timeout` seconds the answer is an exit status without code and signal, and the command goes on: the
+        `state` in `_meta` is `running`.
+        """
         terminal = self._found(session, terminal_id)
-        exit = await terminal.wait()
+        try:
+            async with asyncio.timeout(timeout):
+                exit = await terminal.wait()
+        except TimeoutError:
+            return at.NO_EXIT | {"_meta": {at.META: terminal.about()}}
         return exit.to_json() | {"_meta": {at.META: terminal.about()}}
 
-    async def kill(self, session: str, terminal_id: str) -> None:
-        """End the command and wait until nothing of it is left; the terminal stays readable until it is released."""
-        await self._found(session, terminal_id).end("terminal/kill")
+    async def kill(self, session: str, terminal_id: str, signal: str = at.SIGNALS[0]) -> None:
+        """End the command and wait until nothing of it is left; the terminal stays readable until it is released.
+
+        `signal` is what it begins with; SIGKILL does not wait for the grace, nor for that of an earlier kill.
+        """
+        await self._found(session, terminal_id).end("terminal/kill", signal)
 
     async def release(self, session: str, terminal_id: str) -> None:
         """Forget the terminal at once, end its command, and wait until nothing of it is left."""

@@ -13,7 +13,9 @@ from __future__ import annotations
 from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 from unhang.agents.base.update import preview
 from unhang.core import plain_text
+from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
+from unhang.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +77,10 @@ class Exit(Record):
     def to_json(self) -> dict[str, Any]:
         """Return the exit status as the protocol has it."""
         return {"exitCode": self.code, "signal": self.signal}
+
+
+# The exit status of a command that still runs when a wait with a timeout is answered.
+NO_EXIT: dict[str, Any] = {"exitCode": None, "signal": None}
 
 
 class TerminalMachine:
@@ -245,6 +251,44 @@ def wishes_of(meta: Any) -> dict[str, Any]:
         if isinstance(value, bool) or not isinstance(value, str if name in _WORDS else str | int | float):
             raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: {'a text' if name in _WORDS else 'a duration'}")
     return dict(said)
+
+
+# The signals by which a kill may begin; whichever it is, the whole tree is ended in the end.
+SIGNALS = ("SIGTERM", "SIGINT", "SIGKILL")
+
+
+def timeout_of(params: Any) -> float | None:
+    """`_meta: {"unhang": {"timeout": "30s"}}` of a wait: how long it may take; None: until the command has ended."""
+    given = _said(params, "timeout")
+    try:
+        return read_duration(f"_meta.{META}.timeout", given, off=False)
+    except UsageError as error:
+        raise Refused(INVALID_PARAMS, str(error)) from None
+
+
+def signal_of(params: Any) -> str:
+    """`_meta: {"unhang": {"signal": "SIGINT"}}` of a kill: the signal that it begins with."""
+    given = _said(params, "signal")
+    if given is None:
+        return SIGNALS[0]
+    if given not in SIGNALS:
+        raise Refused(INVALID_PARAMS, f"_meta.{META}.signal: one of {', '.join(SIGNALS)}")
+    return str(given)
+
+
+def _said(params: Any, name: str) -> Any:
+    """The one thing that a request may say in `_meta`, and None if it does not."""
+    meta = _table(params, "params").get("_meta")
+    said = meta.get(META) if isinstance(meta, dict) else None
+    if said is None:
+        return None
+    for given in _table(said, f"_meta.{META}"):
+        if given != name:
+            raise Refused(INVALID_PARAMS, f"_meta.{META}: unknown: {preview(given, 60)}")
+    value = said.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        raise Refused(INVALID_PARAMS, f"_meta.{META}.{name}: a text or a number")
+    return value
 
 
 def is_line(command: str, args: Sequence[str], runs: Callable[[str], bool]) -> bool:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from unhang.acp.protocol import FINISHED, TIMED_OUT, Exit, ShownOutput, TerminalMachine, exit_of, shown
+from unhang.acp.protocol import FINISHED, SIGNALS, TIMED_OUT, Exit, ShownOutput, TerminalMachine, exit_of, shown
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
 from unhang.jobs.connection import PATIENCE, Connection
@@ -89,10 +89,14 @@ class AcpTerminal:
         """Wait for its end; any number of tasks may wait, and cancelling one does not disturb the others."""
         return await asyncio.shield(self.over)
 
-    async def end(self, by: str) -> Exit:
-        """Ask for its end, once however often this is called, and wait until nothing of it is left."""
-        if self.machine.asked_to_end():
-            self._connection.cancel(by)
+    async def end(self, by: str, signal: str = SIGNALS[0]) -> Exit:
+        """Ask for its end, once however often this is called, and wait until nothing of it is left.
+
+        `signal` is the first that its processes get. SIGKILL is asked for also when the end is on its way.
+        """
+        force = signal == "SIGKILL"
+        if self.machine.asked_to_end() or (force and self.running):
+            self._connection.cancel(by, force=force, interrupt=signal == "SIGINT")
             await asyncio.wait({self.over}, timeout=PATIENCE)
             await self._insist()
         return await self.wait()

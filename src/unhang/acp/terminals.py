@@ -66,7 +66,7 @@ class Terminals(Host):
             "env": [{"name": entry.name, "value": entry.value} for entry in env or []],
             "cwd": cwd,
             "outputByteLimit": output_byte_limit,
-            "_meta": {META: kwargs[META]} if META in kwargs else None,
+            "_meta": _meta(kwargs),
         }
         answer = await _answered(self.handle("terminal/create", given))
         return _schema().CreateTerminalResponse.model_validate(answer)  # type: ignore[no-any-return]
@@ -77,15 +77,18 @@ class Terminals(Host):
         return _schema().TerminalOutputResponse.model_validate(answer)  # type: ignore[no-any-return]
 
     async def wait_for_terminal_exit(
-        self, session_id: str, terminal_id: str, **_kwargs: Any
+        self, session_id: str, terminal_id: str, **kwargs: Any
     ) -> WaitForTerminalExitResponse:
-        """Answer `terminal/wait_for_exit` when the command has ended."""
-        answer = await _answered(self.wait(session_id, terminal_id))
+        """Answer `terminal/wait_for_exit` when the command has ended, or after `{"unhang": {"timeout": "30s"}}`."""
+        answer = await _answered(self.handle("terminal/wait_for_exit", _named(session_id, terminal_id, kwargs)))
         return _schema().WaitForTerminalExitResponse.model_validate(answer)  # type: ignore[no-any-return]
 
-    async def kill_terminal(self, session_id: str, terminal_id: str, **_kwargs: Any) -> KillTerminalResponse | None:
-        """Answer `terminal/kill` when nothing of the command is left; its output can still be read."""
-        await _answered(self.kill(session_id, terminal_id))
+    async def kill_terminal(self, session_id: str, terminal_id: str, **kwargs: Any) -> KillTerminalResponse | None:
+        """Answer `terminal/kill` when nothing of the command is left; its output can still be read.
+
+        `{"unhang": {"signal": "SIGINT"}}` in the request's `_meta` says which signal comes first.
+        """
+        await _answered(self.handle("terminal/kill", _named(session_id, terminal_id, kwargs)))
         return _schema().KillTerminalResponse()  # type: ignore[no-any-return]
 
     async def release_terminal(
@@ -94,6 +97,15 @@ class Terminals(Host):
         """Answer `terminal/release` when nothing of the command is left; the id is then unknown."""
         await _answered(self.release(session_id, terminal_id))
         return _schema().ReleaseTerminalResponse()  # type: ignore[no-any-return]
+
+
+def _named(session_id: str, terminal_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return a request about a terminal as it came over the wire, as far as we read it."""
+    return {"sessionId": session_id, "terminalId": terminal_id, "_meta": _meta(kwargs)}
+
+
+def _meta(kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    return {META: kwargs[META]} if META in kwargs else None
 
 
 def _schema() -> Any:

@@ -36,13 +36,13 @@ async def created(terminals: Terminals, command: str, *args: str, session: str =
     return str(answer["terminalId"])
 
 
-async def ask(terminals: Terminals, verb: str, terminal: str, session: str = S) -> dict[str, Any]:
-    return await terminals.handle(f"terminal/{verb}", {"sessionId": session, "terminalId": terminal})
+async def ask(terminals: Terminals, verb: str, terminal: str, session: str = S, **more: Any) -> dict[str, Any]:
+    return await terminals.handle(f"terminal/{verb}", {"sessionId": session, "terminalId": terminal} | more)
 
 
-async def refused(terminals: Terminals, verb: str, terminal: str, session: str = S) -> int:
+async def refused(terminals: Terminals, verb: str, terminal: str, session: str = S, **more: Any) -> int:
     try:
-        answer = await ask(terminals, verb, terminal, session)
+        answer = await ask(terminals, verb, terminal, session, **more)
     except Refused as error:
         return error.code
     raise AssertionError(f"{verb} was answered: {answer}")

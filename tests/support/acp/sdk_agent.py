@@ -114,6 +114,22 @@ class TerminalAgent(Agent):
         await self.client.release_terminal(session, made.terminal_id)
         return {"created": made.field_meta, "end": end.field_meta, "output": output.output, "signal": end.signal}
 
+    async def do_extensions(self, session: str, command: list[str], signal: str) -> Found:
+        """A wait that does not wait for the end, and a kill that begins with this signal."""
+        made = await self.client.create_terminal(session_id=session, command=command[0], args=command[1:])
+        while not (await self.client.terminal_output(session, made.terminal_id)).output:  # it says when it is up
+            await asyncio.sleep(0.02)
+        early = await self.client.wait_for_terminal_exit(session, made.terminal_id, unhang={"timeout": "50ms"})
+        await self.client.kill_terminal(session, made.terminal_id, unhang={"signal": signal})
+        end = await self.client.wait_for_terminal_exit(session, made.terminal_id, unhang={"timeout": 600})
+        output = await self.client.terminal_output(session, made.terminal_id)
+        await self.client.release_terminal(session, made.terminal_id)
+        return {
+            "early": [early.exit_code, early.signal, (early.field_meta or {})["unhang"]["state"]],
+            "end": [end.exit_code, end.signal, (end.field_meta or {})["unhang"]["state"]],
+            "output": output.output,
+        }
+
 
 _VERBS = ("terminal_output", "wait_for_terminal_exit", "kill_terminal", "release_terminal")
 
