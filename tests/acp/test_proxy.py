@@ -79,8 +79,9 @@ def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(editors: O
     assert editor.close() == 0
 
 
-def test_a_stall_is_a_message_where_that_is_asked_for(editors: Open) -> None:
-    editor = editors("--stall", "0.3", "--idle", "50", "--grace", "30", "--notices", "message")
+def test_a_stall_is_a_message_where_that_is_asked_for(jobs: Jobs, editors: Open) -> None:
+    jobs.env["UNHANG_STALL"] = "0.3"
+    editor = editors("--idle", "50", "--grace", "30", "--notices", "message")
     prompt = editor.prompt("hang")
     editor.until(_is_notice, "a notice")
     editor.cancel()

@@ -93,10 +93,34 @@ def test_lines_end_when_the_time_is_over() -> None:
     job.cancel(force=True)
 
 
-def test_one_number_can_stand_for_both_limits(jobs: Jobs) -> None:
+def test_one_number_can_stand_for_the_whole_time(jobs: Jobs, tmp_path: Path) -> None:
+    """It is the hard limit; the idle limit, too, follows from it under a policy that stands by itself."""
+    alone = tmp_path / "alone.json"
+    alone.write_text('{"version": "1.0", "default_category": "a", "categories": {"a": {"exec_timeout_sec": 900}}}')
+    whole = {"value": 120_000, "source": "argument:timeout_sec"}
     typed = jobs.said("run", "--json", "--timeout-sec", "120", "--", "true")
     for limits in (typed["limits"], unhang.run(["true"], timeout_sec=120).limits):
-        assert [limits[name]["value"] for name in ("idleMs", "hardMs")] == [30_000, 120_000]
+        assert (limits["idleMs"]["source"], limits["hardMs"]) == ("policy:quick", whole)
+    limits = unhang.run(["true"], timeout_sec=120, policy=str(alone)).limits
+    assert (limits["idleMs"], limits["hardMs"]) == (whole | {"value": 30_000}, whole)
+
+
+def test_the_environment_sets_the_stall_time_where_nobody_else_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.json"
+    file.write_text('{"version": "1.0", "extends": "built-in", "stall_sec": 500}')
+    monkeypatch.setenv("UNHANG_STALL", "0.3")
+    job = unhang.start(["sleep", "600"], idle="off", hard="off", policy=str(file))
+    stuck = next(event for event in job.follow() if event["phase"] == "stuck")
+    assert (stuck["type"], stuck["stallMs"] < 500_000) == ("watchdog", True)
+    assert job.cancel(force=True).limits["stallMs"] == {"value": 300, "source": "environment"}
+    assert unhang.run(["true"], stall="5s").limits["stallMs"] == {"value": 5000, "source": "argument"}
+    monkeypatch.setenv("UNHANG_STALL", "off")
+    assert unhang.run(["true"]).limits["stallMs"] == {"value": None, "source": "environment"}
+    monkeypatch.setenv("UNHANG_STALL", "soon")
+    with pytest.raises(unhang.UsageError, match="UNHANG_STALL: not a duration"):
+        unhang.run(["true"])
 
 
 def test_run_tells_its_callbacks_everything_that_happened() -> None:

@@ -16,6 +16,11 @@ def find_policy(file: str | None, cwd: str) -> Policy:
     return policy_file.find(file, cwd, os.environ)
 
 
+def stall_of_environment() -> float | None:
+    """The stall time that $UNHANG_STALL sets (0: off); None: it sets none. Raises UsageError."""
+    return policy_file.stall_of(os.environ)
+
+
 def read_policy(path: str) -> Policy:
     """Read and check one policy file, by the rules that hold for it when `run` finds it.
 

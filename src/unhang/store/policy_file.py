@@ -6,6 +6,8 @@
     4  $XDG_CONFIG_HOME/unhang/policy.toml or .json   (~/.config)
     5  the built-in policy
 
+$UNHANG_STALL is the stall time of every command, whichever policy holds.
+
 The search upward ends at the home directory or at the root, and takes a file only if this user owns it and
 not every user may write to it: a file that another user left in /tmp decides nothing. That is asked of the open
 file which is then read, so that it cannot be exchanged in between. Such a file may come with a project that was
@@ -18,6 +20,7 @@ import errno
 import os
 import stat as modes
 
+from unhang.core.limit_request import read_duration
 from unhang.core.policy import builtin
 from unhang.errors import UsageError
 from unhang.store import home as homes
@@ -37,6 +40,16 @@ _HIGHEST = 64
 
 def find(explicit: str | None, cwd: str, environ: Mapping[str, str]) -> Policy:
     """Raises UsageError (with line and column where there is one) rather than run under a doubtful policy."""
+    found, stall = _find(explicit, cwd, environ), stall_of(environ)
+    return found if stall is None else found.replace(stall=stall)
+
+
+def stall_of(environ: Mapping[str, str]) -> float | None:
+    """Return the stall time that the environment sets (0: off), None if it sets none. Raises UsageError."""
+    return read_duration("UNHANG_STALL", environ.get("UNHANG_STALL") or None)
+
+
+def _find(explicit: str | None, cwd: str, environ: Mapping[str, str]) -> Policy:
     named = explicit or environ.get("UNHANG_POLICY")
     if named:
         return builtin.policy() if named == BUILT_IN else read(os.path.join(cwd, os.path.expanduser(named)))

@@ -73,7 +73,9 @@ def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
 
 
 def test_a_stopped_codex_is_called_stopped(bench: Bench) -> None:
-    job = bench.begun("[[hang]]", "--idle", "60", "--hard", "90", "--stall", "3", "--grace", "4")
+    bench.env["UNHANG_STALL"] = "3"
+    job = bench.begun("[[hang]]", "--idle", "60", "--hard", "90", "--grace", "4")
+    assert job.view().limits["stallMs"] == {"value": 3000, "source": "environment"}
     wait_until(lambda: len(bench.fake.requests), "the model is asked")
     driver = job.view().pid
     assert driver is not None

@@ -74,6 +74,8 @@ class Policy(Record):
     retry: int = 0
     # How "auto" limits follow from history; None: as `learn.Learn` has it.
     learn: Learn | None = None
+    # The stall time that holds for every category, whatever the file says (0: off); None: the category's own.
+    stall: float | None = None
     description: str = ""
 
 

@@ -122,10 +122,16 @@ def _sourced(
     return {
         "idleMs": _tier(request.idle, quarter, learnt_idle, idle, idle_bounds, category.name),
         "hardMs": _tier(request.hard, timeout, learnt_hard, hard, hard_bounds, category.name),
-        "stallMs": _unbounded(request.stall, category.stall, "stall", category, from_category),
+        "stallMs": _stall(request, policy, category, from_category),
         "warnMs": _unbounded(request.warn, category.warn, "warn", category, from_category, zero_is_off=False),
         "graceMs": _unbounded(request.grace, category.grace, "grace", category, from_category, zero_is_off=False),
     }
+
+
+def _stall(request: LimitRequest, policy: Policy, category: Category, from_category: str) -> Sourced:
+    if request.stall is None and policy.stall is not None:
+        return Sourced(policy.stall or None, "environment")
+    return _unbounded(request.stall, category.stall, "stall", category, from_category)
 
 
 def _slow_to_end(parts: list[Part], tags: set[str]) -> str | None:

@@ -21,7 +21,10 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--idle", metavar="D", help="end it after this long without a sign of life")
     group.add_argument("--hard", metavar="D", help="end it after this long, whatever it does")
     group.add_argument(
-        "--timeout-sec", metavar="D", help="one number for both: hard is this, idle a quarter of it (at most a minute)"
+        "--timeout-sec",
+        metavar="D",
+        help="the whole time as one number, as agents send it; under a policy file that stands by itself it may also be "
+        "silent for a quarter of it at most",
     )
     group.add_argument(
         "--stall", metavar="D", help="report a stall after this long without a sign of life; ends nothing"

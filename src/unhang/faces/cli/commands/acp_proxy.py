@@ -31,10 +31,13 @@ def turn_limits(args: argparse.Namespace) -> TurnLimits:
     """Return the limits of a turn that the options ask for; 0 switches one off, except the grace."""
     from unhang.acp.proxy.turn_clocks import TurnLimits
     from unhang.core.limit_request import read_duration
+    from unhang.jobs.policy import stall_of_environment
 
     clocks = TurnLimits()
     for name in ("stall", "idle", "tool", "hard", "repeat", "start", "grace"):
         value = read_duration(f"--{name}", getattr(args, name))
+        if value is None and name == "stall":
+            value = stall_of_environment()
         if value is not None:
             clocks = clocks.replace(**{name: value if value or name == "grace" else None})
     return clocks
