@@ -29,7 +29,10 @@ colours off."""
 ENVIRONMENT = (
     ("UNHANG_HOME", "the state directory (default: `$XDG_STATE_HOME/unhang`, else `~/.local/state/unhang`)"),
     ("UNHANG_POLICY", "the policy file, as with --policy"),
-    ("UNHANG_STALL", "the stall time, as with --stall, of every job and turn for which none is given; wins over a policy"),
+    (
+        "UNHANG_STALL",
+        "the stall time, as with --stall, of every job and turn for which none is given; wins over a policy",
+    ),
     ("UNHANG_DEBUG", "1: print a keeper's traceback"),
     ("NO_COLOR", "any value: no colours"),
 )

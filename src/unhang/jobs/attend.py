@@ -71,10 +71,10 @@ class AttendedJob:
 
     # --- waiting --------------------------------------------------------------------------------------------
 
-    async def wait(self, seconds: float, gone: asyncio.Event | None = None) -> bool:
+    async def wait(self, seconds: float, gone: asyncio.Event | None = None, *, decides: bool = True) -> bool:
         """Wait for its end, or until the caller has something to decide. False: the job goes on.
 
-        CallerGone: `gone` was set.
+        `decides` False: for a caller that takes no decisions, only its end counts. CallerGone: `gone` was set.
         """
         deadline = time.monotonic() + seconds
         report = time.monotonic() + self._times.first
@@ -86,7 +86,7 @@ class AttendedJob:
                 now = time.monotonic()
                 if gone is not None and gone.is_set():
                     raise CallerGone
-                if now >= deadline or self._undecided() or early.decided or why.found is not None:
+                if now >= deadline or (decides and (self._undecided() or early.decided or why.found is not None)):
                     break
                 if now >= report:
                     report = now + self._times.every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 
 from tests.support.codex.harness import Bench
@@ -115,3 +116,30 @@ def test_exec_review_and_recover(bench: Bench) -> None:
         assert freed.data["codex"]["threadId"] == old.data["jobs"][0]["codex"]["threadId"]
 
     with_client(bench, work)
+
+
+def test_the_delegators_tools_are_there_under_their_own_names(bench: Bench) -> None:
+    """A call lasts until the end, and its text is the structured answer of the seed."""
+    policy = bench.folder / "policy.toml"
+    policy.write_text(POLICY)
+
+    async def work(caller: Caller) -> None:
+        names = {tool.name for tool in (await caller.client.list_tools()).tools}
+        assert {"_codex_local_run", "_codex_local_exec", "_codex_local_resume", "codex_run"} <= names
+        told = {"cwd": str(bench.workspace), "mode": "workspace-write"}
+        first = await caller.call("_codex_local_run", task="[[text:done]]", idleTimeoutMs=300_000, **told)
+        assert json.loads(first.text) == first.data
+        assert (first.error, first.data["success"], first.data["output"]) == (False, True, "done")
+        again = await caller.call(
+            "_codex_local_resume", threadId=first.data["threadId"], task="[[text:on]]", idleTimeoutMs=300_000, **told
+        )
+        assert (again.data["output"], again.data["threadId"]) == ("on", first.data["threadId"])
+        hung = await caller.call("_codex_local_run", task="[[hang]]", **told)
+        said = json.loads(hung.text)
+        assert (hung.error, said["success"]) == (True, False)
+        assert (said["error"]["code"], said["error"]["kind"], said["error"]["killed"]) == ("EIDLE", "inactivity", True)
+        assert {"lastEvents", "stdoutTail", "stderrTail", "lastActivityAt", "eventsCount"} <= set(said["partial"])
+        assert said["recovery"]["suggestions"]
+        assert "nothing from the model" in said["diagnosis"]["reason"]
+
+    with_client(bench, work, "--aliases", "delegator", "--policy", str(policy))

@@ -23,8 +23,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--timeout-sec",
         metavar="D",
-        help="the whole time as one number, as agents send it; under a policy file that stands by itself it may also be "
-        "silent for a quarter of it at most",
+        help="the whole time as one number, as agents send it; under a policy file that stands by itself also the idle "
+        "limit, as a quarter of it",
     )
     group.add_argument(
         "--stall", metavar="D", help="report a stall after this long without a sign of life; ends nothing"

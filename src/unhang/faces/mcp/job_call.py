@@ -104,11 +104,19 @@ def labels_of(ctx: Context) -> dict[str, str]:
 
 
 async def answer(
-    backend: Backend, ctx: Context, begun: Begun, seconds: float, *, background: bool, tool: str = "run"
+    backend: Backend,
+    ctx: Context,
+    begun: Begun,
+    seconds: float,
+    *,
+    background: bool,
+    tool: str = "run",
+    decides: bool = True,
 ) -> dict[str, Any]:
     """Wait for the job and return its result, or where it stands. `background`: its first lines are enough.
 
-    `seconds` count from the call: what the start has taken is gone of the client's patience.
+    `seconds` count from the call: what the start has taken is gone of the client's patience. `decides` False: the
+    caller wants the end, and nothing that it might decide before.
     """
     attended = begun.attended
     seconds = max(seconds - begun.waited, min(seconds, _LEAST_WAIT))
@@ -118,7 +126,7 @@ async def answer(
                 attended.release()
             ended = await attended.first_output(min(backend.settings.first_output, max(seconds, _LEAST_OUTPUT_WAIT)))
         else:
-            ended = await attended.wait(seconds, gone_of(ctx.request_context.request))
+            ended = await attended.wait(seconds, gone_of(ctx.request_context.request), decides=decides)
     except CallerGone:
         await _end(attended, "its client, who is gone")
         raise UsageError("the client is gone") from None

@@ -27,6 +27,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
             raise UsageError(f"{name.replace('_', '-')} must be more than 0: {value:g}")
     return Settings(
         policy=args.policy,
+        compat=args.compat,
+        aliases=args.aliases or "",
         allow_commands=tuple(args.allow_command),
         deny_commands=tuple(args.deny_command),
         allow_dirs=tuple(args.allow_dir),

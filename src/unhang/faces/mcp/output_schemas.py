@@ -42,6 +42,29 @@ class JobResult(Shown):
     next: list[str]
 
 
+class TerminalResponse(Shown):
+    """What `run` of myshell answers: its seven fields, and what is known beyond them."""
+
+    status: Literal["success", "timeout", "error", "running"]
+    stdout: str
+    stderr: str
+    exit_code: int
+    timeout_reason: Literal["exec_timeout", "no_output_timeout"] | None
+    termination_mode: Literal["soft", "hard"] | None
+    duration_ms: int
+    job_id: str
+    message: str
+
+
+class DelegatedResult(Shown):
+    """What the tools of mcp-delegator answer."""
+
+    success: bool
+    status: Status
+    job_id: str
+    message: str
+
+
 class WaitResult(Shown):
     """`jobs`: a result for each job that was named; `ended`: the ids of those that have ended."""
 

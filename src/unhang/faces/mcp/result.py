@@ -27,6 +27,10 @@ from unhang.jobs.tree_look import look_at
 _BRIEF = ("name", "threadId", "sessionId", "turnStatus", "stopReason", "usage", "compacted", "budget", "hints", "error")
 
 
+# What stands for an exit code that there is not (it was ended, or it still runs) where it must be a number.
+NO_EXIT_CODE = -1
+
+
 class Seen(NamedTuple):
     """What the call itself has seen of a job, beside what is on record."""
 
@@ -58,6 +62,8 @@ def result_of(job: Job, settings: Settings, seen: Seen = Seen()) -> dict[str, An
         shown |= _of_running(found, running, seen)
     recovery = None if found.result.recovery is None else _recovery(job, found, seen, shown["diagnosis"])
     shown |= {"recovery": recovery, "next": next_steps(found, running, seen)}
+    if settings.compat and shown["exitCode"] is None:
+        shown["exitCode"] = NO_EXIT_CODE
     shown = registry.with_agent_report(job, shown)
     return _with_hints(shown) if "codex" in shown else shown
 

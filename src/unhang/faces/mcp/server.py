@@ -12,8 +12,9 @@ from unhang import __version__
 from unhang.faces.mcp import notifications, resources
 from unhang.faces.mcp.argument_check import ArgumentCheck
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.settings import MYSHELL
 from unhang.faces.mcp.tasks import Tasks, TaskStarter
-from unhang.faces.mcp.tools import codex, jobs, read, run
+from unhang.faces.mcp.tools import aliases, codex, jobs, read, run
 
 INSTRUCTIONS = """unhang runs shell commands so that nothing can hang unnoticed. Use `run` for commands and `start` for
 servers. Every answer ends with what to call next (Next): do the first of these unless you know better. After a timeout
@@ -37,10 +38,12 @@ def build(backend: Backend, tasks: Tasks | None = None) -> MCPServer[Any]:
         middleware=[backend.handed_over],
     )
     run.register(server, backend)
-    tasks.offer("run", TaskStarter(run.as_task(server, backend)))
+    if backend.settings.aliases != MYSHELL:
+        tasks.offer("run", TaskStarter(run.as_task(server, backend)))
     jobs.register(server, backend)
     read.register(server, backend)
     codex.register(server, backend)
+    aliases.register(server, backend)
     resources.register(server, backend, bus)
     for tool in server._tool_manager.list_tools():
         tool.parameters = lean(tool.parameters) | {"additionalProperties": False}

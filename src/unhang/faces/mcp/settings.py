@@ -11,6 +11,8 @@ WAIT = 45.0
 LONGEST_WAIT = 3600.0
 # The limits that a caller may ask for if the policy sets no bounds. An upper bound also forbids "off".
 BOUNDS = Bounds(1.0, 86400.0, 1.0, 86400.0)
+# Servers that this one can stand in for.
+DELEGATOR, MYSHELL = "delegator", "myshell"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Settings:
     # of each stream, in one result: enough for a model, and small beside its context window
     output_bytes: int = 12_000
     policy: str | None = None
+    # for clients that know only numbers: the exitCode of a result that has none is -1
+    compat: bool = False
+    # the server whose tools are offered under their own names, too: DELEGATOR or MYSHELL (tools/aliases.py)
+    aliases: str = ""
     allow_commands: tuple[str, ...] = ()
     deny_commands: tuple[str, ...] = ()
     allow_dirs: tuple[str, ...] = ()

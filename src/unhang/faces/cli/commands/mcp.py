@@ -25,6 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-calls", metavar="N", type=int, help="calls in flight at once (default 200)")
     parser.add_argument("--max-output", metavar="BYTES", type=int, help="of each stream in one result (default 12000)")
     parser.add_argument("--progress-every", metavar="SECONDS", type=float, help="between progress reports (default 10)")
+    parser.add_argument(
+        "--compat", action="store_true", help="exitCode is always a number: -1 where there is none (ended, or running)"
+    )
+    parser.add_argument(
+        "--aliases",
+        choices=("delegator", "myshell"),
+        help="offer the tools of this server under their own names and with their own answers, too",
+    )
     for option, text in (
         ("--allow-command", "only commands that match one of these: a name, or a line with wildcards"),
         ("--deny-command", "no command that matches one of these"),

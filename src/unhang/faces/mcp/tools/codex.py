@@ -110,8 +110,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         retry: Retry = 1,
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = _plan(program, RUN, task, mode, model, effort, approvals)
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
+        plan = plan_of(program, RUN, task, mode, model, effort, approvals)
+        return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_resume(
@@ -129,8 +129,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         retry: Retry = 1,
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = replace(_plan(program, RUN, task, mode, model, effort, approvals), thread=threadId)
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
+        plan = replace(plan_of(program, RUN, task, mode, model, effort, approvals), thread=threadId)
+        return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_exec(
@@ -147,8 +147,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         retry: Retry = 1,
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
-        plan = replace(_plan(program, EXEC, task, mode, model, effort, DENY), thread=threadId or None)
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
+        plan = replace(plan_of(program, EXEC, task, mode, model, effort, DENY), thread=threadId or None)
+        return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_review(
@@ -168,8 +168,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         targets = [target for target, value in given.items() if value] or ["uncommitted"]
         if len(targets) > 1:
             raise UsageError("give one of base, commit and instructions")
-        plan = replace(_plan(program, REVIEW, instructions, "", model, effort, DENY), target=targets[0])
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        plan = replace(plan_of(program, REVIEW, instructions, "", model, effort, DENY), target=targets[0])
+        return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     @with_readable_errors
     async def codex_recover(
@@ -188,10 +188,10 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         job = backend.job(job_id)
         thread = await backend.in_thread(_freed_thread, job)
         backend.pool.forget(job)
-        plan = _plan(program, RUN, task, mode, model, effort, approvals)
+        plan = plan_of(program, RUN, task, mode, model, effort, approvals)
         plan = replace(plan, thread=thread, compact_first=True)
         folder = str(job.spec.get("cwd") or "")
-        return await _turn(backend, ctx, plan, folder, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        return await _turn(backend, ctx, plan, folder, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     @with_readable_errors
     async def codex_cloud(
@@ -213,7 +213,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         wait_sec: WaitSec = None,
     ) -> Annotated[CallToolResult, JobResult]:
         plan = CodexPlan(verb=COMPACT, codex=program, thread=threadId)
-        return await _turn(backend, ctx, plan, cwd, _asked(idleTimeoutMs, hardTimeoutMs), wait_sec)
+        return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
     server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
     server.add_tool(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=annotations)
@@ -224,7 +224,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
 
 
-def _plan(program: str, verb: str, task: str, mode: str, model: str, effort: str, approvals: str) -> CodexPlan:
+def plan_of(program: str, verb: str, task: str, mode: str, model: str, effort: str, approvals: str) -> CodexPlan:
+    """A turn of Codex's as these tools are asked for it: what is empty is as Codex is configured."""
     return CodexPlan(
         verb=verb,
         task=task,
@@ -244,7 +245,8 @@ def _freed_thread(job: Job) -> str:
     return thread
 
 
-def _asked(idle: int | None, hard: int | None) -> LimitRequest:
+def asked_of(idle: int | None, hard: int | None) -> LimitRequest:
+    """The limits that a call asks for, given in milliseconds."""
     return read_limits({"idleTimeoutMs": idle, "hardTimeoutMs": hard})
 
 
@@ -258,10 +260,25 @@ async def _turn(
     retry: int = 0,
 ) -> CallToolResult:
     seconds = seconds_to_wait(backend.settings, wait_sec)
+    return job_tool_result(await turn(backend, ctx, plan, cwd, asked, seconds, retry))
+
+
+async def turn(
+    backend: Backend,
+    ctx: Context,
+    plan: CodexPlan,
+    cwd: str,
+    asked: LimitRequest,
+    seconds: float,
+    retry: int = 0,
+    *,
+    decides: bool = True,
+) -> dict[str, Any]:
+    """Have Codex carry out a plan, as a job, and return its result (see `answer`)."""
     with backend.call():
         connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx), retry)
         begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
-        return job_tool_result(await answer(backend, ctx, begun, seconds, background=False))
+        return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 
 def _launch_cloud(backend: Backend, program: str, words: list[str], cwd: str, labels: dict[str, str]) -> Connection:

@@ -30,6 +30,7 @@ from unhang.faces.mcp.arguments import (
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.job_call import answer, begin
 from unhang.faces.mcp.output_schemas import JobResult
+from unhang.faces.mcp.settings import MYSHELL
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.jobs.attend import AttendedJob
 
@@ -100,7 +101,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             begun = await begin(backend, ctx, call, tool="start")
             return job_tool_result(await answer(backend, ctx, begun, 0.0, background=True, tool="start"))
 
-    server.add_tool(run, title="Run a command", description=RUN, annotations=open_world)
+    if backend.settings.aliases != MYSHELL:  # which has a tool of this name
+        server.add_tool(run, title="Run a command", description=RUN, annotations=open_world)
     server.add_tool(start, title="Start a background job", description=START, annotations=open_world)
 
 
