@@ -63,14 +63,6 @@ class Noting(Terminals):
         self.asked.set()
         return await super().handle(method, params)
 
-    async def wait(self, session: str, terminal_id: str) -> dict[str, Any]:
-        self.calls.append("terminal/wait_for_exit")
-        return await super().wait(session, terminal_id)
-
-    async def kill(self, session: str, terminal_id: str) -> None:
-        self.calls.append("terminal/kill")
-        await super().kill(session, terminal_id)
-
     async def release(self, session: str, terminal_id: str) -> None:
         self.calls.append("terminal/release")
         await super().release(session, terminal_id)

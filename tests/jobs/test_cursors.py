@@ -46,6 +46,16 @@ def test_events_are_those_after_the_cursor_in_order_and_at_most_as_many_as_asked
     assert _seqs(jobs, ended.id, "--after-seq", 10**9) == []
 
 
+def test_in_an_envelope_the_events_are_one_object(jobs: Jobs, ended: Job) -> None:
+    events = check_log(ended.place)
+    whole = jobs.said("events", ended.id, "--envelope")
+    assert whole == {"jobId": ended.id, "eventsFile": ended.place.events, "count": len(events), "events": events}
+    part = jobs.said("events", ended.id, "--after-seq", 1, "--limit", 2, "--envelope")
+    assert (part["count"], part["events"]) == (2, events[1:3])
+    none = jobs.said("events", ended.id, "--after-seq", 10**9, "--envelope")
+    assert (none["count"], none["events"]) == (0, [])
+
+
 def test_a_cursor_wins_over_a_time(jobs: Jobs, ended: Job) -> None:
     last = len(check_log(ended.place))
     assert _seqs(jobs, ended.id, "--since", "2099-01-01T00:00:00Z") == []

@@ -107,6 +107,8 @@ _WRONG = [
     ("events", "JOB", "--after-seq", "x"),
     ("events", "JOB", "--limit", "-3"),
     ("events", "JOB", "--since", "yesterday"),
+    ("events", "JOB", "--envelope"),
+    ("events", "JOB", "--json", "--envelope", "--follow"),
     ("events",),
     ("wait", "JOB", "--timeout", "soon"),
     ("wait",),

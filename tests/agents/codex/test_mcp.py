@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from tests.support.codex.harness import Bench
 from tests.support.mcp.harness import Caller, Servers
@@ -126,7 +127,7 @@ def test_the_delegators_tools_are_there_under_their_own_names(bench: Bench) -> N
     async def work(caller: Caller) -> None:
         names = {tool.name for tool in (await caller.client.list_tools()).tools}
         assert {"_codex_local_run", "_codex_local_exec", "_codex_local_resume", "codex_run"} <= names
-        told = {"cwd": str(bench.workspace), "mode": "workspace-write"}
+        told: dict[str, Any] = {"cwd": str(bench.workspace), "mode": "workspace-write"}
         first = await caller.call("_codex_local_run", task="[[text:done]]", idleTimeoutMs=300_000, **told)
         assert json.loads(first.text) == first.data
         assert (first.error, first.data["success"], first.data["output"]) == (False, True, "done")

@@ -220,7 +220,7 @@ async def _offline(
 
 
 async def _events(connection: Connection, args: argparse.Namespace) -> int:
-    from unhang.faces.cli.commands.events import check, show
+    from unhang.faces.cli.commands.events import check, show, show_all
     from unhang.fleet.view import events_of
 
     check(args)
@@ -228,12 +228,9 @@ async def _events(connection: Connection, args: argparse.Namespace) -> int:
     since = log_time(args.since) if args.since is not None and args.after_seq is None else None
     left = args.limit
     if not args.follow:
-        for event in await events_of(connection, there.machine, there.job, args.after_seq or 0):
-            if left == 0:
-                break
-            if since is None or str(event.get("ts", "")) > since:
-                show(event, as_json=args.json)
-                left = None if left is None else left - 1
+        events = await events_of(connection, there.machine, there.job, args.after_seq or 0)
+        late = [event for event in events if since is None or str(event.get("ts", "")) > since]
+        show_all(late[:left], args, there.job, None)
         return 0
     if left == 0:
         return 0

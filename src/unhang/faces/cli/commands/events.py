@@ -12,6 +12,8 @@ from unhang.jobs.handle import log_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from unhang.core.events import Event
 
 SUMMARY = "the events of a job, from a cursor (--after-seq); --follow until it ends"
@@ -26,6 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="print at most N events")
     parser.add_argument("--follow", "-f", action="store_true", help="wait for further events until the last one")
     output.add_json(parser, "print one JSON object a line, as recorded")
+    parser.add_argument(
+        "--envelope",
+        action="store_true",
+        help="with --json: one object with jobId, eventsFile, count and events (not with --follow)",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -34,8 +41,7 @@ def main(args: argparse.Namespace) -> int:
     job = output.job_of(args)
     since = log_time(args.since) if args.since is not None and args.after_seq is None else None
     if not args.follow:
-        for event in job.events(args.after_seq, since, args.limit):
-            show(event, as_json=args.json)
+        show_all(job.events(args.after_seq, since, args.limit), args, job.id, job.place.events)
         return 0
     left = args.limit
     if left == 0:
@@ -55,6 +61,18 @@ def check(args: argparse.Namespace) -> None:
     """Raise UsageError for numbers that make no sense."""
     if (args.after_seq or 0) < 0 or (args.limit is not None and args.limit < 0):
         raise UsageError("--after-seq and --limit must be 0 or greater")
+    if args.envelope and (args.follow or not args.json):
+        raise UsageError("--envelope needs --json, and cannot be combined with --follow")
+
+
+def show_all(events: Iterable[Event], args: argparse.Namespace, job_id: str, file: str | None) -> None:
+    """Print these events as the options say. `file`: where they are recorded, if that is on this machine."""
+    if args.envelope:
+        found = list(events)
+        output.print_json({"jobId": job_id, "eventsFile": file, "count": len(found), "events": found})
+        return
+    for event in events:
+        show(event, as_json=args.json)
 
 
 def show(event: Event, *, as_json: bool) -> None:
