@@ -16,6 +16,7 @@ from tests.support.fakes.openai_responses import FakeOpenAI
 from tests.support.places import ROOT
 from tests.support.plugin.places import COMMANDS, PLUGIN, with_unhang, without_unhang
 from tests.support.turn import Turn
+from unhang.store import find
 from unhang.store.session_log import SessionLog
 
 
@@ -105,6 +106,33 @@ def test_rescue_hands_a_task_to_the_real_codex_and_does_not_wait_for_it(bench: B
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"type":"job/exited"' in done.stdout.replace(" ", "")
     assert f'"seq":{seen},' not in done.stdout.replace(" ", "")
+
+
+def call_in(command: str, verb: str) -> str:
+    """The first call of this verb that the text of a command tells Claude to make, as one line."""
+    text = (PLUGIN / "commands" / f"{command}.md").read_text()
+    return next(line.strip() for line in text.splitlines() if line.strip().startswith(f"unhang codex {verb}"))
+
+
+def test_both_reviews_are_given_to_the_real_codex_as_the_texts_of_the_commands_say(bench: Bench) -> None:
+    bench.env["PATH"] = with_unhang(bench.folder / "bin")
+    bench.env["UNHANG_CODEX"] = programs.path_of(programs.CODEX)
+    subprocess.run(["git", "init", "-q", bench.workspace], check=True)
+    (bench.workspace / "new.py").write_text("print('new')\n")
+    lines = [call_in(command, "review") for command in ("review", "adversarial-review")]
+    script = [{"tools": [["Bash", {"command": line, "description": "review"}]]} for line in lines]
+    with FakeOpenAI() as model:
+        bench.env |= configured(bench.folder / "codex-home", model.port)
+        asked = f"/unhang:adversarial-review fake: seq {json.dumps([*script, {'text': 'begun'}])}"
+        done = claude(bench, "-p", asked, "--plugin-dir", str(PLUGIN))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "as an opponent" in bench.fake.requests[0].text
+        jobs = [bench.handle(job_id) for job_id in find.all_ids(str(bench.home))]
+        assert {job.spec["labels"]["by"] for job in jobs} == {"review", "adversarial-review"}
+        assert [job.wait(100).status for job in jobs] == ["success", "success"]
+        assert {job.spec["agent"]["plan"]["sandbox"] for job in jobs} == {"read-only"}
+        told = sorted("as an opponent" in str(request) for request in model.requests)
+        assert told == [False, True]
 
 
 def test_the_server_of_the_plugin_answers_in_a_session(bench: Bench) -> None:

@@ -29,7 +29,7 @@ from unhang.faces.cli import main as cli
 from unhang.faces.cli.parser import load, parser_of
 from unhang.installers import claude_code
 
-NAMES = {"run", "events", "status", "result", "cancel", "diagnose", "rescue", "compact"}
+NAMES = {"run", "events", "status", "result", "cancel", "diagnose", "rescue", "compact", "review", "adversarial-review"}
 
 
 def front(file: Path) -> dict[str, str]:
