@@ -31,7 +31,7 @@ ENVIRONMENT = (
     ("UNHANG_POLICY", "the policy file, as with --policy"),
     (
         "UNHANG_STALL",
-        "the stall time, as with --stall, of every job and turn for which none is given; wins over a policy",
+        "the stall time, as with --stall, of every job and turn for which none is given, instead of a policy's",
     ),
     ("UNHANG_DEBUG", "1: print a keeper's traceback"),
     ("NO_COLOR", "any value: no colours"),

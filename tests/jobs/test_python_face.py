@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import pydoc
 import sys
@@ -105,6 +106,29 @@ def test_one_number_can_stand_for_the_whole_time(jobs: Jobs, tmp_path: Path) -> 
     assert (limits["idleMs"], limits["hardMs"]) == (whole | {"value": 30_000}, whole)
 
 
+def test_a_command_that_never_ends_gets_a_stall_notice_in_the_foreground(jobs: Jobs) -> None:
+    """Whoever waits for it would wait for ever, and hear nothing."""
+    line = ("--", "tail", "-f", "/dev/null")
+    jobs.env["UNHANG_STALL"] = "0.3"
+    waited = jobs.popen("run", *line)
+    assert waited.stderr is not None
+    assert waited.stderr.readline().startswith(b"unhang: tail: ")
+    waited.terminate()
+    waited.wait()
+    (job,) = jobs.said("ps", "--all")
+    assert jobs.handle(job["jobId"]).view().limits["stallMs"] == {"value": 300, "source": "environment"}
+    del jobs.env["UNHANG_STALL"]
+    for words, value, source in (
+        ((), 60_000, "default"),
+        (("--stall", "off"), None, "argument"),
+        (("--category", "server"), None, "policy:server"),
+    ):
+        ended = jobs.call("run", "--hard", "0.2", "--json", *words, *line)
+        assert json.loads(ended.out)["limits"]["stallMs"] == {"value": value, "source": source}
+    left = jobs.begin("--hard", "600", *line)
+    assert left.cancel(force=True).limits["stallMs"] == {"value": None, "source": "policy:server"}
+
+
 def test_the_environment_sets_the_stall_time_where_nobody_else_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +140,8 @@ def test_the_environment_sets_the_stall_time_where_nobody_else_does(
     assert (stuck["type"], stuck["stallMs"] < 500_000) == ("watchdog", True)
     assert job.cancel(force=True).limits["stallMs"] == {"value": 300, "source": "environment"}
     assert unhang.run(["true"], stall="5s").limits["stallMs"] == {"value": 5000, "source": "argument"}
+    server = unhang.start(["tail", "-f", "/dev/null"], hard=600)
+    assert server.cancel(force=True).limits["stallMs"] == {"value": None, "source": "policy:server"}, "off stays off"
     monkeypatch.setenv("UNHANG_STALL", "off")
     assert unhang.run(["true"]).limits["stallMs"] == {"value": None, "source": "environment"}
     monkeypatch.setenv("UNHANG_STALL", "soon")

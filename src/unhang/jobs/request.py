@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from unhang.core.limit_request import LimitRequest
-from unhang.core.policy.resolve import resolve
+from unhang.core.policy.resolve import resolve, with_stall_notice
 from unhang.core.record import Record
 from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, claude_session, history_name
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
@@ -97,6 +97,8 @@ def prepare(
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
     by_itself = None if agent is None else agent.own_category(policy)
     resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy), by_itself)
+    if foreground and not attended and (asked is None or (asked.stall is None and asked.category is None)):
+        resolution = with_stall_notice(resolution, policy)
     retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
     if not pty:  # on a terminal a person may want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given

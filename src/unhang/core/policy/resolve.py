@@ -13,7 +13,7 @@ from __future__ import annotations
 from unhang.core import limits as core_limits
 from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits, Sourced
-from unhang.core.policy.builtin import NEVER_ENDING, SLOW_TO_END, command_name
+from unhang.core.policy.builtin import NEVER_ENDING, SLOW_TO_END, categories, command_name
 from unhang.core.policy.match import Verdict, by_table, judge
 from unhang.core.policy.model import Bounds, Category, Piece, Policy, Resolution
 from unhang.core.policy.shell.command_pieces import Part, pieces_of
@@ -92,6 +92,21 @@ def resolve(
     )
 
 
+def with_stall_notice(found: Resolution, policy: Policy) -> Resolution:
+    """Return the decision with a stall time for a command that never ends, where the built-in policy gives it none.
+
+    For one that somebody waits for and nobody sits at: a server that was run instead of started would hold its caller
+    for ever, and nothing would be said. What the policy of a user switches off stays off.
+    """
+    if not found.never_ending or found.limits.stall is not None:
+        return found
+    if policy.categories[found.category] != categories().get(found.category):
+        return found
+    stall = core_limits.DEFAULT_STALL if policy.stall is None else policy.stall or None
+    sourced = found.sourced | {"stallMs": Sourced(stall, "default" if policy.stall is None else "environment")}
+    return found.replace(limits=found.limits.replace(stall=stall), sourced=sourced)
+
+
 def _sourced(
     category: Category,
     policy: Policy,
@@ -129,7 +144,7 @@ def _sourced(
 
 
 def _stall(request: LimitRequest, policy: Policy, category: Category, from_category: str) -> Sourced:
-    if request.stall is None and policy.stall is not None:
+    if request.stall is None and policy.stall is not None and category.stall is not None:  # what is off stays off
         return Sourced(policy.stall or None, "environment")
     return _unbounded(request.stall, category.stall, "stall", category, from_category)
 
