@@ -7,6 +7,7 @@ expect a call to last until the end, so these calls do (for an hour at most), wh
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -85,29 +86,20 @@ def _register_delegator(server: MCPServer[Any], backend: Backend) -> None:
         shown = await turn(backend, ctx, plan, cwd, asked_of(*limits), longest, decides=False)
         return _as_json(_delegated(shown), DelegatedResult)
 
-    @with_readable_errors
-    async def local_run(
-        ctx: Context,
-        task: Task,
-        mode: Mode = "",
-        model: Model = "",
-        cwd: Cwd = "",
-        idleTimeoutMs: IdleMs = None,  # noqa: N803 - its own names
-        hardTimeoutMs: HardMs = None,  # noqa: N803
-    ) -> Annotated[CallToolResult, DelegatedResult]:
-        return await delegate(ctx, RUN, task, None, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
+    def local(verb: str) -> Callable[..., Awaitable[CallToolResult]]:
+        @with_readable_errors
+        async def begun_anew(
+            ctx: Context,
+            task: Task,
+            mode: Mode = "",
+            model: Model = "",
+            cwd: Cwd = "",
+            idleTimeoutMs: IdleMs = None,  # noqa: N803 - its own names
+            hardTimeoutMs: HardMs = None,  # noqa: N803
+        ) -> Annotated[CallToolResult, DelegatedResult]:
+            return await delegate(ctx, verb, task, None, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
 
-    @with_readable_errors
-    async def local_exec(
-        ctx: Context,
-        task: Task,
-        mode: Mode = "",
-        model: Model = "",
-        cwd: Cwd = "",
-        idleTimeoutMs: IdleMs = None,  # noqa: N803
-        hardTimeoutMs: HardMs = None,  # noqa: N803
-    ) -> Annotated[CallToolResult, DelegatedResult]:
-        return await delegate(ctx, EXEC, task, None, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
+        return begun_anew
 
     @with_readable_errors
     async def local_resume(
@@ -123,8 +115,8 @@ def _register_delegator(server: MCPServer[Any], backend: Backend) -> None:
         return await delegate(ctx, RUN, task, threadId, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
 
     for tool, name, title, text in (
-        (local_run, "_codex_local_run", "Give Codex a task", LOCAL_RUN),
-        (local_exec, "_codex_local_exec", "Give Codex a task over exec", LOCAL_EXEC),
+        (local(RUN), "_codex_local_run", "Give Codex a task", LOCAL_RUN),
+        (local(EXEC), "_codex_local_exec", "Give Codex a task over exec", LOCAL_EXEC),
         (local_resume, "_codex_local_resume", "Go on with a Codex thread", LOCAL_RESUME),
     ):
         server.add_tool(tool, name=name, title=title, description=text, annotations=_CHANGES)
