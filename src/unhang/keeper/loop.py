@@ -126,6 +126,7 @@ class Loop:
         self._person = person
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
         self._paused: float | None = None  # since when the person has had it stopped
+        self._stopped_by: int | None = None  # the signal that stopped it, until the caller is told
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
         self._answer_time: float | None = None  # the idle limit, while somebody far away is asked
         # the person's own terminal follows the job's: whether the kernel edits lines there, and when to look again
@@ -355,13 +356,34 @@ class Loop:
         """At a terminal the kernel stops the job (Ctrl-Z); its parent is told, as a shell would be."""
         if self.master is None or self.status is not None or self._paused is not None:
             return
-        number = spawn.stopped_by(self.leader)
-        if number is None:
+        self._stopped_by = spawn.stopped_by(self.leader) or self._stopped_by
+        if self._stopped_by is None:
             return
-        if self._person.attended and self.dog.phase == RUNNING:
-            self._note_pause_of_job(signal.Signals(number).name)
-        else:  # no person could continue it
+        if not self._person.attended or self.dog.phase != RUNNING:  # no person could continue it
+            self._stopped_by = None
             self._signal_job(signal.SIGCONT)
+        elif self._has_shown_all():
+            number, self._stopped_by = self._stopped_by, None
+            self._note_pause_of_job(signal.Signals(number).name)
+
+    def _has_shown_all(self) -> bool:
+        """Whether what a stopped job has printed is on the person's terminal, now that it is read to its end.
+
+        An editor gives the screen back before it stops. The shell must not prompt before that has arrived: its prompt
+        would be on the editor's screen, and gone with it.
+        """
+        for stream in self.outputs:
+            self._drain_whole(stream)
+        return not any(stream.blocked for stream in self.outputs)
+
+    def _drain_whole(self, stream: OutputStream) -> None:
+        """Read all that is there; what a pipe or a terminal holds takes a few reads."""
+        for _ in range(_LAST_READS):
+            before = stream.store.total
+            if stream.open:
+                self._drain(stream, rest=True)
+            if stream.store.total == before:
+                break
 
     def _note_pause_of_job(self, name: str) -> None:
         self._paused = clock.monotonic()
@@ -391,12 +413,7 @@ class Loop:
         if reaped.empty and self.status is not None and not self._tree_gone:
             self._tree_gone = True
             for stream in self.outputs:  # no process of the job is left to write: what is there is all there will be
-                for _ in range(_LAST_READS):
-                    before = stream.store.total
-                    if stream.open:
-                        self._drain(stream, rest=True)
-                    if stream.store.total == before:
-                        break
+                self._drain_whole(stream)
             for _ in range(_LAST_READS):  # the last words of a driver say how it went
                 if self.agent is not None and self.agent.open:
                     self._hear_agent(self.agent)

@@ -281,6 +281,23 @@ def test_a_notice_waits_until_the_screen_is_free_and_the_screen_is_given_back(de
     assert "unhang: " not in desk.screen()
     desk.matches(r"^unhang: vim: Ended")
     desk.is_back()
+    shown = " ".join(" ".join(desk.lines()).split())
+    assert "Will abort" not in shown, "what was warned of has come, and is said once"
+    assert "No action taken" not in shown
+    assert "ending it" in shown
+
+
+def test_what_was_feared_while_an_editor_was_used_is_not_told_when_it_is_left(desk_of: Callable[..., Desk]) -> None:
+    programs.need_command("vim")
+    desk = desk_of(columns=60)
+    desk.enter("unhang run --stall 1 --idle 10m -- vim letter.txt")
+    desk.sees("[New]")
+    wait_until(lambda: "stuck" in _phases(desk), "the notice", 60)
+    desk.type("i", "written", "Escape")
+    desk.sees("written")
+    desk.enter(":q!")
+    desk.is_back()
+    assert "unhang: " not in desk.screen()
 
 
 # What a full-screen program does to its terminal, and how it goes: killed, by a signal's default, by its own handler.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from unhang.core import events as ev
 from unhang.core import mask, notices, plain_text
 
 TYPE_CHECKING = False
@@ -20,6 +21,8 @@ _DIM, _BAD = "2", "31"
 _CI = ("GITHUB_ACTIONS", "GITLAB_CI")
 # Advice beyond this many lines is not read.
 _MOST_HINTS = 2
+# What notices tell of that may be over when they can be written.
+_SILENCE, _RUN, _END = "silence", "run", "end"
 
 
 class StderrReporter:
@@ -39,7 +42,7 @@ class StderrReporter:
         self._fresh = True
         self._echo = False
         self._screen = False
-        self._held: list[tuple[str, str]] = []  # lines that wait until the screen is free
+        self._held: list[tuple[str, str, str]] = []  # lines that wait until the screen is free, with what they tell of
         self._said: set[str] = set()  # causes
 
     def place(self, *, fresh: bool, screen: bool) -> None:
@@ -53,19 +56,26 @@ class StderrReporter:
         self._echo = self._terminal
 
     def release(self) -> None:
-        """Write what was held back."""
+        """Write what was held back, as far as it is still true.
+
+        A screen that is left has been drawn on: a silence that was told of meanwhile is over.
+        """
         self._screen = False
         held, self._held = self._held, []
-        for text, colour in held:
-            self._write(text, colour)
+        for about, text, colour in held:
+            if about != _SILENCE:
+                self._write(text, colour)
 
-    def line(self, text: str, colour: str = _DIM) -> None:
-        """Write one line, dim on a terminal unless another colour is named; secrets are masked."""
+    def line(self, text: str, colour: str = _DIM, about: str = "") -> None:
+        """Write one line, dim on a terminal unless another colour is named; secrets are masked.
+
+        `about`: what it tells of, where that may be over before the line can be written.
+        """
         if self._quiet:
             return
         text = self._prefix + mask.line(plain_text.one_line(text, _LONGEST))
         if self._terminal and self._screen:
-            self._held.append((text, colour))
+            self._held.append((about, text, colour))
         else:
             self._write(text, colour)
 
@@ -87,12 +97,15 @@ class StderrReporter:
 
     def event(self, event: dict[str, Any]) -> None:
         """Write the message of an event, if events of its type are meant for a terminal; its reason once."""
+        about = _about(event)
+        if about == _END:  # what was to be feared has come
+            self._held = [held for held in self._held if held[0] not in (_SILENCE, _RUN)]
         if not notices.audience(event).terminal:
             return
         if self._in_ci and event.get("phase") == "warning":
             self._annotate("warning", str(event.get("message", "")))
         else:
-            self.line(self._once(event))
+            self.line(self._once(event), about=about)
 
     def _annotate(self, level: str, text: str) -> None:
         """Write a line that the CI system shows where a person looks first."""
@@ -123,6 +136,7 @@ class StderrReporter:
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
         """Write what a person must know of the ending: nothing for a plain exit."""
+        self._held = [held for held in self._held if held[0] != _RUN]
         self.release()
         error = last.get("error") or {}
         if last.get("leaked"):
@@ -138,6 +152,16 @@ class StderrReporter:
             self.line(f"more: unhang events {job_id}")
         elif error.get("code") in ("ESPAWN", "ELOST"):
             self.line(str(error.get("message")), _BAD)
+
+
+def _about(event: dict[str, Any]) -> str:
+    """What a notice tells of, if that can be over: a silence, a run that still lasts; or the end of both."""
+    phase = event.get("phase")
+    if event.get("type") == ev.SIGNAL or phase == "timeout":
+        return _END
+    if phase in ("stuck", "quiet", "extended") or (phase == "warning" and event.get("idleMs") is not None):
+        return _SILENCE
+    return _RUN if phase in ("warning", "slow", "interrupted") else ""
 
 
 def _what_is_left(error: dict[str, Any]) -> str:
