@@ -87,11 +87,19 @@ def run(argv: list[str]) -> int:
 
 
 def _complain(text: str) -> None:
-    """One line. It may quote a file of a downloaded project, whose control characters must not act on the terminal."""
+    """Write one line, broken by words at a terminal.
+
+    It may quote a file of a downloaded project, whose control characters must not act on the terminal.
+    """
     from unhang.core.plain_text import one_line
 
+    line = f"unhang: {one_line(text, _LONGEST_COMPLAINT)}"
     try:
-        print(f"unhang: {one_line(text, _LONGEST_COMPLAINT)}", file=sys.stderr)
+        if os.isatty(2):
+            from unhang.core.wrap import wrapped
+
+            line = "\n".join(wrapped(line, os.get_terminal_size(2).columns or 80))
+        print(line, file=sys.stderr)
     except OSError:
         pass
 
@@ -110,7 +118,9 @@ def _dispatch(argv: list[str]) -> int:
     if argv[:1] == ["help"] and len(argv) > 1:
         argv = [*argv[1:], "--help"]
     if not argv or argv[0] in ("-h", "--help", "help"):
-        print(overview())
+        from unhang.faces.cli.parser import columns
+
+        print(overview(columns()))
         return 0 if argv else EXIT_USAGE
     name = argv[0]
     if name not in COMMANDS:
@@ -153,12 +163,18 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
     return module.main(args) if launcher is None else load_launching(COMMANDS[name]).main(args, launcher)
 
 
-def overview() -> str:
-    """Return the text of `unhang --help`: every command with its summary."""
-    lines = ["usage: unhang COMMAND …", "", "Runs commands and agents so that nothing hangs unnoticed.", ""]
+def overview(width: int = 1000) -> str:
+    """Return the text of `unhang --help`: every command with its summary, in lines of at most so many characters."""
+    from unhang.core.wrap import wrapped
     from unhang.faces.cli.parser import load
 
+    lines = ["usage: unhang COMMAND …", ""]
+    lines += [*wrapped("Runs commands and agents so that nothing hangs unnoticed.", width, ""), ""]
+
+    margin = " " * 13
     for name, module_name in COMMANDS.items():
-        lines.append(f"  {name:<10} {load(module_name).SUMMARY}")
-    lines += ["", "unhang COMMAND --help says more.", "", EPILOG]
+        first, *more = wrapped(load(module_name).SUMMARY, width - len(margin), "")
+        lines += [f"  {name:<10} {first}", *(margin + line for line in more)]
+    lines += ["", "unhang COMMAND --help says more.", ""]
+    lines += [part for line in EPILOG.splitlines() for part in wrapped(line, width)]
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 
+from unhang.core.wrap import wrapped
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False
@@ -36,10 +37,20 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns() - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Keep the lines as they are, and break those by words that the terminal would break anywhere."""
+        lines: list[str] = []
+        for line in super()._fill_text(text, width, indent).splitlines():
+            margin = line[: len(line) - len(line.lstrip())]
+            broken = [line] if len(line) <= width else wrapped(line, width - len(margin), "")
+            lines += broken if broken == [line] else [margin + part for part in broken]
+        return "\n".join(lines)
 
 
-def _columns() -> int:
+def columns() -> int:
+    """How wide the terminal is that help is written to; 80 where that is no terminal."""
     words = os.environ.get("COLUMNS", "")
     if words.isdecimal() and int(words) > 0:
         return int(words)
@@ -54,8 +65,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with the message and the command that prints the help."""
-        from unhang.faces.cli.suggest import instead_of_option
+        from unhang.faces.cli.suggest import instead_of_choice, instead_of_option
 
+        verbs = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        choices = [str(choice) for action in self._actions for choice in action.choices or ()]
+        message = instead_of_choice(message, choices, self.prog if verbs else "")
         options = [option for action in self._actions for option in action.option_strings]
         raise UsageError(f"{message}{instead_of_option(message, options)} (see: {self.prog} --help)")
 

@@ -79,6 +79,22 @@ def instead_of_option(message: str, options: list[str]) -> str:
     return ""
 
 
+def instead_of_choice(message: str, choices: list[str], prog: str) -> str:
+    """Return argparse's message about a word that is none of these choices, with the one that was meant.
+
+    `prog`: the command whose verbs they are; empty: they are values of an option.
+    """
+    _, found, rest = message.partition("invalid choice: '")
+    word = rest.partition("'")[0]
+    if not found:
+        return message
+    close = difflib.get_close_matches(word, choices, 1, 0.6)
+    meant = f"; did you mean {prog + ' ' if prog else ''}{close[0]}?" if close else ""
+    if prog:
+        return f"{prog.removeprefix('unhang ')} has no {word!r}{meant or '; it has ' + ', '.join(choices)}"
+    return message + meant
+
+
 def _is_program(name: str) -> bool:
     if "/" in name:
         return os.access(name, os.X_OK) and os.path.isfile(name)
