@@ -6,7 +6,6 @@ import argparse
 import importlib
 import os
 
-from unhang.core.wrap import wrapped
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False
@@ -41,6 +40,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Keep the lines as they are, and break those by words that the terminal would break anywhere."""
+        from unhang.core.wrap import wrapped  # few ask for help
+
         lines: list[str] = []
         for line in super()._fill_text(text, width, indent).splitlines():
             margin = line[: len(line) - len(line.lstrip())]
