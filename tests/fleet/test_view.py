@@ -60,6 +60,19 @@ def test_every_command_shows_what_the_machine_itself_shows(server: Server, machi
     assert [(each["machine"], each["state"]) for each in machines] == [("alpha", "online"), ("beta", "online")]
 
 
+def test_the_first_number_of_jobs_that_a_machine_says_is_true(server: Server, machine: Make) -> None:
+    beta, viewer = machine("beta", server.url), machine("viewer", server.url)
+    beta.begin("--", "true").wait()
+    running = beta.begin(*STILL, "--", "sleep", "1000")
+    beta.join().joined()
+
+    def said() -> list[Any]:
+        return [each["jobs"] for each in viewer.said("fleet", "machines") if each["jobs"] is not None]
+
+    assert wait_until(said, "it says how many") == [1]
+    running.cancel()
+
+
 def test_commands_are_carried_out_by_the_machine_that_owns_the_job(server: Server, machine: Make) -> None:
     beta, viewer = machine("beta", server.url).join(), machine("viewer", server.url)
     job = beta.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "read a; echo got $a; read b; sleep 1000")

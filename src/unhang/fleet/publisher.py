@@ -74,6 +74,7 @@ class Publisher:
         self._stop = asyncio.Event()
         self._wake = asyncio.Event()
         self._rows_wake = asyncio.Event()
+        self._looked = asyncio.Event()  # at all jobs, once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop.set)
@@ -185,17 +186,23 @@ class Publisher:
     # --- presence ---------------------------------------------------------------------------------------------
 
     def _word(self) -> dict[str, Any]:
-        return {
+        word = {
             "home": self._home_id,
             "version": __version__,
             "load": round(os.getloadavg()[0], 2),
             "cores": os.cpu_count(),
-            "jobs": sum(not spool.ended for spool in self._spool.jobs.values()),
-            "behind": sum(spool.behind for spool in self._spool.jobs.values()),
         }
+        if self._looked.is_set():  # before that, none would be no number but ignorance
+            word["jobs"] = sum(not spool.ended for spool in self._spool.jobs.values())
+            word["behind"] = sum(spool.behind for spool in self._spool.jobs.values())
+        return word
 
     async def _say_presence(self, connection: Connection) -> None:
         count = 0
+        try:
+            await asyncio.wait_for(self._looked.wait(), EVERY)
+        except TimeoutError:
+            pass  # that it is here matters more than what it has
         while not connection.closed:
             try:
                 word = self._word()
@@ -233,6 +240,7 @@ class Publisher:
                 for problem in await asyncio.gather(*map(push, ready), return_exceptions=True):
                     if isinstance(problem, BaseException):
                         raise problem
+                self._looked.set()
             except ServerAway:
                 await asyncio.sleep(_AWAY)
                 continue
