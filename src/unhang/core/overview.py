@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
-from unhang.core.attention import KINDS, attention_of, urgency
+from unhang.core.attention import KINDS, attention_of
 from unhang.core.record import Record
 from unhang.core.spec import PIPE, command_line, name_of
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 # The output of so many steps of so many seconds is shown as a small picture beside each job.
 SPARK_STEPS, SPARK_SECONDS = 40, 3
 # What is said of a job in one line.
-_LINE = 240
-# After what needs a person: what runs, what has ended badly, what has ended well.
-_RUNS, _BAD, _WELL = len(KINDS), len(KINDS) + 1, len(KINDS) + 2
-GROUPS = ("attention", "running", "failed", "done")
+LINE = 240
+# After what needs a person: what runs, what nobody knows of, what has ended badly, what has ended well.
+_RUNS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(4))
+# `unknown`: a job of the fleet that had not ended when its machine was seen last.
+GROUPS = ("attention", "running", "unknown", "failed", "done")
 # How an agent's tool call is named in its events, whatever its protocol.
 _CALL_IDS = ("toolUseId", "itemId", "toolCallId")
 _MOST_CALLS = 50
@@ -164,7 +165,7 @@ def entry_of(
         "id": job_id,
         "kind": record.get("kind") or "command",
         "name": name,
-        "command": plain_text.one_line(command_line(record), _LINE),
+        "command": plain_text.one_line(command_line(record), LINE),
         "cwd": record.get("cwd") or "",
         "labels": record.get("labels") or {},
         "status": view.status,
@@ -189,8 +190,7 @@ def entry_of(
     }
     if where:
         entry["phase"] = "elsewhere"
-    entry["group"], entry["order"] = _place(entry, urgency(found), found.since if found else "")
-    return entry
+    return placed(entry, found.kind if found else None, found.since if found else "")
 
 
 def session_entry(session: str, state: dict[str, Any]) -> Entry:
@@ -200,7 +200,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "id": session,
         "kind": "session",
         "name": None,
-        "command": plain_text.one_line(f"claude: {state['title']}", _LINE),
+        "command": plain_text.one_line(f"claude: {state['title']}", LINE),
         "cwd": state["cwd"] or "",
         "labels": {},
         "status": "running" if state["endedAt"] is None else "success",
@@ -228,10 +228,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "ports": [],
         "where": None,
     }
-    entry["group"], entry["order"] = _place(
-        entry, _RUNS if needs is None else KINDS.index(needs["kind"]), "" if needs is None else needs["since"] or ""
-    )
-    return entry
+    return placed(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
 
 
 def in_order(entries: Iterable[Entry]) -> list[Entry]:
@@ -252,7 +249,7 @@ def count_in(found: dict[str, int], entry: Entry, by: int = 1) -> None:
     needs = entry["attention"]
     found["attention"] += by * (needs is not None)
     found["stuck"] += by * (needs is not None and needs["kind"] == "stuck")
-    found["running"] += by * (entry["endedAt"] is None)
+    found["running"] += by * (entry["endedAt"] is None and entry["group"] != "unknown")
     found["failed"] += by * (entry["group"] == "failed")
     found["done"] += by * (entry["group"] == "done")
 
@@ -265,12 +262,19 @@ def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, 
     return {"cpuPercent": percent, "memoryBytes": after.memory, "processes": after.processes}
 
 
-def _place(entry: Entry, urgent: int, since: str) -> tuple[str, list[float]]:
-    """The group of an entry, and the numbers to sort by."""
-    if urgent < _RUNS:
-        return "attention", [urgent, values.moment(since) or 0.0]
-    if entry["endedAt"] is None and entry["status"] == "running":
-        return "running", [_RUNS, -(values.moment(entry["startedAt"]) or 0.0)]
+def placed(entry: Entry, kind: str | None, since: str) -> Entry:
+    """The entry with its group and the numbers to sort by. `kind`, `since`: what it needs a person for, if so."""
+    entry["group"], entry["order"] = _place(entry, kind, since)
+    return entry
+
+
+def _place(entry: Entry, kind: str | None, since: str) -> tuple[str, list[float]]:
+    if kind is not None:
+        return "attention", [KINDS.index(kind), values.moment(since) or 0.0]
+    if entry["endedAt"] is None and entry["status"] in ("running", "unknown"):
+        known = entry["status"] == "running"
+        started = -(values.moment(entry["startedAt"]) or 0.0)
+        return ("running", [_RUNS, started]) if known else ("unknown", [_UNKNOWN, started])
     well = entry["status"] in ("success", "cancelled")
     return "done" if well else "failed", [_WELL if well else _BAD, -(values.moment(entry["endedAt"]) or 0.0)]
 
@@ -307,4 +311,4 @@ def _ms(seconds: float) -> int:
 
 
 def _line(text: str) -> str:
-    return plain_text.one_line(mask.line(text), _LINE)
+    return plain_text.one_line(mask.line(text), LINE)

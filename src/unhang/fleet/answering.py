@@ -16,8 +16,21 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from unhang.core.fleet.requests import ALIVE, ALIVE_EVERY, CODE, END, KIND, NONCE, REFUSED, Request, read_request
+from unhang.core.fleet.requests import (
+    ALIVE,
+    ALIVE_EVERY,
+    CODE,
+    END,
+    KIND,
+    NONCE,
+    PAGE,
+    REFUSED,
+    STDOUT,
+    Request,
+    read_request,
+)
 from unhang.errors import EXIT_FAILED, EXIT_USAGE, UnhangError, UsageError
+from unhang.fleet.page_answers import PageAnswers
 from unhang.fleet.tasks import end
 from unhang.procs import executable
 
@@ -42,12 +55,20 @@ class Answerer:
         self._connection = connection
         self._numbers: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._pages = PageAnswers(home)
 
     async def take(self, message: Msg) -> None:
         """Take a request; it is answered in the background."""
+        self._begin(message, may_change=True)
+
+    async def take_question(self, message: Msg) -> None:
+        """Take a request of one who may change nothing."""
+        self._begin(message, may_change=False)
+
+    def _begin(self, message: Msg, *, may_change: bool) -> None:
         if not message.reply:
             return
-        task = asyncio.ensure_future(self._answer(message))
+        task = asyncio.ensure_future(self._answer(message, may_change=may_change))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -55,9 +76,11 @@ class Answerer:
         """End what is being answered."""
         await end(self._tasks)
 
-    async def _answer(self, message: Msg) -> None:
+    async def _answer(self, message: Msg, *, may_change: bool) -> None:
         try:
             request = read_request(message.data)
+            if not may_change and (request.changes or request.do == NONCE):
+                raise UsageError("refused: this would change something, and was not asked for where that may be")
             if request.do == NONCE:
                 await message.respond(self._number().encode())
                 return
@@ -69,7 +92,10 @@ class Answerer:
             await self._send(message.reply, REFUSED, str(error).encode(), error.exit_code)
             return
         try:
-            await self._carry_out(request, message.reply)
+            if request.do == PAGE:
+                await self._show(request, message.reply)
+            else:
+                await self._carry_out(request, message.reply)
         except (UnhangError, OSError):
             pass  # the asker is gone, or the server is
         except ValueError as error:  # a word that cannot be given to a program
@@ -86,6 +112,17 @@ class Answerer:
 
     def _is_ours(self, number: str) -> bool:
         return self._numbers.pop(number, 0.0) > time.monotonic()
+
+    async def _show(self, request: Request, reply: str) -> None:
+        """Answer by ourselves what a page asks for: a process for each row of output would be too slow."""
+        try:
+            data = await asyncio.to_thread(self._pages.answer, request)
+        except UnhangError as error:
+            await self._send(reply, REFUSED, str(error).encode(), error.exit_code)
+            return
+        for at in range(0, len(data), _PIECE):
+            await self._send(reply, STDOUT, data[at : at + _PIECE])
+        await self._send(reply, END, b"", 0)
 
     async def _carry_out(self, request: Request, reply: str) -> None:
         environ = {name: value for name, value in os.environ.items() if name != "UNHANG_NATS"}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from unhang.core.fleet.requests import ALIVE_EVERY, CODE, END, KIND, NONCE, REFUSED, STDERR, STDOUT, Request
-from unhang.core.fleet.subjects import requests_of
+from unhang.core.fleet.subjects import questions_of, requests_of
 from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE, ControlError, UnhangError
 from unhang.fleet.connection import Refused, ServerAway
 
@@ -35,7 +35,8 @@ async def ask(connection: Connection, machine: str, request: Request, show: Call
         except ServerAway as error:
             raise Offline(f"machine {machine} does not answer ({error})") from None
         request = request.replace(nonce=number.decode("ascii", "replace"))
-    replies = await connection.ask(requests_of(machine), request.to_bytes())
+    subject = requests_of(machine) if request.changes else questions_of(machine)
+    replies = await connection.ask(subject, request.to_bytes())
     try:
         patience = _FIRST
         while True:

@@ -169,6 +169,7 @@ class Connection:
             republish=live,
         )
         await self._make(events)
+        rows = api.RePublish(src=subjects.ALL_ROWS, dest=subjects.ROWS_LIVE, headers_only=True)
         for bucket, believed in ((subjects.ROWS, 0.0), (subjects.MACHINES, 0.0), (subjects.PRESENCE, BELIEVED)):
             made = api.StreamConfig(
                 name=f"KV_{bucket}",
@@ -178,9 +179,11 @@ class Connection:
                 max_age=believed,
                 duplicate_window=min(120.0, believed or 120.0),
                 allow_direct=True,
-                allow_rollup_hdrs=True,
+                # a roll-up could remove what other machines have said; one message a key is kept without it
+                allow_rollup_hdrs=False,
                 deny_delete=True,
                 discard=api.DiscardPolicy.NEW,
+                republish=rows if bucket == subjects.ROWS else None,
             )
             await self._make(made)
 
@@ -252,12 +255,19 @@ class Connection:
 
     async def heard(self, machine: str, job: str) -> Heard:
         """Return what wakes when a job's log grows on the server."""
+        return await self._wakes(subjects.live_of(machine, job))
+
+    async def rows_heard(self) -> Heard:
+        """Return what wakes when there is a new row."""
+        return await self._wakes(subjects.ROWS_LIVE)
+
+    async def _wakes(self, subject: str) -> Heard:
         wake = asyncio.Event()
 
         async def woken(_: Msg) -> None:
             wake.set()
 
-        subscription = await self._hear(subjects.live_of(machine, job), woken)
+        subscription = await self._hear(subject, woken)
         return Heard(wake, functools.partial(_unheard, subscription))
 
     async def _read(self, stream: str, subject: str, place: int) -> AsyncIterator[Raw]:
@@ -320,6 +330,18 @@ class Connection:
                 found[where] = row
         return found
 
+    async def rows_after(self, place: int) -> tuple[dict[tuple[str, str], dict[str, Any] | None], int]:
+        """Return the rows that are new behind this place of the bucket (None: one is gone), and the last place."""
+        found: dict[tuple[str, str], dict[str, Any] | None] = {}
+        prefix = f"$KV.{subjects.ROWS}."
+        async for raw in self._read(f"KV_{subjects.ROWS}", f"{prefix}*.*", place + 1):
+            place = max(place, raw.place)
+            where = subjects.split_key(raw.subject.removeprefix(prefix))
+            if where is not None:
+                row = None if _is_gone(raw) else read_row(raw.data)
+                found[where] = row if row is not None and row["jobId"] == where[1] else None
+        return found, place
+
     async def machines(self) -> dict[str, Machine]:
         """Return every machine of the fleet, by name."""
         present = await self._bucket(subjects.PRESENCE, "*")
@@ -331,7 +353,7 @@ class Connection:
 
     async def delete(self, bucket: str, key: str) -> None:
         """Delete a key of a bucket, and what it was."""
-        await self._set(bucket, key, b"", {"KV-Operation": "PURGE", "Nats-Rollup": "sub"})
+        await self._set(bucket, key, b"", {"KV-Operation": "PURGE"})
 
     async def _set(self, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> None:
         from nats.js.errors import APIError
@@ -375,7 +397,7 @@ class Connection:
         prefix = f"$KV.{bucket}."
         async for raw in self._read(f"KV_{bucket}", prefix + keys, 1):
             key = raw.subject.removeprefix(prefix)
-            if raw.headers.get("KV-Operation") in _DELETED or "Nats-Marker-Reason" in raw.headers:
+            if _is_gone(raw):
                 found.pop(key, None)
             else:
                 found[key] = (raw.data, raw.at)
@@ -470,6 +492,11 @@ async def _unheard(subscription: Subscription) -> None:
         await subscription.unsubscribe()
     except Error:
         pass  # the connection is gone, and it with it
+
+
+def _is_gone(raw: Raw) -> bool:
+    """Whether this is the word that a key was deleted."""
+    return raw.headers.get("KV-Operation") in _DELETED or "Nats-Marker-Reason" in raw.headers
 
 
 def _raw(data: bytes, headers: dict[str, str]) -> Raw:

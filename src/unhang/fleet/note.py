@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from unhang.core.fleet.presence import Machine
+
 FOLDER = "fleet"
 VARIABLE = "UNHANG_NATS"
 _PATIENCE = 20.0
@@ -55,6 +57,12 @@ def read(home: str) -> Note:
         machine if is_machine(machine) else "",
         values.text(found.get("homeId")) or "",
     )
+
+
+def own_name(home: str, machines: Mapping[str, Machine]) -> str:
+    """Return what this home is called among these machines; a machine of its name in another fleet is another."""
+    note = read(home)
+    return note.machine if note.machine in machines and machines[note.machine].home == note.home_id else ""
 
 
 def write(home: str, **changes: str) -> Note:

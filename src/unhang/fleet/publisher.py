@@ -20,6 +20,7 @@ from unhang.errors import UnhangError, UsageError
 from unhang.fleet import note
 from unhang.fleet.answering import Answerer
 from unhang.fleet.connection import Refused, ServerAway, connect
+from unhang.fleet.looks import Looks
 from unhang.fleet.spool import LOOK, NAP, Spool
 from unhang.fleet.tasks import end
 from unhang.jobs.listing import list_jobs, row_of
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
 
 # Messages of one job before the others have their turn; jobs whose messages are under way at the same time.
 _MOST_MESSAGES, _AT_ONCE = 16, 32
-# Between two rounds, so that what happens together goes in one message; and between two rows of the same job.
-_PAUSE, _ROW_PAUSE = 0.05, 1.0
+# Between two rounds, so that what happens together goes in one message; and between two rows of the same job: where its
+# state is another, and where only its output, its clocks or its usage have moved on.
+_PAUSE, _ROW_PAUSE, _MOVING_PAUSE = 0.05, 1.0, 5.0
+_MOVING = ("entry", "seq", "endsAt")
 # How long to wait for a server that is away.
 _AWAY, _REFUSED = 1.0, 10.0
 # So many words of presence between two that are kept.
@@ -55,8 +58,11 @@ class Publisher:
         self._tell = tell
         self._spool = Spool(home, machine)
         self._rows: dict[str, dict[str, Any]] = {}
+        self._row_at: dict[str, float] = {}
         self._row_due: set[str] = set()
+        self._use_due = False
         self._ports: dict[str, list[str]] = {}
+        self._looks = Looks(home)
         self._joined = False
         self._away = False
         self._closing = False
@@ -146,6 +152,7 @@ class Publisher:
         self._say_back()
         answerer = Answerer(self._home, connection)
         await connection.serve(subjects.requests_of(self._machine), answerer.take)
+        await connection.serve(subjects.questions_of(self._machine), answerer.take_question)
         tasks = [
             asyncio.ensure_future(each)
             for each in (self._pump(connection), self._publish_rows(connection), self._say_presence(connection))
@@ -281,6 +288,7 @@ class Publisher:
         """Look at all jobs that run: one whose keeper was killed is recorded as lost by this, and so published."""
         running = await asyncio.to_thread(list_jobs, self._home, running_only=True)
         self._ports = await asyncio.to_thread(ports_of, self._home, [row.id for row in running])
+        self._use_due = True
         for row in running:
             self._mark(row.id)
         self._spool.save()
@@ -290,6 +298,7 @@ class Publisher:
         self._spool.done.discard(job)
         self._rows.pop(job, None)
         self._row_due.discard(job)
+        self._looks.forget(job)
 
     def _mark(self, job: str) -> None:
         """Something of this job's row may have changed."""
@@ -302,6 +311,9 @@ class Publisher:
             if not self._row_due:
                 self._rows_wake.clear()
                 await self._rows_wake.wait()
+            if self._use_due:
+                self._use_due = False
+                await asyncio.to_thread(self._looks.use)
             now = time.monotonic()
             try:
                 for job in [job for job in self._row_due if now >= last.get(job, -_ROW_PAUSE) + _ROW_PAUSE]:
@@ -322,14 +334,25 @@ class Publisher:
             return False
         if row != self._rows.get(job):
             self._row_due.add(job)  # until it is there
+            if not ended and self._is_early(job, row):
+                return False
             await connection.put(subjects.ROWS, subjects.row_key(self._machine, job), row)
             self._row_due.discard(job)
-            self._rows[job] = row
+            self._rows[job], self._row_at[job] = row, time.monotonic()
         if ended and row["status"] != "running":
             self._spool.finish(job)
             self._rows.pop(job, None)
+            self._row_at.pop(job, None)
+            self._looks.forget(job)
             return True
         return False
+
+    def _is_early(self, job: str, row: dict[str, Any]) -> bool:
+        """Whether a row that has only moved on can wait: a thousand machines publish to the same bucket."""
+        before = self._rows.get(job)
+        if before is None or any(row.get(name) != before.get(name) for name in row if name not in _MOVING):
+            return False
+        return time.monotonic() < self._row_at.get(job, 0.0) + _MOVING_PAUSE
 
     def _row(self, job: str) -> dict[str, Any] | None:
         place = JobDir(self._home, job)
@@ -342,4 +365,5 @@ class Publisher:
         except (UnhangError, OSError):
             return None  # removed while we looked
         ports = [] if row.final else self._ports.get(job, [])
-        return published(found.replace(ports=ports).to_json(self._home), seq, time.time())
+        made = published(found.replace(ports=ports).to_json(self._home), seq, time.time())
+        return made | {"entry": self._looks.of(job)}

@@ -18,7 +18,7 @@ from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.core.view import View
 from unhang.fleet.connection import ServerAway
-from unhang.fleet.note import read
+from unhang.fleet.note import own_name
 from unhang.jobs.listing import Row, list_jobs
 from unhang.jobs.outlook import Outlook, outlooks
 
@@ -48,9 +48,7 @@ async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
     """Return the jobs of this home and of all machines, the newest first."""
     rows = await connection.rows()
     machines = await connection.machines()
-    note = read(home)
-    # a machine of this name in another fleet is another
-    own = note.machine if note.machine in machines and machines[note.machine].home == note.home_id else ""
+    own = own_name(home, machines)
     local = [found.to_json(home) for found in outlooks(home, list_jobs(home))]
     return [FleetRow(row["machine"], row, outlook_from(row)) for row in merged(local, own, rows, machines, time.time())]
 
@@ -92,15 +90,34 @@ def _attention(needs: dict[str, Any] | None) -> Attention | None:
     return Attention(ends_at=values.moment(needs.get("endsAt")), **texts)
 
 
+class PublishedLog:
+    """The log of a job as far as it was read from the server. Hold `lock` while it is read."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self._unfolded = Unfolded()
+        self._place = 0
+        self._found: dict[int, Event | None] = {}
+
+    async def read(self, connection: Connection, machine: str, job: str) -> None:
+        """Read what is new."""
+        async for message in connection.log_of(machine, job, self._place):
+            self._place = message.place
+            for seq, line in self._unfolded.take(message):
+                if message.again:  # the log has lost its end, and what was told of it is void
+                    self._found = {number: event for number, event in self._found.items() if number < seq}
+                self._found[seq] = ev.from_line(line)
+
+    def after(self, seq: int) -> list[Event]:
+        """Return the events after this number."""
+        return [event for number, event in self._found.items() if event is not None and number > seq]
+
+
 async def events_of(connection: Connection, machine: str, job: str, after: int = 0) -> list[Event]:
     """Return the events of a job that the server has, after this number."""
-    unfolded, found = Unfolded(), dict[int, "Event | None"]()
-    async for message in connection.log_of(machine, job):
-        for seq, line in unfolded.take(message):
-            if message.again:  # the log has lost its end, and what was told of it is void
-                found = {number: event for number, event in found.items() if number < seq}
-            found[seq] = ev.from_line(line)
-    return [event for seq, event in found.items() if event is not None and seq > after]
+    log = PublishedLog()
+    await log.read(connection, machine, job)
+    return log.after(after)
 
 
 async def follow(connection: Connection, machine: str, job: str, after: int = 0) -> AsyncIterator[Event]:

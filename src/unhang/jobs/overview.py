@@ -66,13 +66,18 @@ class Change(Record):
 
 
 class Snapshot(Record):
-    """The overview at one moment, for any thread. `at_ms`: the time of the wall clock."""
+    """The overview at one moment, for any thread. `at_ms`: the time of the wall clock.
+
+    `machines`: who is there, of a fleet (None: there is none); `machines_at`: the revision since which it is so.
+    """
 
     revision: int
     at_ms: int
     entries: dict[str, Entry]
     changes: tuple[Change, ...]
     counted: dict[str, int]
+    machines: list[dict[str, Any]] | None = None
+    machines_at: int = 0
 
     def in_order(self) -> list[Entry]:
         """Every entry, what needs a person first."""
@@ -99,7 +104,7 @@ class Snapshot(Record):
         )
 
 
-class _TrackedJob:
+class TrackedJob:
     """One job: its cursor, and what its events have said so far."""
 
     def __init__(self, place: JobDir) -> None:
@@ -158,7 +163,18 @@ class _TrackedJob:
             return None
         return values.pid((self.record.get("keeper") or {}).get("pid"))
 
+    def used(self, now: float, after: Usage) -> bool:
+        """Take what its processes use now. True: a person would see the difference."""
+        at, before = self.usage or (now, None)
+        self.usage = (now, after)
+        shown = usage_json(before, after, now - at)
+        if not _differs(self.shown_usage, shown):
+            return False
+        self.shown_usage = shown
+        return True
+
     def entry(self) -> Entry:
+        """What every surface draws of it."""
         view_with_limits(self.place, self.view)
         entry = entry_of(self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual)
         if not self.view.ended:
@@ -210,7 +226,7 @@ class Overview:
         self.revision = 0
         self._most_ended = most_ended
         self._wants_usage = usage
-        self._jobs: dict[str, _TrackedJob] = {}
+        self._jobs: dict[str, TrackedJob] = {}
         self._sessions: dict[str, _TrackedSession] = {}
         self._entries: dict[str, Entry] = {}
         self._changes: deque[Change] = deque(maxlen=_KEPT_CHANGES)
@@ -346,7 +362,7 @@ class Overview:
             new = self._first(ids)
         self._known |= ids
         for each in new:
-            self._jobs[each] = _TrackedJob(JobDir(self.home, each))
+            self._jobs[each] = TrackedJob(JobDir(self.home, each))
             self._unborn.add(each)
         for each in sessions - self._sessions.keys() - self._known:
             self._sessions[each] = _TrackedSession(each, self.home)
@@ -453,13 +469,7 @@ class Overview:
         keepers, now, found = self._usage.take(_USAGE) or ({}, 0.0, {})
         for pid, after in found.items():
             job = self._jobs.get(keepers[pid])
-            if job is None:
-                continue
-            at, before = job.usage or (now, None)
-            job.usage = (now, after)
-            shown = usage_json(before, after, now - at)
-            if _differs(job.shown_usage, shown):
-                job.shown_usage = shown
+            if job is not None and job.used(now, after):
                 changed.add(job.place.id)
         return {each for each in changed if each in self._entries}
 

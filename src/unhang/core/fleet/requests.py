@@ -1,8 +1,8 @@
 """A command for the machine that owns a job: which may be asked for, and the form of the question.
 
-A request is a JSON object: `do` (a command of unhang's), `jobs`, `options` (words, each a long option of `ALLOWED`
-with its value), `data` (base64, for the input of `send`), and `nonce` where the command changes something. The answers
-are pieces of what it prints, then its exit code.
+A request is a JSON object: `do` (a command of unhang's, or `page` for a part of a page), `jobs`, `options` (words, each
+a long option of `ALLOWED` with its value), `data` (base64, for the input of `send`), and `nonce` where the command
+changes something. The answers are pieces of what it prints, then its exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from unhang.core import values
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
-NONCE = "nonce"
+NONCE, PAGE = "nonce", "page"
 # The options of each command that may be asked for; those of the second table change something.
 _READING = {
     "status": ("--json", "--utc"),
@@ -29,6 +29,8 @@ _READING = {
         "--utc",
     ),
     "diagnose": ("--json", "--watch", "--deep"),
+    # what a page shows of one job, read by the publisher itself: `look`, `rows`, `search` or `piece`
+    PAGE: ("--what", "--stream", "--first", "--count", "--at", "--text"),
 }
 _CHANGING = {
     "cancel": ("--force", "--no-wait", "--json"),
@@ -59,6 +61,10 @@ class Request(Record):
     def changes(self) -> bool:
         """Whether it changes something."""
         return self.do in _CHANGING
+
+    def option(self, name: str) -> str | None:
+        """The value of an option that was given as --name=value."""
+        return next((each.partition("=")[2] for each in self.options if each.startswith(f"{name}=")), None)
 
     @property
     def words(self) -> list[str]:

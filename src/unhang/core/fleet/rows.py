@@ -38,6 +38,7 @@ _FIELDS = {
     "endsAt": values.number,
     "ports": values.texts,
     "seq": values.whole,
+    "entry": values.mapping,
 }
 
 
@@ -65,9 +66,9 @@ def shown(row: Json, machine: Machine | None, name: str, now: float) -> Json:
     """Return a row as a viewer shows it; `machine`: what is known of it (None: nothing)."""
     ends = values.number(row.get("endsAt"))
     left = None if ends is None else max(0, round((ends - now) * 1000))
-    made = {field: value for field, value in row.items() if field not in ("endsAt", "seq")}
+    made = {field: value for field, value in row.items() if field not in ("endsAt", "seq", "entry")}
     made |= {"machine": name, "endsInMs": left, "labels": row.get("labels") or {}, "ports": row.get("ports") or []}
-    made |= {"needs": _needs(row, name)}
+    made |= {"needs": addressed(row.get("needs"), row, name)}
     if row["status"] != "running" or (machine is not None and machine.online):
         return made
     seen = f", last seen {machine.seen}" if machine is not None and machine.seen else ""
@@ -76,9 +77,9 @@ def shown(row: Json, machine: Machine | None, name: str, now: float) -> Json:
     return made | silenced
 
 
-def _needs(row: Json, machine: str) -> Json | None:
-    """Return what a job needs a person for, with a command that can be typed on any machine."""
-    needs = values.mapping(row.get("needs"))
+def addressed(given: object, row: Json, machine: str) -> Json | None:
+    """Return what the job of a row needs a person for, with a command that can be typed on any machine."""
+    needs = values.mapping(given)
     if needs is None:
         return None
     words = str(needs.get("command") or "").split(" ", 3)

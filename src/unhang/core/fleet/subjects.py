@@ -22,6 +22,8 @@ ALL_EVENTS, ALL_LIVE = "unhang.ev.>", "unhang.live.>"
 QUEUE, TASKS, HOLDS, WORKERS = "UNHANG_QUEUE", "UNHANG_TASKS", "UNHANG_HOLDS", "unhang_workers"
 ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
 ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
+# On which the server says that a row is new; nobody can publish there for it.
+ALL_ROWS, ROWS_LIVE = f"$KV.{ROWS}.>", "unhang.rows.>"
 _LONGEST = 63
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -49,7 +51,7 @@ def live_of(machine: str, job: str) -> str:
 
 
 def requests_of(machine: str) -> str:
-    """Return the subject on which a machine takes requests."""
+    """Return the subject on which a machine takes requests that change something."""
     return f"unhang.do.{machine}"
 
 
@@ -81,6 +83,11 @@ def hold_of(queue: str, job: str) -> str:
 def worker_key(queue: str, machine: str, worker: str) -> str:
     """Return the key of a worker."""
     return f"{queue}.{machine}.{worker}"
+
+
+def questions_of(machine: str) -> str:
+    """Return the subject on which a machine takes requests that change nothing, so that a viewer may be held to it."""
+    return f"unhang.ask.{machine}"
 
 
 def row_key(machine: str, job: str) -> str:

@@ -17,19 +17,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
-from unhang.core import plain_text, rows
+from unhang.core import plain_text
 from unhang.core.overview_line import MARKS, age_of, called, ends_in, spark_of, state_of, why_of
 from unhang.errors import UnhangError
-from unhang.jobs import restart
-from unhang.jobs.handle import attach
+from unhang.faces.top.reach import HomeReach
 from unhang.jobs.overview import Overview
-from unhang.jobs.start import start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from textual.widgets.data_table import RowKey
 
-    from unhang.core.diagnosis.verdict import Diagnosis
     from unhang.core.overview import Entry
+    from unhang.faces.top.reach import Reach
+    from unhang.fleet.link import FleetLink
+    from unhang.fleet.overview import FleetOverview
     from unhang.jobs.overview import Snapshot
 
 _COLUMNS = MARK, JOB, STATE, WHY, ENDS, AGE, OUTPUT = ("", "JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT")
@@ -40,15 +43,14 @@ _FOR_OUTPUT, _FOR_AGE = 100, 60
 # A column has a blank on both sides; behind the last one may be a scroll bar.
 _PADDING, _SCROLL_BAR = 2, 2
 _COLOURS = {"attention": "yellow", "failed": "red", "done": "dim"}
-_OUTPUT, _EVENTS = 64 << 10, 200
+_EVENTS = 200
 SORTS = ("needs", "age", "name")
-MORE_TIME = "10m"
 # What ends a job is asked first.
 _SURE = {"cancel": "end {} and all it started? y or n", "restart": "end {} and start it again? y or n"}
 
 
 class TopApp(App[None]):
-    """All jobs and sessions of one home."""
+    """All jobs and sessions of one home, or of a fleet."""
 
     TITLE = "unhang"
     CSS = """
@@ -74,10 +76,15 @@ class TopApp(App[None]):
         Binding("w", "why", "why"),
     ]
 
-    def __init__(self, home: str, *, colours: bool = True) -> None:
+    def __init__(self, home: str, *, colours: bool = True, fleet: FleetLink | None = None) -> None:
         super().__init__(ansi_color=not colours)
-        self._home = home
-        self._overview = Overview(home)
+        self._jobs: Reach = HomeReach(home)
+        self._overview: Overview | FleetOverview = Overview(home)
+        if fleet is not None:
+            from unhang.faces.top.fleet import FleetReach
+            from unhang.fleet.overview import FleetOverview
+
+            self._jobs, self._overview = FleetReach(home, fleet), FleetOverview(home, fleet)
         self._snapshot: Snapshot = self._overview.snapshot()
         self._shown: list[str] = []
         self._columns: dict[str, int] = {}  # the widths of those that are shown
@@ -94,6 +101,8 @@ class TopApp(App[None]):
             yield TabPane("output", Static("", id="text", markup=False), id="output")
             yield TabPane("events", Static("", id="events-text", markup=False), id="events")
             yield TabPane("tree", Static("press w", id="tree-text", markup=False), id="tree")
+            if self._snapshot.machines is not None:
+                yield TabPane("machines", Static("", id="machines-text", markup=False), id="machines")
         yield Input(id="ask")
         yield Footer(compact=True)
 
@@ -162,6 +171,10 @@ class TopApp(App[None]):
         verb = "needs" if found["attention"] == 1 else "need"
         said = f"{found['attention']} {verb} you · {found['running']} running · {found['stuck']} stuck"
         parts = [f"unhang · {os.uname().nodename}", said, f"by {self._sort}"]
+        machines = self._snapshot.machines
+        if machines is not None:
+            away = [each["machine"] for each in machines if each["state"] != "online"]
+            parts.insert(1, f"{len(machines)} machines" + (f", offline: {', '.join(away)}" if away else ""))
         if self._filter:
             parts.append(f"only {self._filter!r}")
         self.query_one("#counts", Static).update(Text("   ".join(parts)))
@@ -190,9 +203,26 @@ class TopApp(App[None]):
         self.query_one("#why", Static).display = bool(why)
         front = self.query_one(TabbedContent).active
         if front == "output":
-            self.query_one("#text", Static).update(_output(self._home, entry))
+            self._below("#text", _output, entry)
         elif front == "events":
-            self.query_one("#events-text", Static).update(_events(self._home, entry))
+            self._below("#events-text", _events, entry)
+        elif front == "machines":
+            self.query_one("#machines-text", Static).update(Text(_machines(self._snapshot.machines or [])))
+
+    def _below(self, where: str, show: Callable[[Reach, Entry], Text], entry: Entry | None) -> None:
+        """Show a part of the job under the cursor; what another machine has to be asked for comes when it comes."""
+        if entry is None or entry["kind"] == "session":
+            self.query_one(where, Static).update(Text(""))
+        elif not self._jobs.is_elsewhere(entry["id"]):
+            self.query_one(where, Static).update(show(self._jobs, entry))
+        else:
+            self._fetch(where, show, entry)
+
+    @work(thread=True, exclusive=True, group="below")
+    def _fetch(self, where: str, show: Callable[[Reach, Entry], Text], entry: Entry) -> None:
+        text = show(self._jobs, entry)
+        if self.selected == entry["id"]:
+            self.call_from_thread(self.query_one(where, Static).update, text)
 
     def _entry(self) -> Entry | None:
         chosen = self.selected
@@ -302,7 +332,7 @@ class TopApp(App[None]):
     @work(thread=True)
     def _act(self, job_id: str, what: str, text: str = "") -> None:
         try:
-            said = _do(self._home, job_id, what, text)
+            said = self._jobs.do(job_id, what, text)
         except (UnhangError, OSError) as error:
             self.call_from_thread(self.notify, str(error), title=job_id, severity="error", markup=False)
             return
@@ -312,40 +342,11 @@ class TopApp(App[None]):
             self.call_from_thread(self.notify, said, title=job_id, markup=False)
 
 
-def _do(home: str, job_id: str, what: str, text: str) -> str:
-    """Do one thing to a job; what there is to say of it."""
-    job = attach(home, job_id)
-    match what:
-        case "extend":
-            job.extend(**dict.fromkeys(text.split(), MORE_TIME))
-            return f"more time: {MORE_TIME}"
-        case "answer":
-            job.send(text + "\n")
-            return "sent"
-        case "cancel":
-            return f"{job.cancel(by='unhang top').status}"
-        case "restart":
-            prepared = restart.again(job, {})
-            restart.end_first(job)
-            return f"started again as {start(prepared).id}"
-    from unhang.jobs.diagnose import diagnose_job
-
-    return "\n".join(_tree_lines(diagnose_job(job_id)))
-
-
-def _tree_lines(diagnosis: Diagnosis) -> list[str]:
-    lines = [f"{diagnosis.state}, {diagnosis.cause}: {diagnosis.reason}", ""]
-    lines += [
-        f"{each.pid:>8}  {each.comm:<16} {each.state}  {each.cpu:>3.0f} %  {each.waits}" for each in diagnosis.processes
-    ]
-    return [plain_text.harmless(line) for line in lines]
-
-
 def _cells(entry: Entry, now: float) -> dict[str, Text]:
     colour = _COLOURS.get(entry["group"], "")
     return {
         MARK: Text(MARKS[entry["group"]], style=colour),
-        JOB: Text(called(entry)),
+        JOB: Text(called(entry) + (f"@{entry['machine']}" if "@" in entry["id"] else "")),
         STATE: Text(state_of(entry), style=colour),
         WHY: Text(why_of(entry)),
         ENDS: Text(ends_in(entry, now), justify="right"),
@@ -372,27 +373,32 @@ def _cut(cell: Text, width: int) -> Text:
     return cell
 
 
-def _output(home: str, entry: Entry | None) -> Text:
+def _output(jobs: Reach, entry: Entry) -> Text:
     """The last lines that it printed, with their colours."""
-    if entry is None or entry["kind"] == "session":
-        return Text("")
     try:
-        job = attach(home, entry["id"])
-        kept = job.tail("stdout", _OUTPUT) + job.tail("stderr", _OUTPUT)
+        lines = jobs.output(entry["id"])
     except (UnhangError, OSError) as error:
         return Text(str(error))
-    lines = [rows.shown(row) for _, row in rows.split(kept.encode())[-100:]]
     return Text.from_ansi("\n".join(lines))
 
 
-def _events(home: str, entry: Entry | None) -> Text:
-    if entry is None or entry["kind"] == "session":
-        return Text("")
+def _events(jobs: Reach, entry: Entry) -> Text:
     try:
-        job = attach(home, entry["id"])
-        found = job.events(after_seq=max(0, job.last_seq() - _EVENTS))
+        found = jobs.events(entry["id"], max(0, int(entry["seq"]) - _EVENTS))
     except (UnhangError, OSError) as error:
         return Text(str(error))
     return Text(
         "\n".join(f"{each['seq']:>5}  {each['ts'][11:19]}  {each['phase']:<14} {each['message']}" for each in found)
     )
+
+
+def _machines(machines: list[dict[str, Any]]) -> str:
+    """Who is there, and what each said last."""
+    lines = [f"{'MACHINE':<24} {'STATE':<8} {'JOBS':>5} {'LOAD':>6}  {'VERSION':<12} LAST SEEN"]
+    for each in machines:
+        known = {name: "" if value is None else value for name, value in each.items()}
+        lines.append(
+            f"{known['machine']:<24} {known['state']:<8} {known['jobs']:>5} {known['load']:>6}  "
+            f"{known['version']:<12} {known['lastSeen']}"
+        )
+    return "\n".join(plain_text.harmless(line) for line in lines)

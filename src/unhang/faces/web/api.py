@@ -14,15 +14,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from unhang.agents import registry
+from unhang.agents.job_look import look_at
 from unhang.core import plain_text, values
-from unhang.core.spec import command_line
 from unhang.core.timeline import Timeline
 from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
 from unhang.jobs import history, restart, sessions
 from unhang.jobs.diagnose import diagnose_job
-from unhang.jobs.handle import Job, attach
-from unhang.jobs.output_rows import OutputRows
+from unhang.jobs.handle import attach
+from unhang.jobs.output_desk import OutputDesk, kept, whole_output
 from unhang.jobs.start import start
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 _STREAMS = ("stdout", "stderr")
 # Of one answer.
 MOST_EVENTS = 1000
-_MOST_EXCERPT = 1 << 16
-# Jobs whose output is numbered, and whose picture is kept, at once: those that people look at.
+# Jobs whose picture is kept at once: those that people look at.
 _KEPT = 32
 # The two looks of a diagnosis: shorter than on the command line, since a person waits and may ask again.
 _WINDOW = 1.0
@@ -45,7 +43,7 @@ class Desk:
 
     def __init__(self, home: str) -> None:
         self.home = home
-        self._rows: OrderedDict[tuple[str, str], OutputRows] = OrderedDict()
+        self._output = OutputDesk(home)
         self._timelines: OrderedDict[str, Timeline] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -53,13 +51,7 @@ class Desk:
 
     def job(self, job_id: str) -> dict[str, Any]:
         """`unhang status --json`, with excerpts of the output in the place of all of it."""
-        job = attach(self.home, job_id)
-        status = registry.with_agent_report(job, job.status())
-        for stream in _STREAMS:
-            status[stream] = status[stream][-_MOST_EXCERPT:]
-        spec = job.spec
-        asked = {name: spec.get(name) for name in ("cwd", "labels", "stdin", "pty", "kind", "category", "createdAt")}
-        return status | asked | {"command": command_line(spec)}
+        return look_at(attach(self.home, job_id))
 
     def events(self, job_id: str, after: int, limit: int) -> list[dict[str, Any]]:
         """The events of a job after a number."""
@@ -69,7 +61,7 @@ class Desk:
         """The life of a job as a picture; of one that is asked for again, only what is new is read."""
         job = attach(self.home, job_id)
         with self._lock:
-            found: Timeline = _kept(self._timelines, job.id, Timeline)
+            found: Timeline = kept(self._timelines, job.id, Timeline, _KEPT)
             while events := job.events(after_seq=found.seq, limit=MOST_EVENTS):
                 for event in events:
                     found.apply(event)
@@ -77,33 +69,16 @@ class Desk:
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
         """Rows of the output by number; `at`: those around a byte of the stream. A negative `first`: from the end."""
-        with self._lock:
-            rows = self._rows_of(job_id, stream)
-            around = None if at is None else rows.row_at(at)
-            if around is not None:
-                first = max(0, around - count // 2)
-            elif first < 0:
-                first = max(0, rows.total + first)
-            found = rows.read(first, count)
-            return {
-                "first": first,
-                "total": rows.total,
-                "bytes": rows.end,
-                "at": around,
-                "rows": [[row.offset, row.text, row.left_out] for row in found],
-            }
+        return self._output.rows(job_id, stream, first, count, at)
 
     def search(self, job_id: str, stream: str, text: str) -> dict[str, Any]:
         """The numbers of the rows that hold a text."""
-        with self._lock:
-            rows = self._rows_of(job_id, stream)
-            return {"total": rows.total, "found": rows.search(text[:200])}
+        return self._output.search(job_id, stream, text)
 
-    def _rows_of(self, job_id: str, stream: str) -> OutputRows:
+    def download(self, job_id: str, stream: str) -> tuple[str, Iterator[bytes]]:
+        """The id of a job, and everything that is kept of a stream."""
         job = attach(self.home, job_id)
-        rows: OutputRows = _kept(self._rows, (job.id, stream), lambda: OutputRows(job, stream))
-        rows.refresh()
-        return rows
+        return job.id, whole_output(lambda at: job.output(stream, at))
 
     def tree(self, job_id: str) -> dict[str, Any]:
         """The processes of a job and what each waits for, looked at now."""
@@ -121,6 +96,10 @@ class Desk:
         """What is known of a session that a person sits at."""
         return sessions.session_of(self.home, session)
 
+    def find(self, job_id: str) -> str:
+        """The id of a job that a person may have named otherwise. Raises NoSuchJob or AmbiguousJob."""
+        return attach(self.home, job_id).id
+
     # --- doing ----------------------------------------------------------------------------------------------
 
     def do(self, job_id: str, what: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -128,12 +107,9 @@ class Desk:
         job = attach(self.home, job_id)
         match what:
             case "extend":
-                job.extend(idle=_duration(asked, "idle"), hard=_duration(asked, "hard"))
+                job.extend(idle=duration_of(asked, "idle"), hard=duration_of(asked, "hard"))
             case "send":
-                text = asked.get("text")
-                if not isinstance(text, str):
-                    raise UsageError("text: what is to be sent")
-                job.send(text if asked.get("raw") else text + "\n", eof=asked.get("eof") is True)
+                job.send(text_of(asked), eof=asked.get("eof") is True)
             case "cancel":
                 job.cancel(force=asked.get("force") is True, wait=False, by="unhang web")
             case "restart":
@@ -163,21 +139,20 @@ def _summary(found: history.Summary) -> dict[str, Any]:
     }
 
 
-def _duration(asked: dict[str, Any], name: str) -> str | float | None:
+def text_of(asked: dict[str, Any]) -> str:
+    """What is to be sent, with the end of its line unless it is `raw`."""
+    text = asked.get("text")
+    if not isinstance(text, str):
+        raise UsageError("text: what is to be sent")
+    return text if asked.get("raw") else text + "\n"
+
+
+def duration_of(asked: dict[str, Any], name: str) -> str | float | None:
+    """A duration that was asked for, as it was written."""
     given = asked.get(name)
     if given is None or isinstance(given, str | int | float):
         return given
     raise UsageError(f"{name}: not a duration")
-
-
-def _kept(store: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """The value of a key, made if need be; the one that was not asked for longest is let go."""
-    if key not in store:
-        store[key] = make()
-    store.move_to_end(key)
-    while len(store) > _KEPT:
-        store.popitem(last=False)
-    return store[key]
 
 
 # --- requests → answers ---------------------------------------------------------------------------------------
@@ -221,12 +196,12 @@ class Answers:
         """GET /api/jobs/ID/download."""
         stream = _stream(request)
         try:
-            job = await run_in_threadpool(attach, self._desk.home, request.path_params["job"])
+            job_id, pieces = await run_in_threadpool(self._desk.download, request.path_params["job"], stream)
         except UnhangError as error:
             return _error(error)
-        name = f"{job.id}.{stream}.txt"
+        name = f"{job_id}.{stream}.txt"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-        return StreamingResponse(_pieces(job, stream), media_type="application/octet-stream", headers=headers)
+        return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
 
     async def history(self, request: Request) -> Response:
         """GET /api/history."""
@@ -252,18 +227,6 @@ class Answers:
         if not isinstance(asked, dict):
             return written({"error": "the body must be a JSON object"}, 400)
         return await _answer(self._desk.do, request.path_params["job"], request.path_params["action"], asked)
-
-
-def _pieces(job: Job, stream: str) -> Iterator[bytes]:
-    at = 0
-    while True:
-        piece = job.output(stream, at)
-        if not piece.data:
-            return
-        if piece.offset > at:
-            yield f"\n[unhang: {piece.offset - at} bytes left out here]\n".encode()
-        yield piece.data
-        at = piece.next
 
 
 async def _answer(work: Callable[..., Any], *args: Any) -> Response:

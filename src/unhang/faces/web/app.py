@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,15 @@ from unhang.faces.web.api import Answers, Desk, written
 from unhang.faces.web.live import Live
 from unhang.faces.web.streams import Streams
 from unhang.jobs.metrics import metrics_text
+from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
+
+    from unhang.fleet.link import FleetLink
+    from unhang.fleet.overview import FleetOverview
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -44,10 +49,22 @@ def files() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
-    """The application, behind the check of every request; and what ends its event streams, from any thread."""
+def _local(home: str) -> Callable[[], Overview | FleetOverview]:
+    return partial(Overview, home)
+
+
+def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[Access, Callable[[], None]]:
+    """The application, behind the check of every request; and what ends its event streams, from any thread.
+
+    `fleet`: show the jobs of all machines.
+    """
     pages = files()
-    desk = Desk(home)
+    desk, look = Desk(home), _local(home)
+    if fleet is not None:
+        from unhang.faces.web.fleet import FleetDesk
+        from unhang.fleet.overview import FleetOverview
+
+        desk, look = FleetDesk(home, fleet), partial(FleetOverview, home, fleet)
     answers = Answers(desk)
 
     async def page(_: Request) -> Response:
@@ -90,7 +107,7 @@ def application(home: str, door: Door) -> tuple[Access, Callable[[], None]]:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.live = Live(home)
+        app.state.live = Live(look)
         app.state.streams = Streams(desk, app.state.live, secrets.token_hex(4))
         yield
         app.state.live.close()

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.errors import UnhangError
-from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
-    from unhang.jobs.overview import Snapshot
+    from collections.abc import Callable
+    from typing import Any
+
+    from unhang.fleet.overview import FleetOverview
+    from unhang.jobs.overview import Overview, Snapshot
 
 # Changes within so many seconds are sent together: twenty a second are ten messages, and the eye sees no difference.
 _PAUSE = 0.08
@@ -26,8 +29,8 @@ _REST = 30.0
 class Live:
     """The newest snapshot, and waiting for a newer one. Everything but the thread is used in one event loop."""
 
-    def __init__(self, home: str) -> None:
-        self._home = home
+    def __init__(self, look: Callable[[], Overview | FleetOverview]) -> None:
+        self._look = look
         self._snapshot: Snapshot | None = None
         self._newer = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -42,7 +45,7 @@ class Live:
     # --- the thread -----------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        with Overview(self._home) as overview:
+        with self._look() as overview:
             first = True
             while not self._stopped.is_set():
                 if not self._wanted.wait(_REST):
@@ -118,7 +121,7 @@ class Live:
             missed = None if since < 0 else snapshot.since(since)
             entries = snapshot.in_order() if missed is None else missed[0]
             gone = [] if missed is None else missed[1]
-            message = {
+            message: dict[str, Any] = {
                 "revision": snapshot.revision,
                 "atMs": snapshot.at_ms,
                 "whole": missed is None,
@@ -126,5 +129,7 @@ class Live:
                 "gone": gone,
                 "counts": snapshot.counts(),
             }
+            if snapshot.machines is not None and since < snapshot.machines_at:
+                message["machines"] = snapshot.machines
             found = self._written[key] = values.dump(message, compact=True).encode()
         return found

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from unhang.fleet.link import FleetLink
+
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -48,7 +50,7 @@ def serve(args: argparse.Namespace) -> int:
         )
     door = _door(host, port, secure=tls, public=public)
     home = state_home()
-    app, end_streams = application(home, door)
+    app, end_streams = application(home, door, _fleet(home) if args.fleet else None)
     config = uvicorn.Config(
         app,
         http=cast("type[asyncio.Protocol]", partial(LimitedConnection, ConnectionLimits(), HEADER_PATIENCE)),
@@ -77,6 +79,13 @@ def serve(args: argparse.Namespace) -> int:
         _open(address)
     anyio.run(serve_on, _PageServer(config, end_streams), sock)
     return 0
+
+
+def _fleet(home: str) -> FleetLink:
+    from unhang.fleet.link import FleetLink
+    from unhang.fleet.note import server_of
+
+    return FleetLink(server_of(home, os.environ))
 
 
 class _PageServer(uvicorn.Server):

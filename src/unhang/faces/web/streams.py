@@ -16,7 +16,6 @@ from starlette.responses import Response
 from unhang.core import values
 from unhang.errors import UnhangError
 from unhang.faces.web.api import MOST_EVENTS, Desk, written
-from unhang.jobs.handle import attach
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -107,12 +106,12 @@ class Streams:
         if self._live.viewers >= MOST_STREAMS:
             return _full()
         try:
-            job = await run_in_threadpool(attach, self._desk.home, request.path_params["job"])
+            job_id = await run_in_threadpool(self._desk.find, request.path_params["job"])
         except UnhangError as error:
             return written({"error": str(error)}, 404)
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         after = int(given) if given.isdecimal() and len(given) < 18 else 0
-        return EventStreamResponse(self._job(job.id, after))
+        return EventStreamResponse(self._job(job_id, after))
 
     async def _job(self, job_id: str, after: int) -> AsyncIterator[bytes]:
         with self._live as live:

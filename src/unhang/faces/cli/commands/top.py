@@ -6,15 +6,17 @@ import argparse
 import sys
 
 from unhang.errors import UnhangError
+from unhang.faces.cli import output
 
 SUMMARY = "all jobs and sessions on one screen of your terminal, with keys to extend, answer and cancel"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add no options: the keys are shown on the screen."""
+    """Add the option of `unhang top`; the keys are shown on the screen."""
+    output.add_fleet(parser, "show the jobs of all machines of the fleet, and who is there")
 
 
-def main(args: argparse.Namespace) -> int:  # noqa: ARG001 - as above
+def main(args: argparse.Namespace) -> int:
     """Show the screen until `q`; return 0."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UnhangError("top needs a terminal; for other programs: unhang ps --json")
@@ -25,4 +27,4 @@ def main(args: argparse.Namespace) -> int:  # noqa: ARG001 - as above
         if (error.name or "unhang").partition(".")[0] == "unhang":
             raise
         raise UnhangError("top needs Textual: pip install 'unhang[top]'; without it: unhang ps --watch") from None
-    return show()
+    return show(fleet=args.fleet)

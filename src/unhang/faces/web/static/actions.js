@@ -72,7 +72,7 @@ export function buttons(holder) {
     found.push(h("button", { onclick: () => extend(holder.entry), title: "10 more minutes before it is ended (e)", "data-act": "extend" }, "+10m"));
   }
   if (running) found.push(h("button.quiet", { onclick: () => cancel(holder.entry), title: "End it (c)", "data-act": "cancel" }, "Cancel"));
-  else found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));
+  else if (!entry.id.includes("@")) found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));
   return found;
 }
 

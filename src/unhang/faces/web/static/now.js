@@ -4,9 +4,10 @@
 import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
+import { Machines } from "./machines.js";
 import { stateOf } from "./states.js";
 
-const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["failed", "Ended badly"], ["done", "Ended"]];
+const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["unknown", "Unknown: the machine is offline"], ["failed", "Ended badly"], ["done", "Ended"]];
 const FIRST = 60; // rows that are made at once; the others follow a frame at a time
 const STEPS = 40; // of the small picture of the output
 
@@ -32,7 +33,8 @@ export class Now {
       h("pre", {}, "unhang start -- make test"));
     this.none = h("p.none", { hidden: true }, "No job matches the filter.");
     this.loading = h("p.none", {}, "Reading the jobs…");
-    replace(main, h("h1.hidden", {}, "Now"), ...parts, this.empty, this.none, this.loading);
+    this.machines = new Machines();
+    replace(main, h("h1.hidden", {}, "Now"), this.machines.element, ...parts, this.empty, this.none, this.loading);
     this.watcher = new IntersectionObserver((found) => {
       for (const each of found) {
         const id = each.target.id.slice(2);
@@ -60,6 +62,7 @@ export class Now {
       for (const id of this.entries.keys()) if (!there.has(id)) this.entries.delete(id);
     }
     for (const id of message.gone) this.entries.delete(id);
+    if (message.machines) this.machines.take(message.machines);
     for (const entry of message.entries) {
       const before = this.entries.get(entry.id);
       moved ||= !before || before.group !== entry.group || before.order[0] !== entry.order[0] || before.order[1] !== entry.order[1];
@@ -77,7 +80,7 @@ export class Now {
 
   matches(entry) {
     if (!this.filter) return true;
-    const words = [entry.id, entry.name, entry.command, entry.cwd, stateOf(entry)[1], entry.doing,
+    const words = [entry.id, entry.machine, entry.name, entry.command, entry.cwd, stateOf(entry)[1], entry.doing,
       ...Object.entries(entry.labels).map(([name, value]) => `${name}=${value}`)].join(" ").toLowerCase();
     return this.filter.split(/\s+/).every((word) => words.includes(word));
   }
@@ -194,7 +197,7 @@ class Row {
     say(this.glyph, glyph);
     say(this.state, word);
     this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
-    say(this.name, entry.name || entry.command);
+    say(this.name, (entry.name || entry.command) + (entry.id.includes("@") ? `@${entry.machine}` : ""));
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
     const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
     const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";

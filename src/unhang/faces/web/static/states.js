@@ -22,6 +22,7 @@ const PHASES = {
   needs_approval: ["⚑", "needs approval", "act"],
   stopping: ["◇", "stopping", "warn"],
   elsewhere: ["○", "elsewhere", "calm"],
+  unknown: ["?", "unknown", "warn"],
   completed: ["✓", "done", "calm"],
   failed: ["✕", "failed", "bad"],
   timed_out: ["✕", "timed out", "bad"],

@@ -1,0 +1,88 @@
+"""What the keys of the screen do to a job, and what the lower half shows of it: of the jobs of this home."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from unhang.core import plain_text, rows
+from unhang.jobs import restart
+from unhang.jobs.handle import attach
+from unhang.jobs.start import start
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.core.diagnosis.verdict import Diagnosis
+
+MORE_TIME = "10m"
+_OUTPUT = 64 << 10
+LINES = 100
+
+
+class Reach(Protocol):
+    """A way to the jobs that are shown."""
+
+    def is_elsewhere(self, job_id: str) -> bool:
+        """Whether another machine has to be asked about it."""
+        ...
+
+    def output(self, job_id: str) -> list[str]:
+        """The last lines that it printed, with their colours."""
+        ...
+
+    def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
+        """Its events after a number."""
+        ...
+
+    def do(self, job_id: str, what: str, text: str) -> str:
+        """Do one thing to a job; what there is to say of it."""
+        ...
+
+
+class HomeReach:
+    """The jobs of one home."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def is_elsewhere(self, job_id: str) -> bool:  # noqa: ARG002 - as of any other
+        """No."""
+        return False
+
+    def output(self, job_id: str) -> list[str]:
+        """The last lines that it printed, with their colours."""
+        job = attach(self._home, job_id)
+        kept = job.tail("stdout", _OUTPUT) + job.tail("stderr", _OUTPUT)
+        return [rows.shown(row) for _, row in rows.split(kept.encode())[-LINES:]]
+
+    def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
+        """Its events after a number."""
+        return attach(self._home, job_id).events(after_seq=after)
+
+    def do(self, job_id: str, what: str, text: str) -> str:
+        """Do one thing to a job; what there is to say of it."""
+        job = attach(self._home, job_id)
+        match what:
+            case "extend":
+                job.extend(**dict.fromkeys(text.split(), MORE_TIME))
+                return f"more time: {MORE_TIME}"
+            case "answer":
+                job.send(text + "\n")
+                return "sent"
+            case "cancel":
+                return f"{job.cancel(by='unhang top').status}"
+            case "restart":
+                prepared = restart.again(job, {})
+                restart.end_first(job)
+                return f"started again as {start(prepared).id}"
+        from unhang.jobs.diagnose import diagnose_job
+
+        return "\n".join(_tree_lines(diagnose_job(job_id)))
+
+
+def _tree_lines(diagnosis: Diagnosis) -> list[str]:
+    lines = [f"{diagnosis.state}, {diagnosis.cause}: {diagnosis.reason}", ""]
+    lines += [
+        f"{each.pid:>8}  {each.comm:<16} {each.state}  {each.cpu:>3.0f} %  {each.waits}" for each in diagnosis.processes
+    ]
+    return [plain_text.harmless(line) for line in lines]

@@ -1,0 +1,137 @@
+"""The jobs of other machines for a page or a screen: what it shows of one, and what its buttons do, at the owner."""
+
+from __future__ import annotations
+
+import binascii
+
+from unhang.core import values
+from unhang.core.fleet.requests import PAGE, Request
+from unhang.core.fleet.rows import found_by
+from unhang.core.fleet.subjects import split_name
+from unhang.core.timeline import Timeline
+from unhang.core.view import View
+from unhang.errors import ControlError, UsageError
+from unhang.fleet.asking import Offline
+from unhang.fleet.note import own_name
+from unhang.fleet.view import status_from
+from unhang.jobs.output_desk import whole_output
+from unhang.store.output_reader import Slice
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, NoReturn
+
+    from unhang.core.events import Event
+    from unhang.fleet.link import FleetLink
+
+MOST_EVENTS = 1000
+
+
+class Elsewhere:
+    """What can be asked and done about a job of another machine, seen from a home. From any thread."""
+
+    def __init__(self, home: str, link: FleetLink) -> None:
+        self._home = home
+        self._link = link
+
+    def place(self, name: str) -> tuple[str, str] | None:
+        """The machine and the id of a job of another machine; None if the name means a job of this one.
+
+        Raises NoSuchJob or AmbiguousJob.
+        """
+        found = split_name(name)
+        state = self._link.state()
+        if found is None or found[1] == own_name(self._home, state.machines):
+            return None
+        return found_by(state.rows, *found)
+
+    def here(self, name: str) -> str:
+        """The name of a job of this machine without the machine's."""
+        found = split_name(name)
+        return name if found is None else found[0]
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    def job(self, machine: str, job: str) -> dict[str, Any]:
+        """As `agents/job_look.py`; while the machine is offline without output, and `unknown` if it had not ended."""
+        try:
+            found: dict[str, Any] = self._page(machine, job, "look")
+        except Offline:
+            state, view = self._link.state(), View()
+            for event in self._link.events(machine, job, 0, 1 << 30):
+                view.apply(event)
+            found = status_from(view, state.rows[machine, job], state.machines.get(machine), machine)
+        return found | {"machine": machine}
+
+    def events(self, machine: str, job: str, after: int, limit: int) -> list[Event]:
+        """The events of a job after a number, from the server."""
+        return self._link.events(machine, job, after, min(limit, MOST_EVENTS))
+
+    def timeline(self, machine: str, job: str) -> dict[str, Any]:
+        """The life of a job as a picture."""
+        found = Timeline()
+        for event in self._link.events(machine, job, 0, 1 << 30):
+            found.apply(event)
+        return found.to_json()
+
+    def rows(self, machine: str, job: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
+        """Rows of the output by number; see `jobs/output_desk.py`."""
+        around = [] if at is None else [f"--at={at}"]
+        found: dict[str, Any] = self._page(
+            machine, job, "rows", f"--stream={stream}", f"--first={first}", f"--count={count}", *around
+        )
+        return found
+
+    def search(self, machine: str, job: str, stream: str, text: str) -> dict[str, Any]:
+        """The numbers of the rows that hold a text."""
+        found: dict[str, Any] = self._page(machine, job, "search", f"--stream={stream}", f"--text={text[:200]}")
+        return found
+
+    def download(self, machine: str, job: str, stream: str) -> tuple[str, Iterator[bytes]]:
+        """The id of a job, and everything that is kept of a stream."""
+
+        def read(at: int) -> Slice:
+            found = self._page(machine, job, "piece", f"--stream={stream}", f"--at={at}")
+            data = binascii.a2b_base64(values.text_of(found, "data", most=1 << 20))
+            return Slice(values.whole(found.get("offset")) or 0, data, max(at, values.whole(found.get("next")) or 0))
+
+        return job, whole_output(read)
+
+    def tree(self, machine: str, job: str) -> dict[str, Any]:
+        """The processes of a job and what each waits for, looked at now by its machine."""
+        return _object(self._link.ask(machine, Request("diagnose", [job], ["--json"])))
+
+    def _page(self, machine: str, job: str, what: str, *options: str) -> dict[str, Any]:
+        return _object(self._link.ask(machine, Request(PAGE, [job], [f"--what={what}", *options])))
+
+    # --- doing ------------------------------------------------------------------------------------------------
+
+    def extend(self, machine: str, job: str, **limits: str | float | None) -> None:
+        """Give a job more time."""
+        self._do("extend", machine, job, [f"--{limit}={value}" for limit, value in limits.items() if value is not None])
+
+    def send(self, machine: str, job: str, text: str, *, eof: bool = False) -> None:
+        """Send a job input, or an agent an answer."""
+        self._do("send", machine, job, ["--eof"] if eof else [], text.encode("utf-8", "surrogateescape"))
+
+    def cancel(self, machine: str, job: str, *, force: bool = False) -> None:
+        """Have a job ended; its end is not waited for."""
+        self._do("cancel", machine, job, ["--no-wait", *(["--force"] if force else [])])
+
+    def _do(self, what: str, machine: str, job: str, options: list[str], data: bytes = b"") -> None:
+        self._link.ask(machine, Request(what, [job], options, data))
+
+    def restart(self, machine: str, job: str) -> NoReturn:
+        """Refuse: what starts a job is not taken from another machine."""
+        raise UsageError(f"a job is started again on its own machine: unhang restart there ({job} of {machine})")
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        found = values.parse(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ControlError("the machine's answer cannot be read")
+    return found

@@ -1,0 +1,176 @@
+"""`ps --fleet`, `status`, the page and `top` say the same of local and fleet jobs; buttons act at the owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.support.engine import wait_until
+from tests.support.fleet import Machine, Server
+from tests.support.web.server import WebServer
+from unhang.core.overview_line import called, state_of
+from unhang.faces.top.app import TopApp
+from unhang.fleet.link import FleetLink
+from unhang.jobs.overview import Overview
+
+Make = Callable[[str, str], Machine]
+# What moves on by itself between two looks (the usual time of a command also when others of it end), and what is told
+# of a job of another machine only.
+_MOVING = ("usualMs", "usage", "ports", "spark", "bytes", "lastActivityAt", "clocks", "seq", "id", "machine")
+# Nothing is said of it by itself, however long it takes.
+_STILL = ("--idle", "off", "--stall", "30m", "--hard", "1h")
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Machine], WebServer]]:
+    """Makes pages over a fleet, seen from a machine."""
+    made: list[WebServer] = []
+
+    def make(machine: Machine) -> WebServer:
+        made.append(WebServer(machine, "--fleet"))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+def entries(web: WebServer) -> dict[str, dict[str, Any]]:
+    return {entry["id"]: entry for entry in web.get("/api/overview").json["entries"]}
+
+
+def lasting(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in _MOVING}
+
+
+def own_entries(machine: Machine) -> dict[str, dict[str, Any]]:
+    with Overview(str(machine.home)) as overview:
+        overview.refresh()
+        return overview.snapshot().entries
+
+
+def drive(machine: Machine, story: Callable[[TopApp, Pilot[None]], Awaitable[None]]) -> None:
+    link = FleetLink(machine.url)
+
+    async def play() -> None:
+        app = TopApp(str(machine.home), fleet=link)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await story(app, pilot)
+
+    try:
+        asyncio.run(play())
+    finally:
+        link.close()
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, "it did not come"
+        await pilot.pause(0.05)
+
+
+def rows_of(app: TopApp) -> dict[str, str]:
+    found = [[str(cell) for cell in app.table.get_row_at(at)] for at in range(app.table.row_count)]
+    return {row[1]: row[2] for row in found}
+
+
+@pytest.mark.timeout(300)  # many processes, each of which has to start
+def test_every_surface_says_the_same_of_local_and_fleet_jobs(
+    server: Server, machine: Make, serve: Callable[[Machine], WebServer]
+) -> None:
+    alpha, beta = (machine(name, server.url).join().joined() for name in ("alpha", "beta"))
+    made = {
+        "near": alpha.begin("--name", "near", *_STILL, "--", "sleep", "1000"),
+        "far": beta.begin("--name", "far", *_STILL, "--", "sleep", "1000"),
+        "asks": beta.begin(
+            "--name", "asks", *_STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "<$x>"'
+        ),
+        "well": alpha.begin("--name", "well", "--", "true"),
+        "badly": beta.begin("--name", "badly", "--label", "k=v", "--", "sh", "-c", "echo out; exit 3"),
+    }
+    for name in ("well", "badly"):
+        made[name].wait()
+    wait_until(lambda: beta.said("needs"), "the prompt is noticed")
+    web = serve(alpha)
+    owners = {name: alpha if name in ("near", "well") else beta for name in made}
+    ids = {name: job.id if owners[name] is alpha else f"{job.id}@beta" for name, job in made.items()}
+
+    def wanted() -> dict[str, dict[str, Any]]:
+        known = {each.name: own_entries(each) for each in (alpha, beta)}
+        return {ids[name]: lasting(known[owners[name].name][job.id]) for name, job in made.items()}
+
+    def shown() -> dict[str, dict[str, Any]]:
+        found = {each: lasting(entry) for each, entry in entries(web).items()}
+        for entry in found.values():  # the command to type names the machine
+            if entry["attention"]:
+                assert "asks@beta" in entry["attention"]["command"]
+                entry["attention"] |= {"command": entry["attention"]["command"].replace("asks@beta", "asks")}
+        return found
+
+    def differences() -> list[Any]:
+        there, here = shown(), wanted()
+        fields = [(each, name) for each in here for name in here[each]]
+        found = [(*at, there.get(at[0], {}).get(at[1]), here[at[0]][at[1]]) for at in fields]
+        return [*(there.keys() ^ here.keys()), *(each for each in found if each[2] != each[3])]
+
+    try:
+        wait_until(lambda: not differences(), "the page shows what each machine itself shows", PATIENCE)
+    except TimeoutError:
+        pytest.fail(f"{differences()}")
+    page = entries(web)
+    listed = {(row["machine"], row["jobId"]): row for row in alpha.said("ps", "--fleet", "--all")}
+    for name, job in made.items():
+        entry, row = page[ids[name]], listed[owners[name].name, job.id]
+        status = alpha.said("status", f"{job.id}@{owners[name].name}")
+        assert entry["machine"] == owners[name].name
+        for field in ("status", "phase", "name", "cwd", "exitCode", "endedAt"):
+            assert entry[field] == row[field] == status[field], (name, field)
+        needs = [found and (found["kind"], found["why"]) for found in (entry["attention"], row["needs"])]
+        assert needs[0] == needs[1]
+        # the parts of its page are those that its own machine shows
+        got = web.get(f"/api/jobs/{ids[name]}").json
+        assert (got["jobId"], got["status"], got["stdout"]) == (job.id, status["status"], status["stdout"])
+        assert web.get(f"/api/jobs/{ids[name]}/events").json == job.events()
+        assert "".join(text for _, text, _ in web.get(f"/api/jobs/{ids[name]}/rows").json["rows"]) == "".join(
+            job.result().stdout.splitlines() if job.ended() else job.kept().decode().splitlines()
+        )
+    assert [each["state"] for each in web.get("/api/overview").json["machines"]] == ["online", "online"]
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        drawn = {called(entry) + ("@beta" if "@" in each else ""): state_of(entry) for each, entry in page.items()}
+        await until(pilot, lambda: rows_of(app) == drawn)
+        # keys act at the owner: an answer, and the end of what is under the cursor
+        app.table.move_cursor(row=0)
+        assert app.selected == ids["asks"]
+        await pilot.press("a", *"Ada", "enter")
+        await until(pilot, made["asks"].ended)
+        await until(pilot, lambda: rows_of(app)["asks@beta"] == "success")
+
+    drive(alpha, story)
+    assert made["asks"].result().stdout == "Name? <Ada>\n"
+    # buttons, too
+    assert web.post(f"/api/jobs/{ids['far']}/extend", {"hard": "1h"}).json == {"jobId": ids["far"]}
+    assert any(event["phase"] == "extended" for event in made["far"].events())
+    assert web.get(f"/api/jobs/{ids['far']}/tree").json["state"] in ("hung", "alive", "unsure")
+    web.post(f"/api/jobs/{ids['far']}/cancel", {})
+    assert made["far"].wait().status == "cancelled"
+    wait_until(lambda: entries(web)[ids["far"]]["status"] == "cancelled", "the page has heard of it", PATIENCE)
+    # a machine that is gone: what ran is unknown, what ended has ended
+    last = beta.begin("--name", "last", *_STILL, "--", "sleep", "1000")
+    wait_until(lambda: f"{last.id}@beta" in entries(web), "it is shown", PATIENCE)
+    assert beta.stop_publisher() == 0
+    wait_until(lambda: entries(web)[f"{last.id}@beta"]["status"] == "unknown", "it is unknown", PATIENCE)
+    found = entries(web)
+    entry = found[f"{last.id}@beta"]
+    assert (entry["phase"], entry["group"], entry["endedAt"], entry["attention"]) == ("unknown", "unknown", None, None)
+    assert found[ids["badly"]]["status"] == "error"
+    got = web.get("/api/overview").json
+    assert got["counts"]["running"] == 1
+    assert {each["machine"]: each["state"] for each in got["machines"]} == {"alpha": "online", "beta": "offline"}
+    assert web.get(f"/api/jobs/{last.id}@beta").json["status"] == "unknown"
