@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.agents.acp.test_recordings import OF_VENDORS
@@ -141,3 +143,12 @@ def test_files_go_through_unhang_only_if_allowed_and_only_below_the_directory(be
     assert turn.said("asks to write .*: served", "running")["method"] == "fs/write_text_file"
     bench.turn("gemini", f"[[write:{outside}:no]]", *words)
     assert not outside.exists()
+
+
+def test_two_codex_that_start_at_once_in_a_new_home_both_work(bench: Bench) -> None:
+    """One of them fails on Codex's own database, and is started again."""
+    bench.equip("codex")
+    words = ("agent", "run", "codex", "[[text:hello]]", *PATIENT, "--wait", "--json")
+    both = [bench.popen(*words, cwd=bench.workspace) for _ in range(2)]
+    results = [json.loads(bench.finish(process, 110).out) for process in both]
+    assert [result["status"] for result in results] == ["success"] * 2, [result["error"] for result in results]

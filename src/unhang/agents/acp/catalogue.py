@@ -6,13 +6,17 @@ from unhang.core.record import Record
 
 
 class Recipe(Record):
-    """How an agent is started. The first word of `argv` is looked for on the PATH; `login`: how a person logs in."""
+    """How an agent is started. The first word of `argv` is looked for on the PATH; `login`: how a person logs in.
+
+    `in_use`: words of the error with which it fails where another one begins in the same home at the same moment.
+    """
 
     name: str
     title: str
     argv: tuple[str, ...]
     install: str
     login: str
+    in_use: str = ""
 
 
 _LISTED = (
@@ -29,6 +33,7 @@ _LISTED = (
         ("codex-acp",),
         "npm install -g @agentclientprotocol/codex-acp",
         "run `codex login`, or set OPENAI_API_KEY",
+        "failed to initialize sqlite state runtime",
     ),
     Recipe(
         "gemini",

@@ -13,6 +13,7 @@ import os
 import time
 from typing import Any
 
+from unhang.agents.acp import catalogue
 from unhang.agents.acp.approvals import Permissions
 from unhang.agents.acp.files import Files
 from unhang.agents.acp.handshake import HandshakeRefused, open_session
@@ -22,7 +23,7 @@ from unhang.agents.acp.protocol.cancel_guard import CancelGuard
 from unhang.agents.acp.protocol.requests import request_of
 from unhang.agents.acp.protocol.turn import AcpSession, AcpTurnEnd, TurnBudgets
 from unhang.agents.acp.shutdown import AcpShutdown
-from unhang.agents.base.child import DISMISSAL, RpcChild
+from unhang.agents.base.child import DISMISSAL, START_PAUSE, STARTS, RpcChild
 from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, RpcError, WireRecorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
@@ -182,8 +183,7 @@ class AcpDriver(Driver):
     async def _work(self) -> int:
         plan = self._plan
         self._pass_on(self._session.begin(self._began))
-        self._agent = agent = await RpcChild.start(plan.argv, self._recorder, self._hear, self._trouble, self._noise)
-        await open_session(agent.peer, plan, self._session, self._channel)
+        agent = await self._open()
         self._session.adopt(self._session.id, time.monotonic())
         ended = AcpTurnEnd("")
         for task in plan.tasks:
@@ -192,6 +192,24 @@ class AcpDriver(Driver):
             if ended.reason != "end_turn":
                 break
         return self._code(ended)
+
+    async def _open(self) -> RpcChild:
+        """Start the agent and open a session; again where another one that begins at the same moment was in its way."""
+        plan, recipe = self._plan, catalogue.find(self._plan.agent)
+        for left in reversed(range(STARTS)):
+            start = RpcChild.start(plan.argv, self._recorder, self._hear, self._trouble, self._noise)
+            self._agent = agent = await start
+            try:
+                await open_session(agent.peer, plan, self._session, self._channel)
+                return agent
+            except RpcError as error:
+                in_use = recipe is not None and recipe.in_use and recipe.in_use in error.message
+                if not in_use or not left:
+                    raise
+                await agent.dismiss()
+                self._channel.tell("warning", f"{preview(error.message, 300)}. It is started again.")
+                await asyncio.sleep(START_PAUSE)
+        raise Gone("the agent could not be started")
 
     async def _turn(self, agent: RpcChild, task: str) -> AcpTurnEnd:
         number = agent.peer.reserve()

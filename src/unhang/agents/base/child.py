@@ -32,6 +32,8 @@ _AFTER_EXIT = 1.0
 _BETWEEN_POLLS = 0.05
 # A program that has nothing to do ends in milliseconds at the end of its input; some first save what they know.
 DISMISSAL = 5.0
+# Of two Codex that begin at once in a new home, one dies of its own database: it is started again, after a pause.
+STARTS, START_PAUSE = 3, 1.0
 
 
 class Pipes(NamedTuple):

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from unhang.agents.base.child import DISMISSAL
+from unhang.agents.base.child import DISMISSAL, START_PAUSE, STARTS
 from unhang.agents.base.driver import Driver
 from unhang.agents.base.jsonrpc import Gone, Message, Recorder, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
@@ -23,9 +23,8 @@ from unhang.agents.codex.shutdown import CodexShutdown
 from unhang.core.policy.model import Policy
 from unhang.core.values import id_of, text_of
 
-# Of two that begin at once in a new home, one may find its database locked and exit with this code: it is started
-# again, after a pause.
-_STARTS, _PAUSE, _LOCKED = 3, 1.0, 1
+# The exit code of one that found its database locked.
+_LOCKED = 1
 
 
 class AppServerDriver(Driver):
@@ -145,7 +144,7 @@ class AppServerDriver(Driver):
         """Start Codex and open a thread; again where its own database may have been in its way."""
         plan = self._plan
         argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
-        for left in reversed(range(_STARTS)):
+        for left in reversed(range(STARTS)):
             self._begin("starting Codex")
             self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
             try:
@@ -160,7 +159,7 @@ class AppServerDriver(Driver):
                 if not left or server.process.returncode != _LOCKED:
                     raise
                 self._channel.tell("warning", f"{how}. It is started again.")
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(START_PAUSE)
         raise Gone("Codex could not be started")
 
     async def _open_thread(self, server: AppServer) -> None:
