@@ -41,6 +41,13 @@ def test_a_directory_that_got_no_record_in_time_is_recorded_as_lost(unborn: JobD
     assert [event["phase"] for event in reader.read_all(unborn.events)] == ["lost"]
 
 
+def test_a_directory_from_before_the_last_boot_is_recorded_as_lost_with_the_machine(unborn: JobDir) -> None:
+    _set_back(unborn, clock.monotonic() + reconcile.BIRTH_ELSEWHERE + 1)
+    assert reconcile.settle(unborn) is True
+    (lost,) = reader.read_all(unborn.events)
+    assert reconcile.MACHINE_WENT_DOWN in lost["message"]
+
+
 def test_a_caller_who_knows_that_no_keeper_comes_need_not_wait(unborn: JobDir) -> None:
     assert reconcile.settle(unborn, birth=0) is True
     assert [event["phase"] for event in reader.read_all(unborn.events)] == ["lost"]

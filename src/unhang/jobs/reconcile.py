@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 # The phase of a job that has not ended and cannot be judged from here.
 ELSEWHERE = "elsewhere"
 MACHINE_WENT_DOWN = "the machine went down"
-# How long a directory without a record may take to get one (a keeper that is just being born).
-BIRTH = 10.0
+# How long a directory without a record may take to get one (a keeper that is just being born, on a busy machine); and
+# one from before this machine's boot, which only another machine that shares the home can still be at work on.
+BIRTH = 60.0
+BIRTH_ELSEWHERE = 10.0
 # How long the guard may take to end the tree before a finder helps.
 GUARD_PATIENCE = 5.0
 _ROUNDS = 50
@@ -151,11 +153,12 @@ def _settle_unborn(place: JobDir, birth: float) -> bool:
     if claim.is_claimed(place.events):
         return False
     now = clock.wall()
-    if now - made >= birth > 0:
+    if now - made >= min(birth, BIRTH_ELSEWHERE) > 0:
         now = _time_of_files(place, now)
-    if now - made < birth:
+    before_boot = made < now - clock.monotonic()
+    if now - made < (min(birth, BIRTH_ELSEWHERE) if before_boot else birth):
         return False
-    if made < now - clock.monotonic():
+    if before_boot:
         return _record_loss(place, MACHINE_WENT_DOWN, cut=True)
     started = any(event["type"] == ev.STARTED for event in reader.read_all(place.events))
     return _record_loss(place, "its record is gone" if started else "it was never started")

@@ -60,6 +60,8 @@ def main(rounds: int) -> None:
             if kind in ("floods", "prints") and number > 1:
                 continue
             job = unhang.start(command, **limits)
+            if job.status()["pid"] is None:
+                continue  # on a starved machine a start is given up, and its handle says so
             report(id=job.id, kind=kind, command=command)
             threading.Thread(target=tell, args=(job,)).start()
 
