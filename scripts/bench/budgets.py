@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import acp, engine, hook, jobs, mcp, watch, web
+from bench import acp, engine, hook, jobs, mcp, queue, watch, web
 from bench.measure import Row
 
 ALL: list[Callable[[str], list[Row]]] = [
@@ -28,4 +28,5 @@ ALL: list[Callable[[str], list[Row]]] = [
     watch.watch_200,
     hook.hook,
     web.web_page,
+    queue.queue_dispatch,
 ]

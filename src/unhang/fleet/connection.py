@@ -42,6 +42,10 @@ _REPLICAS = 3
 _NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
 _PAUSE = 0.2
 _DELETED = ("DEL", "PURGE")
+# Of a job of a queue: the last so many changes are kept, for those who want to know what became of it.
+_KEPT_CHANGES = 10
+# The last word about a job that has ended is of no use any more, in seconds.
+_KEPT_WORDS = 3600
 
 
 class ServerAway(UnhangError):
@@ -171,21 +175,26 @@ class Connection:
         await self._make(events)
         rows = api.RePublish(src=subjects.ALL_ROWS, dest=subjects.ROWS_LIVE, headers_only=True)
         for bucket, believed in ((subjects.ROWS, 0.0), (subjects.MACHINES, 0.0), (subjects.PRESENCE, BELIEVED)):
-            made = api.StreamConfig(
-                name=f"KV_{bucket}",
-                subjects=[f"$KV.{bucket}.>"],
-                storage=api.StorageType.FILE,
-                max_msgs_per_subject=1,
-                max_age=believed,
-                duplicate_window=min(120.0, believed or 120.0),
-                allow_direct=True,
-                # a roll-up could remove what other machines have said; one message a key is kept without it
-                allow_rollup_hdrs=False,
-                deny_delete=True,
-                discard=api.DiscardPolicy.NEW,
-                republish=rows if bucket == subjects.ROWS else None,
-            )
-            await self._make(made)
+            await self._make(self._bucket_of(bucket, believed, rows if bucket == subjects.ROWS else None))
+
+    def _bucket_of(self, bucket: str, believed: float, republish: Any = None) -> Any:
+        """Return what a bucket is made of; `believed`: how long a value holds (0: until it is replaced)."""
+        from nats.js import api
+
+        return api.StreamConfig(
+            name=f"KV_{bucket}",
+            subjects=[f"$KV.{bucket}.>"],
+            storage=api.StorageType.FILE,
+            max_msgs_per_subject=1,
+            max_age=believed,
+            duplicate_window=min(120.0, believed or 120.0),
+            allow_direct=True,
+            # a roll-up could remove what other machines have said; one message a key is kept without it
+            allow_rollup_hdrs=False,
+            deny_delete=True,
+            discard=api.DiscardPolicy.NEW,
+            republish=republish,
+        )
 
     async def _make(self, config: Any) -> None:
         from nats.js.errors import APIError, NotFoundError
@@ -402,6 +411,94 @@ class Connection:
             else:
                 found[key] = (raw.data, raw.at)
         return found
+
+    # --- queues -----------------------------------------------------------------------------------------------
+
+    async def prepare_queues(self) -> None:
+        """Make the streams and the bucket of the queues where they are missing."""
+        from nats.js import api
+
+        if not await self._is_missing(subjects.QUEUE):
+            return  # it is made last
+        day = 24 * 3600
+        common: dict[str, Any] = {"allow_direct": True, "duplicate_window": 120, "max_age": KEPT_DAYS * day}
+        file, memory = api.StorageType.FILE, api.StorageType.MEMORY
+        live = api.RePublish(src=subjects.ALL_QUEUES, dest=subjects.ALL_QUEUES_LIVE)
+        configs = (
+            api.StreamConfig(
+                name=subjects.TASKS, subjects=[subjects.ALL_TASKS], storage=file, max_msgs_per_subject=1, **common
+            ),
+            # the word of a living worker is said again every few seconds: it need not survive a server
+            api.StreamConfig(
+                name=subjects.HOLDS,
+                subjects=[subjects.ALL_HOLDS],
+                storage=memory,
+                max_msgs_per_subject=1,
+                **(common | {"max_age": _KEPT_WORDS}),
+            ),
+            self._bucket_of(subjects.WORKERS, BELIEVED),
+            api.StreamConfig(
+                name=subjects.QUEUE,
+                subjects=[subjects.ALL_QUEUES],
+                storage=file,
+                max_msgs_per_subject=_KEPT_CHANGES,
+                republish=live,
+                **common,
+            ),
+        )
+        for config in configs:
+            await self._make(config)
+
+    async def store(self, stream: str, subject: str, data: bytes, expected: int | None = None) -> int | None:
+        """Store a message; return its place, or None if the last one on its subject is not the one that is expected.
+
+        `expected`: its place (0: none); None: whatever was there.
+        """
+        from nats.js.errors import APIError
+
+        headers = None if expected is None else {"Nats-Expected-Last-Subject-Sequence": str(expected)}
+        try:
+            made = await self._answer(lambda: self._js.publish(subject, data, stream=stream, headers=headers))
+        except APIError as error:
+            if error.err_code in _TAKEN:
+                return None
+            raise ServerAway(f"the server did not store {subject}: {error.description}") from None
+        return int(made.seq)
+
+    async def newest(self, stream: str, subject: str) -> Raw | None:
+        """Return the last message on a subject as the leader of the stream has it; None if there is none."""
+        from nats.js.errors import APIError, NotFoundError
+
+        try:
+            found = await self._answer(lambda: self._js.get_msg(stream, subject=subject))
+        except NotFoundError:
+            return None
+        except APIError as error:
+            if error.err_code == _NO_MESSAGE:
+                return None
+            raise ServerAway(f"the server did not answer: {error.description}") from None
+        return Raw(subject, int(found.seq or 0), "", dict(found.headers or {}), found.data or b"")
+
+    def read(self, stream: str, subject: str, after_place: int = 0) -> AsyncIterator[Raw]:
+        """Yield the messages on these subjects behind this place, from any copy, which may lag behind a little."""
+        return self._read(stream, subject, after_place + 1)
+
+    async def bucket(self, bucket: str, keys: str = ">") -> dict[str, tuple[bytes, str]]:
+        """Return what these keys of a bucket hold, each with the server's time."""
+        return await self._bucket(bucket, keys)
+
+    async def told(self, subject: str, take: Callable[[str, int, bytes], None]) -> Callable[[], Awaitable[None]]:
+        """Have `take` called with what the server stored on these subjects (subject, place, data); return the end."""
+
+        async def heard(message: Msg) -> None:
+            headers = dict(message.headers or {})
+            number = headers.get("Nats-Sequence", "")
+            if number.isdigit():
+                take(headers.get("Nats-Subject", ""), int(number), message.data)
+
+        subscription = await self._hear(subject, heard)
+        await self._answer(lambda: self._client.flush(timeout=int(PATIENCE)))
+        return functools.partial(_unheard, subscription)
 
     # --- requests ---------------------------------------------------------------------------------------------
 

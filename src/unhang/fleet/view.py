@@ -13,10 +13,13 @@ from unhang.core import events as ev
 from unhang.core import values
 from unhang.core.attention import Attention
 from unhang.core.fleet.messages import Unfolded
+from unhang.core.fleet.queue import QUEUED
+from unhang.core.fleet.queue_rows import queued_row
 from unhang.core.fleet.rows import UNKNOWN, merged, shown
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.core.view import View
+from unhang.fleet import queues
 from unhang.fleet.connection import ServerAway
 from unhang.fleet.note import own_name
 from unhang.jobs.listing import Row, list_jobs
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from unhang.core.events import Event
     from unhang.core.fleet.presence import Machine
+    from unhang.core.fleet.queue import Worker
     from unhang.core.result import Result
     from unhang.fleet.connection import Connection
 
@@ -50,7 +54,21 @@ async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
     machines = await connection.machines()
     own = own_name(home, machines)
     local = [found.to_json(home) for found in outlooks(home, list_jobs(home))]
-    return [FleetRow(row["machine"], row, outlook_from(row)) for row in merged(local, own, rows, machines, time.time())]
+    found = merged(local, own, rows, machines, time.time())
+    found = with_queued(found, await queues.everything(connection), await queues.workers(connection))
+    return [FleetRow(row["machine"], row, outlook_from(row)) for row in found]
+
+
+def with_queued(rows: list[dict[str, Any]], mirror: queues.Mirror, workers: list[Worker]) -> list[dict[str, Any]]:
+    """Return the rows with those of jobs of a queue that no machine has published: they wait, or never ran."""
+    published = {str((row.get("labels") or {}).get(QUEUED)) for row in rows}
+    known = list(mirror.jobs.values())
+    added = [
+        queued_row(job, known, mirror.settings(job.queue), workers)
+        for job in known
+        if job.state == QUEUED or job.id not in published
+    ]
+    return sorted([*added, *rows], key=lambda row: str(row.get("createdAt") or ""), reverse=True)
 
 
 def outlook_from(row: dict[str, Any]) -> Outlook:
@@ -69,7 +87,7 @@ def outlook_from(row: dict[str, Any]) -> Outlook:
         ended=values.text(row.get("endedAt")),
         exit_code=values.integer(row.get("exitCode")),
         bytes=0,
-        final=status not in ("running", UNKNOWN),
+        final=status not in ("running", UNKNOWN, QUEUED),
     )
     left = values.number(row.get("endsInMs"))
     return Outlook(

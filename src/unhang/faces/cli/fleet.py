@@ -22,6 +22,7 @@ from unhang.core.record import Record
 from unhang.errors import EXIT_TIMEOUT, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import Parser, load
+from unhang.faces.cli.queued import Waiting, end_of_queued, named_in_queues, of_waiting, ran_as
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note
 from unhang.fleet.asking import Offline, ask
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
+    from unhang.core.fleet.queue import QueuedJob
     from unhang.fleet.connection import Connection
 
 _T = TypeVar("_T")
@@ -62,7 +64,7 @@ def is_meant(args: argparse.Namespace) -> bool:
 
 def listed(home: str) -> list[FleetRow]:
     """Return the jobs of this home and of all machines, the newest first."""
-    return _with_server(lambda connection: fleet_rows(connection, home))
+    return with_server(lambda connection: fleet_rows(connection, home))
 
 
 def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
@@ -80,10 +82,10 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
         args.fleet = False
         return load(name).main(args)
     if name == "events":
-        return _with_server(lambda connection: _events(connection, args), lasting=args.follow)
+        return with_server(lambda connection: _events(connection, args), lasting=args.follow)
     if name == "wait":
-        return _with_server(lambda connection: _wait(connection, args), lasting=True)
-    return _with_server(lambda connection: _elsewhere(connection, name, parser, args))
+        return with_server(lambda connection: _wait(connection, args), lasting=True)
+    return with_server(lambda connection: _anywhere(connection, name, parser, args))
 
 
 def _named(args: argparse.Namespace) -> list[str]:
@@ -91,9 +93,11 @@ def _named(args: argparse.Namespace) -> list[str]:
     return job if isinstance(job, list) else [] if job is None else [job]
 
 
-def _with_server(work: Callable[[Connection], Awaitable[_T]], *, lasting: bool = False) -> _T:
+def with_server(
+    work: Callable[[Connection], Awaitable[_T]], *, lasting: bool = False, address: str | None = None
+) -> _T:
     """Do something with the server; `lasting`: whenever it is away, wait until it is there again."""
-    address = note.server_of(state_home(), os.environ)
+    address = note.server_of(state_home(), os.environ, address)
 
     async def run() -> _T:
         connection = await connect(address, lasting=lasting)
@@ -106,14 +110,34 @@ def _with_server(work: Callable[[Connection], Awaitable[_T]], *, lasting: bool =
 
 
 async def _found(connection: Connection, names: list[str]) -> list[There]:
-    """Return the jobs that are meant; raise NoSuchJob or AmbiguousJob."""
+    """Return the jobs that are meant; raise NoSuchJob or AmbiguousJob, and queued.Waiting for one that has not run."""
     rows = await connection.rows()
+    queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
     found = []
     for name in names:
-        job, machine = split_name(name) or (name, None)
-        where = found_by(rows, job, machine)
-        found.append(There(*where, rows[where]))
+        if name in queued:
+            where = await ran_as(connection, queued[name])
+        else:
+            job, machine = split_name(name) or (name, None)
+            where = found_by(rows, job, machine)
+        found.append(There(*where, rows.get(where)))
     return found
+
+
+async def _anywhere(connection: Connection, name: str, parser: Parser, args: argparse.Namespace) -> int:
+    """Run a command where its job runs; a job that waits in a queue runs nowhere."""
+    try:
+        return await _elsewhere(connection, name, parser, args)
+    except Waiting as waiting:
+        return await of_waiting(connection, name, args, waiting.job)
+    except Offline:
+        if name != "cancel" or not args.force:
+            raise
+        # a job of a queue is taken from a machine that is offline: what it says of the job later is refused
+        queued = await named_in_queues(connection, _named(args))
+        if len(queued) < len(_named(args)):
+            raise
+        return max([await of_waiting(connection, name, args, job) for job in queued.values()])
 
 
 # --- carried out by the machine that owns the job ---------------------------------------------------------------
@@ -246,7 +270,10 @@ async def _events(connection: Connection, args: argparse.Namespace) -> int:
 
 
 async def _wait(connection: Connection, args: argparse.Namespace) -> int:
-    jobs = {job.called: job for job in await _found(connection, _named(args))}
+    names = _named(args)
+    queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
+    jobs: dict[str, There | QueuedJob] = dict(queued)
+    jobs |= {job.called: job for job in await _found(connection, [name for name in names if name not in queued])}
     timeout = read_duration("--timeout", args.timeout, off=False)
     waiting = {asyncio.ensure_future(_end_of(connection, job)): called for called, job in jobs.items()}
     watch = asyncio.ensure_future(_say_offline(connection, {job.machine for job in jobs.values()}))
@@ -271,8 +298,10 @@ async def _wait(connection: Connection, args: argparse.Namespace) -> int:
     return outcome.exit_code(failed[0][1]) if failed else 0
 
 
-async def _end_of(connection: Connection, there: There) -> dict[str, Any]:
+async def _end_of(connection: Connection, there: There | QueuedJob) -> dict[str, Any]:
     """Return the last event of a job, when there is one."""
+    if not isinstance(there, There):
+        return await end_of_queued(connection, there)
     async for event in follow(connection, there.machine, there.job):
         if event["type"] == ev.EXITED:
             return event
@@ -294,7 +323,12 @@ async def _say_offline(connection: Connection, machines: set[str]) -> None:
         await asyncio.sleep(_LOOK)
 
 
-async def _print_result(connection: Connection, there: There) -> None:
+async def _print_result(connection: Connection, job: There | QueuedJob) -> None:
+    try:
+        (there,) = [job] if isinstance(job, There) else await _found(connection, [job.id])
+    except Waiting as waiting:  # it has ended, and never ran
+        output.print_json(waiting.job.to_json())
+        return
     printer = _Printer(raw=True)
     try:
         await ask(connection, there.machine, Request("result", [there.job], ["--json"]), printer.show)

@@ -44,6 +44,8 @@ COMMANDS = {
     "statusline": "statusline",
     "alerts": "alerts",
     "fleet": "fleet",
+    "worker": "worker",
+    "queue": "queue",
     "metrics": "metrics",
     "otel": "otel",
     "claude": "claude",

@@ -11,7 +11,7 @@ from unhang.core.spec import NOTIFY, quote
 from unhang.errors import UsageError
 from unhang.jobs.request import STDIN_WORDS, Prepared, prepare, split_pairs
 
-_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
+LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
 
 
@@ -114,9 +114,20 @@ def labels_of(args: argparse.Namespace) -> dict[str, str]:
     return with_name(state_home(), labels, args.name)
 
 
-def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = _LIMITS) -> LimitRequest:
+def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = LIMITS) -> LimitRequest:
     """Return the limits that the options of these names (by default those of `add_limits`) ask for."""
     return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
+
+
+def check_command(args: argparse.Namespace) -> None:
+    """Raise UsageError unless there is one command, in one form."""
+    words: list[str] = args.command
+    if args.shell is not None and words:
+        raise UsageError("give either --shell LINE or a command, not both")
+    if args.shell is None and not words:
+        raise UsageError("no command given (unhang run -- COMMAND …)")
+    if args.shell is None and words[0].startswith("-"):
+        raise UsageError(f"unknown option: {words[0]} (put -- before a command that starts with a dash)")
 
 
 def prepare_job(
@@ -129,13 +140,8 @@ def prepare_job(
     in_front: bool = True,
 ) -> Prepared:
     """Return the job that the options describe; raise UsageError where they contradict each other."""
+    check_command(args)
     words: list[str] = args.command
-    if args.shell is not None and words:
-        raise UsageError("give either --shell LINE or a command, not both")
-    if args.shell is None and not words:
-        raise UsageError("no command given (unhang run -- COMMAND …)")
-    if args.shell is None and words[0].startswith("-"):
-        raise UsageError(f"unknown option: {words[0]} (put -- before a command that starts with a dash)")
     return prepare(
         words if args.shell is None else args.shell,
         shell=args.shell is not None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUMMARY = "list the jobs that run, what needs a person first (--all: those that have ended, too)"
-STATUSES = ("running", "ended", "success", "error", "timeout", "cancelled", "unknown")
+STATUSES = ("running", "ended", "success", "error", "timeout", "cancelled", "unknown", "queued")
 # how each order sorts; `need` is not here: it is sorted by what needs a person, then the newest first
 _SORTS: dict[str, Callable[[Outlook], object]] = {
     "newest": lambda job: -_since(job.row),
@@ -74,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> None:
     home = state_home()
-    ended_too = args.all or args.status not in (None, "running", "unknown")
+    ended_too = args.all or args.status not in (None, "running", "unknown", "queued")
     if args.fleet:
         _show_fleet(args, home, ended_too=ended_too)
         return

@@ -1,0 +1,118 @@
+"""A job of the fleet's queue: from its submission to the first instruction of its command, against plain NATS.
+
+Three real servers on this machine, with `sync_interval: always`. The reference does the least that can be done: a
+message of a work queue, taken by a standing pull request, starts the same command. Both take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Row, quantile
+
+JOBS = 200
+_PATIENCE = 60.0
+_STREAM, _SUBJECT = "BENCH", "bench.jobs"
+
+
+def queue_dispatch(home: str) -> list[Row]:
+    """The median and the slowest of a hundred, one job at a time."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # the servers are those of the tests
+    from tests.support.fleet import Machine, cluster
+    from tests.support.queues import Worker
+
+    with tempfile.TemporaryDirectory(prefix="queue-", dir=home) as name:
+        folder = Path(name)
+        servers = cluster(folder)
+        url = ",".join(server.url for server in servers)
+        machine = Machine(folder / "alpha", "alpha", url)
+        try:
+            machine.join().joined()
+            Worker(machine, "bench", "--slots", "4")
+            ours, plain = asyncio.run(_measure(url, folder))
+        finally:
+            machine.close()
+            machine.end_everything()
+            for server in servers:
+                server.kill()
+    note = f"{len(ours)} jobs, submission to the first instruction; reference: a message that starts the same command"
+    return [
+        Row("queue dispatch p50", quantile(ours, 0.5) * 1e3, quantile(plain, 0.5) * 1e3, None, "ms", note=note),
+        Row("queue dispatch p99", quantile(ours, 0.99) * 1e3, quantile(plain, 0.99) * 1e3, None, "ms"),
+        Row("queue dispatch p99", quantile(ours, 0.99), None, 1.0, "s", note="well under a second"),
+    ]
+
+
+async def _measure(url: str, folder: Path) -> tuple[list[float], list[float]]:
+    import nats
+    from nats.js import api
+
+    from unhang.fleet.connection import connect
+
+    ours, plain = [], []
+    connection = await connect(url)
+    client = await nats.connect(url.split(","))
+    js = client.jetstream(timeout=10)
+    await js.add_stream(
+        api.StreamConfig(name=_STREAM, subjects=[_SUBJECT], retention=api.RetentionPolicy.WORK_QUEUE, num_replicas=3)
+    )
+    taking = await js.pull_subscribe(_SUBJECT, durable="workers", stream=_STREAM)
+    try:
+        for at in range(JOBS + 1):
+            first, second = await _through_a_queue(connection, folder, at), await _plainly(js, taking, folder, at)
+            if at:  # the first warms everything up
+                ours.append(first)
+                plain.append(second)
+    finally:
+        await client.close()
+        await connection.close()
+    return ours, plain
+
+
+async def _through_a_queue(connection: Any, folder: Path, at: int) -> float:
+    from unhang.core.fleet.queue import QueuedJob
+    from unhang.core.fleet.task import Task
+    from unhang.fleet import queues
+
+    told = folder / f"queue-{at}"
+    task = Task(_command(told), None, str(folder), {}, {}, {})
+    begun = time.time()
+    await queues.submit(connection, QueuedJob("bench", ""), task)
+    return await _begun(told) - begun
+
+
+async def _plainly(js: Any, taking: Any, folder: Path, at: int) -> float:
+    told = folder / f"plain-{at}"
+
+    async def take() -> None:
+        (message,) = await taking.fetch(1, timeout=_PATIENCE)
+        process = subprocess.Popen(_command(told))
+        await message.ack()
+        await asyncio.to_thread(process.wait)
+
+    standing = asyncio.ensure_future(take())
+    await asyncio.sleep(0.02)  # the request stands when the message comes
+    begun = time.time()
+    await js.publish(_SUBJECT, b"run")
+    found = await _begun(told)
+    await standing
+    return found - begun
+
+
+def _command(told: Path) -> list[str]:
+    return ["sh", "-c", f"date +%s.%N > {told}.new && mv {told}.new {told}"]
+
+
+async def _begun(told: Path) -> float:
+    deadline = time.monotonic() + _PATIENCE
+    while not told.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("a job was not started")
+        await asyncio.sleep(0.002)
+    return float(told.read_text())

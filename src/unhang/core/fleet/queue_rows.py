@@ -1,0 +1,53 @@
+"""A job of a queue as a row of a list: where it stands, and if it waits, its place and why."""
+
+from __future__ import annotations
+
+from unhang.core.fleet.queue import ENDED, QUEUED, RUNNING, place_of, why_it_waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from unhang.core.fleet.queue import QueuedJob, Settings, Worker
+
+
+def queued_row(
+    job: QueuedJob, jobs: Sequence[QueuedJob], settings: Settings, workers: Iterable[Worker]
+) -> dict[str, Any]:
+    """Return the row of a job of a queue; `jobs`: those of its queue, itself among them."""
+    row: dict[str, Any] = {
+        "jobId": job.id,
+        "name": job.name or None,
+        "status": job.status if job.state == ENDED else job.state,
+        "phase": job.phase if job.state == ENDED else job.state,
+        "command": job.command,
+        "cwd": job.cwd,
+        "kind": job.kind,
+        "labels": job.labels,
+        "createdAt": job.created,
+        "endedAt": job.ended_at or None,
+        "exitCode": job.exit_code,
+        "why": job.why,
+        "needs": None,
+        "endsInMs": None,
+        "ports": [],
+        "machine": job.machine,
+        "queue": job.queue,
+        "attempt": job.attempt,
+        "priority": job.priority,
+        "place": None,
+    }
+    if job.state == RUNNING:
+        row["why"] = f"taken by {job.machine} just now"
+    if job.state == QUEUED:
+        before = place_of(job, jobs)
+        why = why_it_waits(job, jobs, settings, workers)
+        row["place"] = before + 1
+        row["why"] = ", ".join([f"{_ordinal(before + 1)} in {job.queue}", why, *([job.why] if job.why else [])])
+    return row
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -1,0 +1,69 @@
+"""What a job of a queue is to run, as its submitter gave it: the message that the worker which takes it reads.
+
+The worker resolves limits and policy on its own machine. The environment is that of the worker, with what was added by
+name; the directory is meant there.
+"""
+
+from __future__ import annotations
+
+import json
+
+from unhang.core import values
+from unhang.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# A message of a server holds 1 MB at most.
+LARGEST = 768 << 10
+
+_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
+
+
+class Task(Record):
+    """A command, or the task of an agent. `limits`: as the options said it, by name."""
+
+    argv: list[str]
+    shell: str | None
+    cwd: str
+    env: dict[str, str]
+    labels: dict[str, str]
+    limits: dict[str, str]
+    retry: int | None = None
+    pty: bool = False
+    keep: bool = False
+    stdin: str = "null"
+
+    def to_bytes(self) -> bytes:
+        """The task as a message; bytes of a word that are no UTF-8 stay what they are."""
+        return json.dumps(self.to_dict(), separators=(",", ":")).encode()
+
+
+def read_task(data: bytes) -> Task | None:
+    """Read a task; None if it is none, or not whole: a command with a word left out would be another command."""
+    try:
+        value = values.mapping(values.parse(data))
+    except ValueError:
+        return None
+    if value is None:
+        return None
+    argv, env, labels = value.get("argv"), _texts(value.get("env")), _texts(value.get("labels"))
+    limits = _texts(value.get("limits"))
+    shell, cwd = value.get("shell"), values.text(value.get("cwd"))
+    if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
+        return None
+    if env is None or labels is None or limits is None or not cwd or not isinstance(shell, str | None):
+        return None
+    if set(limits) - set(_LIMITS):
+        return None
+    stdin = values.one_of("null", "pipe")(value.get("stdin")) or "null"
+    flags = {name: values.flag(value.get(name)) or False for name in ("pty", "keep")}
+    return Task(list(argv), shell, cwd, env, labels, limits, values.whole(value.get("retry")), stdin=stdin, **flags)
+
+
+def _texts(value: Any) -> dict[str, str] | None:
+    """All of the pairs, or None."""
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        return None
+    return dict(value)

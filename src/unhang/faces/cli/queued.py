@@ -1,0 +1,258 @@
+"""Jobs of a queue on the command line: putting one in, and the commands about one that runs nowhere (yet)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from unhang.core import values
+from unhang.core.durations import human
+from unhang.core.fleet.hold import LONGEST, SHORTEST, default_hold
+from unhang.core.fleet.queue import (
+    ENDED,
+    FAIL,
+    HIGHEST,
+    MOST_NEEDS,
+    QUEUED,
+    QueuedJob,
+    found_by_name,
+    is_queue,
+    read_bytes,
+)
+from unhang.core.fleet.queue_rows import queued_row
+from unhang.core.fleet.subjects import is_machine
+from unhang.core.fleet.task import LARGEST, Task
+from unhang.core.limit_request import read_positive
+from unhang.core.spec import NAME, NOTIFY, is_name, masked
+from unhang.errors import UnhangError, UsageError
+from unhang.faces.cli import options, output
+from unhang.faces.cli.stderr import StderrReporter
+from unhang.fleet import queues
+from unhang.fleet.connection import ServerAway
+from unhang.jobs.request import split_pairs
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.fleet.connection import Connection
+
+# What wakes one who waits is a message that the server sends once: it looks by itself now and then.
+_LOOK = 2.0
+_BY = "unhang cancel"
+
+
+class Waiting(UnhangError):
+    """A job of a queue that no machine has."""
+
+    def __init__(self, job: QueuedJob) -> None:
+        super().__init__(f"job {job.id} waits in queue {job.queue}: no machine has it")
+        self.job = job
+
+
+# --- putting a job into a queue ---------------------------------------------------------------------------------
+
+
+def submit_command(args: argparse.Namespace) -> int:
+    """Put a command into a queue; print the job's id."""
+    from unhang.faces.cli.fleet import with_server
+
+    job, task = job_and_task(args)
+
+    async def submit(connection: Connection) -> int:
+        stored = await queues.submit(connection, job, task)
+        if args.json and not args.wait:
+            output.print_json(stored.to_json())
+        elif not args.json:
+            print(stored.id, flush=True)
+        if not args.wait:
+            return 0
+        from unhang.core import outcome
+
+        last = await end_of_queued(connection, stored)
+        if args.json:
+            output.print_json((await queues.newest(connection, stored) or stored).to_json())
+        return outcome.exit_code(last)
+
+    return with_server(submit, lasting=args.wait)
+
+
+def job_and_task(args: argparse.Namespace) -> tuple[QueuedJob, Task]:
+    """Return the job that the options of `unhang start --fleet` describe, and what it is to run; raise UsageError."""
+    job, task = _job_of(args), _task_of(args)
+    if len(task.to_bytes()) > LARGEST:
+        raise UsageError(f"the command and its environment are larger than {LARGEST >> 10} KiB: put them into files")
+    return job.replace(command=masked(task.shell, task.argv), cwd=task.cwd, labels=task.labels), task
+
+
+def _job_of(args: argparse.Namespace) -> QueuedJob:
+    if not is_queue(args.fleet):
+        raise UsageError(f"--fleet: not a name for a queue: {args.fleet!r} (letters, digits, - and _, at most 63)")
+    if args.priority is not None and abs(args.priority) > HIGHEST:
+        raise UsageError(f"--priority: between -{HIGHEST} and {HIGHEST}")
+    if len(args.need) > MOST_NEEDS or not all(map(is_machine, args.need)):
+        raise UsageError(f"--need: at most {MOST_NEEDS} labels, of letters, digits, - and _")
+    memory = 0 if args.memory is None else read_bytes(args.memory)
+    if memory is None:
+        raise UsageError(f"--memory: expected a size such as 8G, not {args.memory!r}")
+    on_lost = args.on_lost or FAIL
+    hold = read_positive("--hold", args.hold) or default_hold(on_lost)
+    if not SHORTEST <= hold <= LONGEST:
+        raise UsageError(f"--hold: between {human(SHORTEST)} and {human(LONGEST)}")
+    if args.name is not None and not is_name(args.name):
+        raise UsageError(f"not a name for a job: {args.name!r} (letters, digits and .-_, at most 40, a letter first)")
+    return QueuedJob(
+        args.fleet,
+        "",
+        priority=args.priority or 0,
+        needs=list(dict.fromkeys(args.need)),
+        memory=memory,
+        on_lost=on_lost,
+        hold=hold,
+        name=args.name or "",
+    )
+
+
+def _task_of(args: argparse.Namespace) -> Task:
+    options.check_command(args)
+    if args.policy is not None:
+        raise UsageError("--policy is a file of this machine: the worker takes the policy of its own")
+    if args.stdin not in ("null", "inherit", "pipe"):
+        raise UsageError("--stdin @FILE is a file of this machine: a job of a queue has null or pipe")
+    options.requested_limits(args)  # a mistake is found here, and not on the worker
+    limits = {name: str(value) for name in options.LIMITS if (value := getattr(args, name)) is not None}
+    labels = split_pairs("--label", args.label)
+    labels |= {NAME: args.name} if args.name else {}
+    labels |= {NOTIFY: ",".join(dict.fromkeys(args.notify))} if args.notify else {}
+    words: list[str] = args.command
+    return Task(
+        argv=words or ["/bin/sh", "-c", args.shell],
+        shell=args.shell,
+        cwd=os.path.abspath(args.cwd or os.getcwd()),
+        env=split_pairs("--env", args.env),
+        labels=labels,
+        limits=limits,
+        retry=args.retry,
+        pty=bool(args.pty),
+        keep=args.keep,
+        stdin="pipe" if args.stdin == "pipe" or args.pty else "null",
+    )
+
+
+# --- finding one ------------------------------------------------------------------------------------------------
+
+
+async def named_in_queues(connection: Connection, names: list[str]) -> dict[str, QueuedJob]:
+    """Return which of these names are jobs of a queue."""
+    mirror = await queues.everything(connection) if names else queues.Mirror("*")
+    found = {name: found_by_name(mirror.jobs, name) for name in names}
+    return {name: queues.one_of(jobs, name) for name, jobs in found.items() if jobs}
+
+
+async def ran_as(connection: Connection, job: QueuedJob) -> tuple[str, str]:
+    """Return the machine that runs a job, or has run it, and its id there; raise Waiting if there is none."""
+    if job.ran_as:
+        return job.machine, job.ran_as
+    if job.state not in (QUEUED, ENDED):
+        word = (await queues.holds(connection, job.queue)).get(job.id, (0, b"{}"))[1]
+        try:
+            told = values.mapping(values.parse(word)) or {}
+        except ValueError:
+            told = {}
+        if told.get("attempt") == job.attempt and (found := values.text(told.get("job"))):
+            return job.machine, found
+    raise Waiting(job)
+
+
+# --- the commands about one that runs nowhere -------------------------------------------------------------------
+
+
+async def of_waiting(connection: Connection, name: str, args: argparse.Namespace, job: QueuedJob) -> int:
+    """Run a command about a job that waits, or that ended without having run; return its exit code."""
+    reporter = StderrReporter()
+    if name == "status":
+        await _status(connection, args, job)
+        return 0
+    if name == "cancel":
+        changed = await queues.cancel_waiting(connection, job, _BY, force=args.force)
+        if job.state == ENDED:
+            reporter.line(f"job {job.id} has already ended: {job.why}")
+        elif changed.state != ENDED:
+            reporter.line(f"job {job.id} was taken by {changed.machine} just now: cancel it again")
+            return 1
+        else:
+            left = "it never ran" if job.state == QUEUED else f"{job.machine} ends it when it is there again"
+            reporter.line(f"job {job.id}: {changed.why}; {left}")
+        if args.json:
+            output.print_json(changed.to_json())
+        return 0
+    if name == "result":
+        if args.json:
+            output.print_json(job.to_json())
+        reporter.line(f"job {job.id}: {job.why}" if job.state == ENDED else str(Waiting(job)))
+        return _code(job) if job.state == ENDED else 0
+    raise Waiting(job)
+
+
+async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJob) -> None:
+    mirror = await queues.everything(connection, job.queue)
+    workers = await queues.workers(connection)
+    row = queued_row(job, list(mirror.jobs.values()), mirror.settings(job.queue), workers)
+    if args.json:
+        output.print_json(row)
+        return
+    shown = {
+        "job": f"{job.name} ({job.id})" if job.name else job.id,
+        "command": job.command,
+        "queue": job.queue,
+        "state": row["status"],
+        "why": row["why"],
+        "since": job.created,
+        "needs": ", ".join(job.needs),
+        "priority": str(job.priority) if job.priority else "",
+        "attempt": str(job.attempt) if job.attempt else "",
+    }
+    for name, text in shown.items():
+        if text:
+            output.print_line(f"{name:<10} {text[:1000]}")
+
+
+async def end_of_queued(connection: Connection, job: QueuedJob) -> dict[str, Any]:
+    """Return how a job of a queue ended, as the fields of a last event, when it has."""
+    mirror, changed = queues.Mirror(job.queue), asyncio.Event()
+
+    def hear(subject: str, place: int, data: bytes) -> None:
+        if mirror.take(subject, place, data):
+            changed.set()
+
+    unheard = await connection.told(f"unhang.queue-live.{job.queue}.job.{job.id}", hear)
+    try:
+        while True:
+            changed.clear()
+            try:
+                found = await queues.newest(connection, job) or job
+            except ServerAway:
+                if connection.closed:
+                    raise
+                found = job
+            if found.state == ENDED:
+                return _fields(found)
+            try:
+                async with asyncio.timeout(_LOOK):
+                    await changed.wait()
+            except TimeoutError:
+                continue
+    finally:
+        await unheard()
+
+
+def _fields(job: QueuedJob) -> dict[str, Any]:
+    error = {"code": "ELOST"} if job.phase == "lost" else {}
+    return {"status": job.status, "exitCode": job.exit_code, "message": job.why, "error": error}
+
+
+def _code(job: QueuedJob) -> int:
+    from unhang.core import outcome
+
+    return outcome.exit_code(_fields(job))

@@ -1,0 +1,146 @@
+"""Jobs of a queue: taken by workers that have room for them, seen and cancelled while they wait, run once each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine import wait_until
+from tests.support.fleet import Machine, Server, wait_for_rows
+from tests.support.jobs import STILL
+from tests.support.queues import Worker, changes, check_history, states, submit, wait_for
+from unhang.errors import UsageError
+from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.queued import job_and_task
+
+Make = Callable[[str, str], Machine]
+
+
+def test_a_job_is_run_by_a_worker_and_its_end_is_everywhere_the_same(server: Server, machine: Make) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    line = ("sh", "-c", "echo $WHO $UNHANG_QUEUE_ATTEMPT; exit 3")
+    started = viewer.call("start", "--fleet", "q", "--name", "early", "--env", "WHO=me", "--", *line)
+    first = started.out.decode().strip()
+    (row,) = viewer.said("ps", "--fleet")
+    assert (row["jobId"], row["status"], row["queue"], row["place"]) == (first, "queued", "q", 1)
+    assert "no worker" in row["why"]
+    assert viewer.said("status", "--fleet", "early")["why"] == row["why"]
+    assert "waits" in viewer.refused("logs", "--fleet", first)
+    worker = Worker(alpha, "q", "--slots", "2")
+    assert viewer.call("wait", "--fleet", first).code == 3
+    check_history(changes(server.url))
+    last = changes(server.url)[first][-1]
+    assert (last["status"], last["exitCode"], last["machine"], last["attempt"]) == ("error", 3, "alpha", 1)
+    wait_for_rows(server.url, {last["ranAs"]: "error"})
+    # the job of the queue and the job of the machine are one: each command finds it by either name
+    assert viewer.call("logs", "--fleet", first).out == b"me 1\n"
+    there = viewer.said("status", f"{last['ranAs']}@alpha")
+    assert viewer.said("status", "--fleet", first) == there
+    assert there["labels"] == {"name": "early", "queue": "q", "queued": first}
+    assert [row["jobId"] for row in viewer.said("ps", "--fleet", "--all")] == [last["ranAs"]]
+    # a command that cannot be started fails, and says why
+    nothing = submit(viewer, "q", "--", "/no/such/program")
+    assert viewer.call("wait", "--fleet", nothing).code == 127
+    nowhere = submit(viewer, "q", "--cwd", "/no/such/folder", "--", "true")
+    assert viewer.call("wait", "--fleet", nowhere).code == 125
+    assert "/no/such/folder" in changes(server.url)[nowhere][-1]["why"]
+    done = viewer.call("start", "--fleet", "q", "--wait", "--json", "--", "true")
+    assert (done.code, json.loads(done.out)["status"]) == (0, "success")
+    worker.end()
+
+
+def test_workers_take_what_suits_them_in_order_and_within_limits(server: Server, machine: Make, tmp_path: Path) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    order = tmp_path / "order"
+    words = ("--", "sh", "-c", f"echo $0 >> {order}")
+    late = submit(viewer, "q", *words, "late")
+    urgent = submit(viewer, "q", "--priority", "5", *words, "urgent")
+    needy = submit(viewer, "q", "--need", "gpu", *words, "needy")
+    large = submit(viewer, "q", "--memory", "100T", *words, "large")
+    gone = submit(viewer, "q", *words, "gone")
+    assert viewer.call("cancel", "--fleet", gone).code == 0
+    assert viewer.call("cancel", "--fleet", gone).code == 0  # says that it has ended
+    assert viewer.call("queue", "pause", "q").code == 0
+    plain = Worker(alpha, "q", "--memory", "1G")
+    assert {row["why"].partition(", ")[2] for row in viewer.said("ps", "--fleet")} == {"queue q is paused"}
+    assert viewer.call("queue", "resume", "q").code == 0
+    wait_for(server.url, {late: "success", urgent: "success", gone: "cancelled", needy: "queued", large: "queued"})
+    assert order.read_text().split() == ["urgent", "late"]
+    why = {row["jobId"]: row["why"] for row in viewer.said("ps", "--fleet", "--status", "queued")}
+    assert "label gpu" in why[needy]
+    assert "100T" in why[large]
+    only = Worker(alpha, "q", "--label", "gpu", "--only-label", "--slots", "4")
+    wait_for(server.url, {needy: "success"})
+    # at most one of the queue at a time, on all workers together
+    assert viewer.call("queue", "limit", "q", "1").code == 0
+    lock = tmp_path / "lock"
+    alone = [
+        submit(viewer, "q", *need, "--", "flock", "-n", "-E", "9", str(lock), "sh", "-c", "exit 0")
+        for need in ((), ("--need", "gpu")) * 3
+    ]
+    wait_for(server.url, dict.fromkeys(alone, "success"))
+    found = viewer.said("worker", "--list")
+    assert sorted((each["machine"], each["onlyLabel"], each["slots"]) for each in found) == [
+        ("alpha", False, 1),
+        ("alpha", True, 4),
+    ]
+    (listed,) = viewer.said("queue", "list")
+    assert (listed["queue"], listed["waiting"], listed["running"], listed["maxRunning"]) == ("q", 1, 0, 1)
+    # draining: what runs may end, and no other job is taken
+    viewer.call("queue", "limit", "q", "off")
+    runs = submit(viewer, "q", "--need", "gpu", "--stdin", "pipe", *STILL, "--", "sh", "-c", "read a")
+    wait_for(server.url, {runs: "running"})
+    assert alpha.call("worker", "--drain").code == 0
+    assert plain.process.wait(60) == 0
+    waits = submit(viewer, "q", "--", "true")
+    wait_until(lambda: viewer.call("send", "--fleet", runs, "x").code == 0, "it can be reached", 60)
+    assert only.process.wait(60) == 0
+    assert states(server.url)[runs] == "success"
+    assert states(server.url)[waits] == "queued"
+    assert viewer.said("worker", "--list") == []
+    check_history(changes(server.url))
+
+
+def test_a_worker_that_is_stopped_gives_its_jobs_back_or_ends_them(server: Server, machine: Make) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    worker = Worker(alpha, "q", "--slots", "2")
+    again = submit(
+        viewer, "q", "--on-lost", "retry", *STILL, "--", "sh", "-c", '[ "$UNHANG_QUEUE_ATTEMPT" = 2 ] || sleep 1000'
+    )
+    once = submit(viewer, "q", *STILL, "--", "sleep", "1000")
+    wait_for(server.url, {again: "running", once: "running"})
+    assert alpha.call("worker", "--stop").code == 0
+    assert worker.process.wait(60) == 0
+    wait_for(server.url, {again: "queued", once: "error"})
+    assert viewer.call("wait", "--fleet", once).code == 125
+    worker = Worker(alpha, "q")
+    wait_for(server.url, {again: "success"})
+    found = changes(server.url)
+    check_history(found)
+    assert (found[again][-1]["attempt"], found[once][-1]["phase"]) == (2, "lost")
+    worker.end()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--fleet", "no.queue"),
+        ("--fleet", "q", "--memory", "much"),
+        ("--fleet", "q", "--need", "a b"),
+        ("--fleet", "q", "--priority", "100000"),
+        ("--fleet", "q", "--idle", "soon"),
+        ("--fleet", "q", "--hold", "1ms"),
+        ("--fleet", "q", "--policy", "x.toml"),
+        ("--fleet", "q", "--stdin", "@x"),
+        ("--fleet", "q", "--name", "1"),
+        ("--fleet", "q", "--env", f"X={'x' * 1_000_000}"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_it_is_queued(words: tuple[str, ...]) -> None:
+    args = parser_of("start", load("start"), "").parse([*words])
+    args.command = ["true"]
+    with pytest.raises(UsageError):
+        job_and_task(args)

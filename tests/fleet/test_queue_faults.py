@@ -1,0 +1,133 @@
+"""Workers that are killed or frozen, keepers that are killed under them, a server that goes away: no job of a queue
+runs twice at once (the kernel says so: each holds a lock while it runs), none is forgotten, no end is untrue."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.engine import wait_until
+from tests.support.fleet import PATIENCE, Machine, Server
+from tests.support.jobs import STILL, keeper_of
+from tests.support.queues import Worker, changes, check_history, states, submit, wait_for
+from unhang.jobs.handle import Job
+from unhang.store import find
+from unhang.store.layout import JobDir
+
+Make = Callable[[str, str], Machine]
+# Long enough that a busy machine ends a job in the time between the half and the whole of it.
+_HOLD = ("--hold", "12s")
+_OVERLAP = 9
+
+
+def guarded(lock: Path, line: str) -> tuple[str, ...]:
+    """A command that fails with _OVERLAP if it runs twice at once."""
+    return (*STILL, "--", "flock", "-n", "-E", str(_OVERLAP), str(lock), "sh", "-c", line)
+
+
+def jobs_of(machine: Machine, queued: str) -> list[Job]:
+    """What a machine has run of a job of a queue."""
+    jobs = [Job(JobDir(str(machine.home), each)) for each in find.all_ids(str(machine.home))]
+    return [job for job in jobs if (job.spec.get("labels") or {}).get("queued") == queued]
+
+
+def running_on(machine: Machine, queued: str) -> Job:
+    """The job of a machine that a job of a queue runs as, when its command has been started."""
+
+    def found() -> Job | None:
+        return next((job for job in jobs_of(machine, queued) if job.view().pid), None)
+
+    job: Job = wait_until(found, f"{queued} runs", PATIENCE)
+    return job
+
+
+def test_jobs_of_a_killed_and_of_a_frozen_worker(server: Server, machine: Make, tmp_path: Path) -> None:
+    alpha, beta, gamma = (machine(name, server.url).join() for name in ("alpha", "beta", "gamma"))
+    for each in (alpha, beta, gamma):
+        each.joined()
+    frozen = Worker(alpha, "q", "--slots", "4", "--label", "a")
+    killed = Worker(beta, "q", "--slots", "4", "--label", "b")
+    # the first attempt never ends by itself, any later one ends at once
+    line = '[ "$UNHANG_QUEUE_ATTEMPT" != 1 ] || exec sleep 1000'
+    jobs = {
+        (need, on_lost): submit(
+            gamma, "q", "--need", need, "--on-lost", on_lost, *_HOLD, *guarded(tmp_path / f"{need}-{on_lost}", line)
+        )
+        for need in ("a", "b")
+        for on_lost in ("retry", "fail")
+    }
+    wait_for(server.url, dict.fromkeys(jobs.values(), "running"))
+    running_on(alpha, jobs["a", "retry"])
+    others = Worker(gamma, "q", "--slots", "4", "--label", "a", "--label", "b")
+    frozen.send(signal.SIGSTOP)
+    killed.kill()
+    wanted = {jobs["a", "retry"]: "success", jobs["b", "retry"]: "success"}
+    wanted |= {jobs["a", "fail"]: "error", jobs["b", "fail"]: "error"}
+    wait_for(server.url, wanted)
+    before = changes(server.url)
+    check_history(before)
+    for (_, on_lost), job in jobs.items():
+        last = before[job][-1]
+        assert last["exitCode"] != _OVERLAP, before[job]
+        assert (last["phase"] == "lost") == (on_lost == "fail"), before[job]
+        assert last["attempt"] > 1 or on_lost == "fail"
+    # where it ran first it had been ended before another took it, though nobody there could be asked
+    assert [each.result().status for each in jobs_of(alpha, jobs["a", "retry"])] == ["cancelled"]
+    # the one that was frozen wakes: what it says of these jobs is refused, and it goes on with others
+    frozen.send(signal.SIGCONT)
+    others.end()
+    again = submit(gamma, "q", "--need", "a", "--", "true")
+    wait_for(server.url, {again: "success"})
+    wait_until(lambda: b"another worker's" in frozen.said or b"taken from" in frozen.said, "it says so", PATIENCE)
+    after = changes(server.url)
+    assert {job: after[job] for job in before} == before
+    assert after[again][-1]["machine"] == "alpha"
+    frozen.end()
+
+
+def test_a_keeper_that_is_killed_under_its_worker(server: Server, machine: Make, tmp_path: Path) -> None:
+    alpha = machine("alpha", server.url).join().joined()
+    worker = Worker(alpha, "q", "--slots", "2")
+    line = '[ "$UNHANG_QUEUE_ATTEMPT" != 1 ] || exec sleep 1000'
+    again = submit(alpha, "q", "--on-lost", "retry", *guarded(tmp_path / "again", line))
+    once = submit(alpha, "q", *guarded(tmp_path / "once", line))
+    wait_for(server.url, {again: "running", once: "running"})
+    for queued in (again, once):
+        job = running_on(alpha, queued)
+        keeper, guard = keeper_of(job.place)
+        assert guard.send(signal.SIGKILL)
+        assert keeper.send(signal.SIGKILL)
+    wait_for(server.url, {again: "success", once: "error"})
+    found = changes(server.url)
+    check_history(found)
+    assert (found[once][-1]["phase"], found[once][-1]["attempt"]) == ("lost", 1)
+    assert found[again][-1]["attempt"] == 2
+    worker.end()
+
+
+def test_a_server_that_is_killed_costs_no_job(server: Server, machine: Make, tmp_path: Path) -> None:
+    alpha, beta = (machine(name, server.url).join().joined() for name in ("alpha", "beta"))
+    workers = [Worker(each, "q", "--slots", "2") for each in (alpha, beta)]
+    gate = tmp_path / "gate"
+    line = f"while [ ! -e {gate} ]; do sleep 0.2; done"
+    runs = [
+        submit(alpha, "q", "--on-lost", "retry", "--hold", "1h", *guarded(tmp_path / str(at), line)) for at in range(3)
+    ]
+    wait_for(server.url, dict.fromkeys(runs, "running"))
+    server.kill()
+    assert "no NATS server" in alpha.refused("start", "--fleet", "q", "--", "true")
+    gate.touch()  # they end while nobody can be told
+    for job in (found for each in (alpha, beta) for name in runs for found in jobs_of(each, name)):
+        assert job.wait(PATIENCE).status == "success"
+    server.start().wait()
+    wait_for(server.url, dict.fromkeys(runs, "success"))
+    more = submit(alpha, "q", "--", "true")
+    wait_for(server.url, {more: "success"})
+    found = changes(server.url)
+    check_history(found)
+    assert states(server.url) == dict.fromkeys([*runs, more], "success")
+    # one that was claimed and not started when the server went was given back, and none ran twice
+    assert all(len(jobs_of(alpha, job)) + len(jobs_of(beta, job)) == 1 for job in [*runs, more])
+    for worker in workers:
+        worker.end()
