@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.diagnosis.build import look, looks, process, thread
+from tests.support.diagnosis.build import HZ, look, looks, process, thread
 from unhang.core import events as ev
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
@@ -182,10 +182,40 @@ def test_a_lock_whose_holder_may_go_on_is_unsure(syscall: str) -> None:
 
 
 def test_a_background_process_that_its_terminal_stopped_is_hung() -> None:
-    stopped = process(2, thread(2, "", state="T"), state="T", tty=1, pgid=5, tpgid=2)
+    reads = thread(2, "read", state="T", reads=(0,))
+    stopped = process(2, reads, state="T", tty=1, pgid=5, tpgid=2, fds={0: "/dev/pts/9"})
     found = twice(stopped)
     assert (found.state, found.cause) == ("hung", "stopped")
     assert "SIGTTIN" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("asleep", "remaining", "woke", "state", "cause"),
+    [(1.0, 3.0, 1, "alive", "timer"), (1.0, 1.0, 1, "unsure", "poll"), (1.0, 3.0, 2, "unsure", "poll")],
+)
+def test_one_wake_up_of_a_slow_rhythm_between_the_looks_is_no_poll(
+    asleep: float, remaining: float, woke: int, state: str, cause: str
+) -> None:
+    """Else the same program would be a timer or a poll, as the looks fall."""
+
+    def ticks(switches: int) -> ProcessSample:
+        sleeps = thread(2, "nanosleep", timeout=4.0, asleep=asleep, remaining=remaining, switches=switches)
+        return process(2, sleeps)
+
+    found = diagnose(look(0, ticks(7)), look(2.5, ticks(7 + woke)))
+    assert (found.state, found.cause) == (state, cause)
+
+
+def test_new_pages_count_by_the_cpu_that_a_process_gets() -> None:
+    """On a busy machine a tenth of a core brings a tenth of the pages."""
+
+    def works(cpu: int, faults: int) -> ProcessSample:
+        return process(2, thread(2, "running", state="R"), state="R", cpu=cpu, faults=faults)
+
+    def verdict(share: float, faults: float) -> str:
+        return diagnose(look(0, works(0, 0)), look(10, works(round(10 * HZ * share), round(10 * faults)))).cause
+
+    assert [verdict(1.0, 31), verdict(1.0, 20), verdict(0.1, 12), verdict(0.1, 9)] == ["progress", "busy"] * 2
 
 
 def test_a_silent_peer_is_never_called_hung() -> None:

@@ -13,8 +13,9 @@ from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
 NET_RATE = 100.0
-# Ten new pages a second are an allocator's noise; a compiler or a test touches thousands.
+# Ten new pages a second are an allocator's noise; a compiler or a test touches thousands in a second of a core's time.
 FAULTS_RATE = 30.0
+FAULTS_NOISE = 10.0
 # Below this much CPU no process computes; event loops turn over.
 BUSY_SHARE = 0.15
 
@@ -52,6 +53,11 @@ class Activity(NamedTuple):
     def moves_bytes(self) -> bool:
         """Whether more bytes were read and written than housekeeping moves."""
         return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
+
+    @property
+    def takes_memory(self) -> bool:
+        """Whether it touched new pages, for the CPU that it got: on a busy machine it works as slowly as it waits."""
+        return self.faults > FAULTS_NOISE and self.faults >= FAULTS_RATE * min(1.0, self.cpu)
 
     @property
     def strong(self) -> bool:

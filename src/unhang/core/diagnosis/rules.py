@@ -17,11 +17,11 @@ from __future__ import annotations
 import re
 
 from unhang.core.diagnosis import causes
-from unhang.core.diagnosis.activity import BUSY_SHARE, FAULTS_RATE, NET_RATE, Activity, compare
+from unhang.core.diagnosis.activity import BUSY_SHARE, NET_RATE, Activity, compare
 from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
-from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
@@ -152,7 +152,7 @@ def _is_stopped(view: SampleView, pid: int) -> bool:
 
 def _computing(view: SampleView, activity: Activity) -> Finding:
     who = _busiest(view, activity)
-    productive = activity.moves_bytes or activity.net >= NET_RATE or activity.faults >= FAULTS_RATE
+    productive = activity.moves_bytes or activity.net >= NET_RATE or activity.takes_memory
     if productive or _only_works(view, activity):
         return Finding(ALIVE, causes.PROGRESS, _works(activity, who))
     if activity.cpu < BUSY_SHARE and activity.wakeups >= 10:
@@ -252,7 +252,7 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
         held = f"{named(process)} asks again and again for {lock.path}, locked by {holder_of(lock)}"
         return Finding(UNSURE, causes.LOCK, held, process.pid, best.wait, lock)
     rate = best.woke / activity.seconds
-    if rate >= POLLS:
+    if rate >= POLLS and (best.woke > 1 or _period(best.thread) <= activity.seconds):
         wakes = f"{named(process)} wakes {rate:.1f} times a second"
         if activity.any_bytes:
             # A heartbeat over a hung program moves bytes as well: too little to call it work, too much for "nothing".
@@ -268,6 +268,14 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
         return Finding(UNSURE, causes.POLL, f"{wakes} {does}", process.pid, best.wait)
     state = ALIVE if ends is not None and ends <= LATER else UNSURE
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
+
+
+def _period(thread: Thread) -> float:
+    """From its last wake-up to its next, in seconds; 0 where that is not known. Whether one of a longer rhythm woke
+    between the looks is chance, and must not decide."""
+    if thread.asleep is not None and thread.remaining is not None:
+        return thread.asleep + thread.remaining
+    return thread.timeout or 0.0
 
 
 def _unread(view: SampleView, process: ProcessSample) -> int:
