@@ -53,6 +53,13 @@ def test_poll_reads_its_set_from_memory() -> None:
     assert call("poll", 0x1000, 3, MINUS_ONE, memory={0x1000: fds}).timeout == FOREVER
 
 
+def test_sigwait_reads_its_set_from_memory() -> None:
+    wanted = struct.pack("<Q", 1 << 9 | 1 << 63)
+    seen = call("rt_sigtimedwait", 0x1000, memory={0x1000: wanted})
+    assert seen == Call(timeout=FOREVER, signals=1 << 9 | 1 << 63)
+    assert call("rt_sigtimedwait", 0x1000).signals == 0, "it could not be read"
+
+
 def test_a_descriptor_of_which_only_the_end_is_asked_for_is_not_read() -> None:
     fds = struct.pack("<ihhihhihh", 0, 1, 0, 5, 0, 0, -1, 0, 0)
     assert call("poll", 0x1000, 3, MINUS_ONE, memory={0x1000: fds}) == Call(reads=(0,), hangups=(5,), timeout=FOREVER)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import socket
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
+from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
 from unhang.core.diagnosis.samples import FOREVER, FullSample
+from unhang.procs.linux.sampler.files import terminal_of
+from unhang.procs.linux.sampler.full import meant
 from unhang.procs.linux.sampler.threads import reachable
 from unhang.procs.sampler.full import full
 
@@ -179,23 +184,71 @@ time.sleep(99)
 
 
 @pytest.mark.parametrize(
-    ("handled", "alarm", "user"),
+    ("handled", "alarm", "wakes", "other"),
     [
-        ([], False, False),
-        ([signal.SIGALRM], True, False),
-        ([signal.SIGUSR1], False, True),
-        ([signal.SIGUSR2, signal.SIGALRM], True, True),
-        ([signal.SIGUSR1, signal.SIGALRM, signal.SIGTTIN], False, False),
-        ([signal.SIGUSR1, signal.SIGPROF], False, False),
+        ([], False, False, False),
+        ([signal.SIGALRM], True, False, False),
+        ([signal.SIGUSR1], False, True, False),
+        ([signal.SIGUSR2, signal.SIGALRM], True, True, False),
+        ([signal.SIGIO], False, True, False),
+        ([signal.SIGURG, signal.SIGTERM, signal.SIGHUP], False, True, False),
+        ([signal.SIGRTMIN + 3], False, True, False),
+        ([signal.SIGWINCH], False, False, True),
+        ([signal.SIGCONT, signal.SIGTERM], False, False, True),
+        ([signal.SIGUSR1, signal.SIGALRM, signal.SIGTTIN], False, False, False),
+        ([signal.SIGUSR1, signal.SIGPROF], False, False, False),
     ],
 )
-def test_the_signals_that_a_process_handles_on_purpose(handled: list[int], alarm: bool, user: bool) -> None:
+def test_the_signals_that_a_process_handles_on_purpose(
+    handled: list[int], alarm: bool, wakes: bool, other: bool
+) -> None:
     words = [sys.executable, "-c", HANDLES, *(str(int(number)) for number in handled)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as job:
         try:
             assert job.stdout is not None
             assert job.stdout.readline() == b"READY\n"
             seen = full(os.getpid()).processes[job.pid]
-            assert (seen.catches_alarm, seen.catches_signal) == (alarm, user)
+            assert (seen.catches_alarm, seen.catches_signal, seen.catches_other) == (alarm, wakes, other)
         finally:
             job.kill()
+
+
+def _bit(number: int) -> int:
+    return 1 << (number - 1)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "own"),
+    [
+        (JVM, [signal.SIGUSR2, signal.SIGRTMAX - 2]),
+        (MONO, [signal.SIGRTMIN + 1, signal.SIGRTMIN + 3, signal.SIGWINCH]),
+        (NODE, [signal.SIGUSR1]),
+        (ERLANG, [signal.SIGUSR1]),
+    ],
+)
+def test_the_signals_of_a_runtime_are_not_the_programs(runtime: str, own: list[int]) -> None:
+    caught = sum(_bit(number) for number in own)
+    assert meant(caught, runtime) == 0
+    assert meant(caught | _bit(signal.SIGALRM), runtime) == _bit(signal.SIGALRM)
+    assert meant(caught, "") == caught
+
+
+@pytest.mark.parametrize(("least", "tenths", "patience"), [(0, 250, 25.0), (1, 250, FOREVER), (1, 0, FOREVER)])
+def test_a_terminal_says_after_how_long_a_read_of_it_gives_up(least: int, tenths: int, patience: float) -> None:
+    master, slave = pty.openpty()
+    try:
+        settings = termios.tcgetattr(slave)
+        settings[3] &= ~termios.ICANON
+        settings[6][termios.VMIN], settings[6][termios.VTIME] = least, tenths
+        termios.tcsetattr(slave, termios.TCSANOW, settings)
+        seen = terminal_of({}, master, None)
+        assert seen is not None
+        assert (seen.canonical, seen.patience) == (False, patience)
+        settings[3] |= termios.ICANON  # the same two bytes mean other keys then
+        termios.tcsetattr(slave, termios.TCSANOW, settings)
+        again = terminal_of({}, master, None)
+        assert again is not None
+        assert again.patience == FOREVER
+    finally:
+        os.close(master)
+        os.close(slave)

@@ -44,9 +44,15 @@ def test_a_fifo_with_a_writer_in_the_tree_may_get_another_one() -> None:
     assert twice(reads, waits, pipes={"/x/f": held}).state == "unsure"
 
 
-@pytest.mark.parametrize(("tty", "state"), [(0, "unsure"), (1, "hung")], ids=["by a signal", "by its terminal"])
-def test_a_stopped_process_may_be_continued_by_the_one_that_stopped_it(tty: int, state: str) -> None:
-    stopped = process(2, thread(2, "", state="T"), state="T", tty=tty, pgid=5, tpgid=2)
+@pytest.mark.parametrize(
+    ("tty", "call", "state"),
+    [(0, "read", "unsure"), (1, "", "unsure"), (1, "nanosleep", "unsure"), (1, "read", "hung"), (1, "ioctl", "hung")],
+)
+def test_a_stopped_process_may_be_continued_by_the_one_that_stopped_it(tty: int, call: str, state: str) -> None:
+    """Its terminal has stopped it only in a call on that terminal."""
+    reads = (0,) if call in ("read", "ioctl") else ()
+    stopped = process(2, thread(2, call, state="T", reads=reads), state="T", tty=tty, pgid=5, tpgid=2)
+    stopped = stopped._replace(fds={0: "/dev/pts/9"})
     found = twice(stopped)
     assert (found.state, found.cause) == (state, "stopped")
 
@@ -54,6 +60,42 @@ def test_a_stopped_process_may_be_continued_by_the_one_that_stopped_it(tty: int,
 @pytest.mark.parametrize("call", ["pause", "rt_sigsuspend", "epoll_wait", "futex", "wait4"])
 def test_a_process_that_handles_a_signal_of_the_user_may_be_sent_one(call: str) -> None:
     assert twice(process(2, thread(2, call), catches_signal=True)).state == "unsure"
+
+
+@pytest.mark.parametrize(("call", "state"), [("pause", "unsure"), ("rt_sigsuspend", "unsure"), ("futex", "hung")])
+def test_what_is_handled_for_a_terminal_wakes_only_who_waits_for_a_signal(call: str, state: str) -> None:
+    assert twice(process(2, thread(2, call), catches_other=True)).state == state
+
+
+TERM, HUP, USR1, ALRM = 1 << 14, 1 << 0, 1 << 9, 1 << 13
+
+
+@pytest.mark.parametrize(
+    ("signals", "state"),
+    [
+        (TERM, "hung"),
+        (TERM | HUP, "hung"),
+        (HUP, "unsure"),
+        (TERM | USR1, "unsure"),
+        (TERM | ALRM, "unsure"),
+        (1 << 40, "unsure"),
+        (0, "unsure"),
+    ],
+)
+def test_a_wait_for_a_signal_is_endless_where_only_the_end_of_the_job_would_send_it(signals: int, state: str) -> None:
+    found = twice(process(2, thread(2, "rt_sigtimedwait", signals=signals)))
+    assert (found.state, found.cause) == (state, "idle")
+
+
+@pytest.mark.parametrize(
+    ("call", "patience", "state"),
+    [("read", 25.0, "unsure"), ("read", FOREVER, "hung"), ("poll", 25.0, "hung")],
+)
+def test_a_terminal_that_gives_a_read_up_goes_on_by_itself(call: str, patience: float, state: str) -> None:
+    """A program that polls it first says itself how long it waits."""
+    raw = TerminalSettings("/dev/pts/9", echo=False, canonical=False, patience=patience)
+    asks = process(2, thread(2, call, reads=(0,)), fds={0: "/dev/pts/9"})
+    assert twice(asks, terminal=raw, screen="Press a key: ").state == state
 
 
 @pytest.mark.parametrize("comm", ["make", "dd"])

@@ -97,7 +97,7 @@ def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writ
         if not own_terminal(view, process, target):
             text = f"waits for a process outside of the job to write to the terminal {target}"
             return Wait("other", text, ends=None, stranger=True)
-        return Wait("input", "waits for input on its terminal", channel=TERMINAL)
+        return Wait("input", "waits for input on its terminal", ends=_patience(view, target, thread), channel=TERMINAL)
     if target in view.sample.pipes:
         return _pipe(view, process, fd, target, writing, single)
     if target.startswith("socket:"):
@@ -111,6 +111,15 @@ def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writ
     if not target and fd > 2:
         return Wait("other", f"waits for descriptor {fd}", ends=None)
     return Wait("other", f"waits for {target or 'a closed descriptor'}", ends=None)
+
+
+def _patience(view: SampleView, target: str, thread: Thread) -> float:
+    """After how long a read of a terminal returns without a key. One that polls it says itself how long it waits."""
+    terminal = view.sample.terminal
+    if terminal is None or terminal.path not in ("", target) or _in_set(thread):
+        return FOREVER
+    left = terminal.patience - (thread.asleep or 0.0)
+    return max(0.0, left)
 
 
 def _timer(process: ProcessSample, fd: int, single: bool) -> Wait | None:

@@ -12,17 +12,19 @@ are housekeeping is decided here, by the call that they sit in.
   interpreter's own image; every other lock lies in memory that was asked for.
 * **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
   program's. Which of both it is cannot be seen from outside.
-* **Node**: V8 looks 8 s after a burst of work whether memory can be given back. Until then the event loop has a timeout
-  that looks like a timer of the program, and counts as one: it is gone by the time that a silence is worth a word.
+* **Node**: it handles SIGUSR1 to open a debugger's port. V8 looks 8 s after a burst of work whether memory can be given
+  back. Until then the event loop has a timeout that looks like a timer of the program, and counts as one: it is gone by
+  the time that a silence is worth a word.
 * **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out.
 * **The JVM**: threads with well-known names.
+* **Mono**: a thread with a well-known name, and handlers of real-time signals with which it stops its threads.
 """
 
 from __future__ import annotations
 
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 
-GO, OCAML, PYTHON, ERLANG, JVM = "go", "ocaml", "python", "erlang", "jvm"
+GO, OCAML, PYTHON, ERLANG, JVM, MONO, NODE = "go", "ocaml", "python", "erlang", "jvm", "mono", "node"
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0
@@ -41,6 +43,7 @@ _JVM_THREADS = (
 # The names of BEAM's threads, before and since OTP 26.
 _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
 _SCHEDULERS = "_scheduler", "erts_sched_"
+_MONO_THREAD = "SGen worker"
 # What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
 _AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
 
@@ -50,6 +53,8 @@ def named_runtime(threads: tuple[Thread, ...]) -> str:
     names = {thread.comm for thread in threads}
     if "VM Thread" in names:
         return JVM
+    if any(name.startswith(_MONO_THREAD) for name in names):
+        return MONO
     return ERLANG if names.intersection(_ERLANG_THREADS) else ""
 
 

@@ -40,6 +40,7 @@ class Thread(NamedTuple):
     hangups: tuple[int, ...] = ()  # descriptors of which it waits for the other end to be closed, and for nothing else
     unseen: bool = False  # the set it waits for could not be read whole
     common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
+    signals: int = 0  # those that it waits for with sigwait and its kin, one bit each; 0 where they could not be read
     static: bool = False  # the lock word lies in the image of its program or runtime, not in memory it asked for
 
 
@@ -80,7 +81,8 @@ class ProcessSample(NamedTuple):
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
-    catches_signal: bool = False  # has a handler for SIGUSR1 or SIGUSR2: another process may wake it
+    catches_signal: bool = False  # has a handler for a signal that another process, or a descriptor, sends to wake it
+    catches_other: bool = False  # has one for a signal that wakes only a program that waits for nothing else
     tracer: int = 0  # the process that traces it
     timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
     # Of the descriptors that one of its threads waits for:
@@ -133,6 +135,7 @@ class TerminalSettings(NamedTuple):
     canonical: bool = True
     foreground: int = 0  # process group
     own: bool = True  # False: a stranger outside of the job has made it, and no session but the job's sits at it
+    patience: float = FOREVER  # seconds after which a read of it returns without a key (VMIN 0, VTIME)
 
 
 class FullSample(NamedTuple):

@@ -5,9 +5,24 @@ from __future__ import annotations
 from unhang.core.diagnosis.descriptors import descriptors
 from unhang.core.diagnosis.runtimes import parked, polls_for_ever, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
-from unhang.core.diagnosis.waits import FIFO, SampleView, Wait, dead, ends_of, for_lock, for_loop, for_timer
+from unhang.core.diagnosis.waits import (
+    FIFO,
+    SampleView,
+    Wait,
+    dead,
+    ends_of,
+    for_lock,
+    for_loop,
+    for_timer,
+    is_terminal,
+)
 from unhang.core.durations import human
 
+# SIGINT, SIGQUIT, SIGTERM and SIGCHLD, as bits: whoever waits for one of these waits for its own end or a child's.
+ENDS = 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16
+# SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGURG, SIGWINCH, SIGIO, SIGPWR and the real-time signals: these come from a
+# timer, a descriptor or another process, and make the program go on.
+WAKES = 1 << 9 | 1 << 11 | 1 << 13 | 1 << 17 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29 | (1 << 64) - (1 << 33)
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -65,7 +80,7 @@ def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return _opening(thread)
     if thread.unseen:
         return Wait("unknown", f"waits in {name} for what could not be read", ends=None)
-    if thread.reads or thread.writes or thread.hangups:
+    if (thread.reads or thread.writes or thread.hangups) and name != "ioctl":
         return descriptors(view, process, thread)
     if name in SETS:  # an empty one
         ends = ends_of(thread)
@@ -85,7 +100,9 @@ def _stopped(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return Wait("traced", "is stopped by a debugger", ends=None)
     terminal = view.sample.terminal
     foreground = terminal.foreground if terminal is not None and terminal.foreground else process.tpgid
-    if process.tty and foreground > 0 and foreground != process.pgid:
+    # The call that the terminal has stopped it in is still to be seen; one that is stopped elsewhere got a signal.
+    uses_terminal = any(is_terminal(process.fds.get(fd, "")) for fd in thread.reads + thread.writes)
+    if process.tty and foreground > 0 and foreground != process.pgid and uses_terminal:
         return Wait("stopped", "is stopped by SIGTTIN or SIGTTOU: a background job used the terminal")
     # Whoever has stopped it may continue it, as batch systems and throttles do.
     return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it", ends=None)
@@ -109,9 +126,17 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return Wait("child", "waits for a signal, and has children", below, ends)
     if process.catches_alarm:
         return Wait("signal", "waits for a signal; it may have set itself an alarm", ends=ends)
-    if process.catches_signal:
-        return Wait("signal", "waits for a signal, which another process may send", ends=ends)
+    if process.catches_signal or process.catches_other or _meant_for_others(thread):
+        return Wait(
+            "signal", "waits for a signal, which another process may send", ends=None if ends == FOREVER else ends
+        )
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
+
+
+def _meant_for_others(thread: Thread) -> bool:
+    """Whether a thread in sigwait, or one of its kin, waits for what somebody would send for another reason than to end
+    the job."""
+    return thread.syscall == "rt_sigtimedwait" and bool(thread.signals & WAKES or not thread.signals & ENDS)
 
 
 def _own_timer(view: SampleView, process: ProcessSample) -> Wait:

@@ -8,7 +8,7 @@ import termios
 from typing import NamedTuple
 
 from unhang.core.diagnosis.descriptors import MASTERS
-from unhang.core.diagnosis.samples import Pipe, ProcessSample, TerminalSettings
+from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, TerminalSettings
 from unhang.core.diagnosis.waits import terminal_number
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, split
@@ -158,11 +158,20 @@ def _foreground(processes: dict[int, ProcessSample]) -> int:
 
 def _settings(fd: int, path: str) -> TerminalSettings | None:
     try:
-        flags: int = termios.tcgetattr(fd)[3]
+        _, _, _, flags, _, _, keys = termios.tcgetattr(fd)
     except (termios.error, OSError, ValueError):
         return None
     try:
         group = os.tcgetpgrp(fd)
     except OSError:
         group = 0
-    return TerminalSettings(path, bool(flags & termios.ECHO), bool(flags & termios.ICANON), group)
+    canonical = bool(flags & termios.ICANON)
+    return TerminalSettings(
+        path, bool(flags & termios.ECHO), canonical, group, patience=FOREVER if canonical else _patience(keys)
+    )
+
+
+def _patience(keys: list[bytes | int]) -> float:
+    """After how many seconds a read returns without a key. Python shows both settings as numbers in raw mode only."""
+    least, tenths = keys[termios.VMIN], keys[termios.VTIME]
+    return tenths / 10 if isinstance(tenths, int) and least == 0 else FOREVER

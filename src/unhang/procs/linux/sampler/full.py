@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, PYTHON
+from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, MONO, NODE, PYTHON
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
@@ -33,6 +33,12 @@ MOST_SCREEN = 4096
 MOST_OTHERS = 32
 _SIGUSR1, _SIGUSR2, _SIGALRM = 1 << 9, 1 << 11, 1 << 13
 _SIGTTIN, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 25, 1 << 26
+# Nobody has such a handler by chance. A socket, a pipe, a directory or a lease sends SIGIO or SIGURG at news;
+# a message queue, or any process, a real-time signal (of which the C library keeps the first two for itself).
+_SIGURG, _SIGIO, _REAL_TIME = 1 << 22, 1 << 28, (1 << 64) - (1 << 33)
+_WAKES = _SIGUSR1 | _SIGUSR2 | _SIGURG | _SIGIO | _REAL_TIME
+# Many have these for their terminal: SIGCONT, SIGWINCH, SIGPWR. Only a wait for a signal may be meant for them.
+_OTHERS = 1 << 17 | 1 << 27 | 1 << 29
 
 
 def full(
@@ -146,7 +152,7 @@ class _Look:
         runtime = runtime_of(pid, threads)
         if runtime == PYTHON:
             threads = marked(pid, threads)
-        caught = wanted_by_go(pid, threads) if runtime == GO else _meant(_field(status, b"\nSigCgt:", 16), runtime)
+        caught = wanted_by_go(pid, threads) if runtime == GO else meant(_field(status, b"\nSigCgt:", 16), runtime)
         return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
@@ -165,7 +171,8 @@ class _Look:
             thread_count=count,
             fds=fds,
             catches_alarm=bool(caught & _SIGALRM),
-            catches_signal=bool(caught & (_SIGUSR1 | _SIGUSR2)),
+            catches_signal=bool(caught & _WAKES),
+            catches_other=bool(caught & _OTHERS),
             tracer=_field(status, b"\nTracerPid:", 10),
             timers=has_own_timer(pid),
             timerfds=timerfds,
@@ -184,11 +191,11 @@ class _Look:
         return futile_wakeups(pid, uid)
 
 
-def _meant(caught: int, runtime: str) -> int:
+def meant(caught: int, runtime: str) -> int:
     """The signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches everything,
     to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its interpreter does
-    (Ruby, PHP). The JVM uses SIGUSR2, and Erlang SIGUSR1, for themselves."""
-    own = {JVM: _SIGUSR2, ERLANG: _SIGUSR1}.get(runtime, 0)
+    (Ruby, PHP). The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang writes a dump."""
+    own = {JVM: _SIGUSR2 | _REAL_TIME, MONO: _REAL_TIME | _OTHERS, NODE: _SIGUSR1, ERLANG: _SIGUSR1}.get(runtime, 0)
     return 0 if caught & (_SIGTTIN | _SIGVTALRM | _SIGPROF) else caught & ~own
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from unhang.core.diagnosis.runtimes import (
     GO,
+    NODE,
     OCAML,
     PYTHON,
     asks_again,
@@ -50,7 +51,7 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
         return OCAML
     if any(asks_again(each) for each in threads) and _maps_python(read_all(f"/proc/{pid}/maps", MOST_MAPS)):
         return PYTHON
-    return ""
+    return NODE if is_node(pid, threads) else ""
 
 
 def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -152,6 +153,17 @@ def is_ocaml(pid: int) -> bool:
                 return data.find(b"OCAMLRUNPARAM") >= 0
     except (OSError, ValueError):
         return False
+
+
+def is_node(pid: int, threads: tuple[Thread, ...]) -> bool:
+    """Whether the program is Node: it is named so, whatever it calls itself, and its event loop is the first thread."""
+    if not any(each.tid == pid and "epoll" in each.syscall for each in threads):
+        return False
+    try:
+        name = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
+    return name.removesuffix(" (deleted)") in ("node", "nodejs")
 
 
 def _mapped(maps: bytes) -> set[str]:

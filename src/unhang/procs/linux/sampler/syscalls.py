@@ -76,6 +76,7 @@ class Call(NamedTuple):
     hangups: tuple[int, ...] = ()
     unseen: bool = False
     ipc: str = ""  # kind and number of a System V object
+    signals: int = 0  # one bit each
 
 
 def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
@@ -84,7 +85,7 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
         return Call(reads=(args[0],), timeout=FOREVER)
     if name in WRITES:
         return Call(writes=(args[0],), timeout=FOREVER)
-    if name in ("flock", "fcntl"):
+    if name in ("flock", "fcntl", "ioctl"):
         return Call(reads=(args[0],), timeout=FOREVER)
     if name in ("poll", "ppoll"):
         timeout = _milliseconds(args[2]) if name == "poll" else _timespec(args[2], memory)
@@ -107,7 +108,7 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
     if name == "clock_nanosleep":
         return _sleep_until(args, memory, clock)
     if name == "rt_sigtimedwait":
-        return Call(timeout=_timespec(args[2], memory))
+        return Call(timeout=_timespec(args[2], memory), signals=int.from_bytes(memory(args[0], 8), "little"))
     if name == "futex":
         return _futex(args, memory, clock)
     if name in ("semop", "semtimedop"):

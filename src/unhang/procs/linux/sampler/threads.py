@@ -99,6 +99,7 @@ class Reader:
             reachable=bool(call.path) and reachable(self._pid, call.path, call.to_write),
             hangups=hangups,
             common=call.ipc,
+            signals=call.signals,
             unseen=unseen,
         )
 
