@@ -36,7 +36,7 @@ test-fast: $(STAMP) ## what needs no npm programs and no long waits: to begin wi
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -q -n 3 --fast
 
-zoo: $(STAMP) ## the diagnosis on the whole zoo, its last third in sixteen languages (Debian's packages) too
+zoo: $(STAMP) ## the diagnosis on the whole zoo, most of it in sixteen languages (Debian's packages) too
 	@scripts/test-programs zoo
 	$(BIN)/python -m tests.zoo.runner
 

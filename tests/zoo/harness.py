@@ -108,6 +108,8 @@ def _stagehand(scenario: Scenario, directory: Path, record: bool) -> dict[str, A
     helpers: list[subprocess.Popen[bytes]] = []
     keeper = 0
     signal.signal(signal.SIGALRM, _late)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # a shell's background job ignores them, and what it starts does, too
     signal.alarm(STAGED_WITHIN)
     try:
         # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
@@ -325,12 +327,13 @@ def _end_all() -> None:
 
 
 def main() -> int:
+    from tests.zoo.fourth import FOURTH
     from tests.zoo.holdout import HOLDOUT
     from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT + THIRD if each.name == name)
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH if each.name == name)
     sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.zoo.fourth import FOURTH
 from tests.zoo.harness import Outcome
 from tests.zoo.holdout import HOLDOUT
 from tests.zoo.runner import PROMISES, broken, run, score, show, unstable
@@ -33,10 +34,11 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
 
 
 def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
-    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD]
+    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
     assert len(THIRD) >= 80
+    assert len(FOURTH) >= 40
     assert {scenario.truth for scenario in TUNED} == {"hung", "alive", "ambiguous"}
 
 
@@ -68,7 +70,7 @@ def test_held_out_scenarios_that_live_are_never_called_hung(tmp_path: Path, caps
 EVERYWHERE = {"cc", "flock", "script", "strace", "curl", "ip", "findmnt", "less", "top", "gdb", "bash", "perl"}
 # Hung ones beside all those that live: one for each way to prove it.
 HUNG = {
-    "bash-waits-for-coproc", "bash-waits-for-sleep-infinity", "c-own-eventfd", "c-posix-timer-deleted",
+    "bash-waits-for-coproc", "bash-waits-for-sleep-infinity", "c-own-eventfd",
     "c-shared-mutex-owner-died", "c-shared-mutexes-crossed", "c-timerfd-disarmed", "flock-left-to-a-child",
     "flock-own-file-twice", "perl-open3-full-pipe", "python-own-socketpair", "python-pidfd-of-a-child",
     "python-process-locks-crossed", "script-around-a-prompt", "sh-fifo-without-reader", "xargs-reads-stdin",
