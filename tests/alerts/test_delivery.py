@@ -151,6 +151,13 @@ def test_rules_that_others_may_write_are_not_believed(jobs: Jobs, alerts: Path, 
     alerts.chmod(mode)
     jobs.begin("--", "false").wait()
     assert not (jobs.home / "alerts").exists()
+    for words, code in (
+        (("alerts", "list"), 2),
+        (("start", "--notify", "desktop", "--", "true"), 2),
+        (("doctor",), 125),
+    ):
+        done = jobs.call(*words)
+        assert (done.code, str(alerts).encode() in done.out + done.err) == (code, True)
 
 
 def test_a_project_cannot_bring_rules(jobs: Jobs, receiver: Receiver, tmp_path: Path) -> None:
@@ -177,3 +184,28 @@ def test_an_edited_file_is_taken_over_and_a_mistake_in_it_is_named_by_the_doctor
     jobs.begin("--", "false")
     wait_until(lambda: receiver.kinds() == [["failed"]], "the new rule holds")
     running.cancel()
+
+
+@pytest.mark.parametrize("how", ["mistake", "pipe", "link", "huge", "latin-1"])
+def test_news_waits_while_the_file_cannot_be_read(jobs: Jobs, alerts: Path, receiver: Receiver, how: str) -> None:
+    match how:
+        case "mistake":
+            alerts.write_text("rules = []\n")
+        case "pipe":
+            os.mkfifo(alerts, 0o600)
+        case "link":
+            (alerts.parent / "folder").mkdir(0o700)
+            alerts.symlink_to(alerts.parent / "folder")
+        case "huge":
+            alerts.write_text("#" * (1 << 20))
+        case "latin-1":
+            alerts.write_bytes(b"# \xe4\n")
+    job = jobs.begin("--", "false")
+    job.wait()
+    wait_until(lambda: alert_news.marks(str(jobs.home)) == [job.id], "there is news")
+    done = jobs.call("alerts", "deliver")
+    assert (done.code, done.err.count(b"\n"), str(alerts).encode() in done.err) == (2, 1, True)
+    alerts.unlink()
+    alerts.write_text(rules(receiver.url, "failed"))
+    assert jobs.call("alerts", "deliver", timeout=120).code == 0
+    assert receiver.kinds() == [["failed"]]

@@ -52,7 +52,10 @@ _MOST_UNWRITTEN = 200
 
 
 def deliver(home: str) -> int:
-    """Be the deliverer of this home until there is nothing to do; 0 at once if there is one."""
+    """Be the deliverer of this home until there is nothing to do; 0 at once if there is one.
+
+    Raises UsageError for a mistake in alerts.toml; the news waits until it is mended.
+    """
     while True:
         held = alert_news.lock(home)
         if held is None:
@@ -100,7 +103,7 @@ class _Deliverer:
         counts = values.table_of(values.whole)(state.get("counts"))
         self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
-        self._settings = self._load()
+        self._settings = settings_file.load(os.environ)[0]
         self._ledger = Ledger(self._settings, state, _minute_of_day)
         self._flying: dict[int, tuple[Delivery, int, float]] = {}  # child → message, its pipe, when it is too late
         self._look_at = 0.0
@@ -125,11 +128,11 @@ class _Deliverer:
                 now = time.time()
                 for each in self._ledger.ready(now):
                     self._send(each, now)
+                running = self._jobs_run(now)  # asked in any case: it also says when to look again
                 for outcome in self._ledger.failures:
                     self._count(outcome)
                     self._note(outcome)
                 self._ledger.failures.clear()
-                running = self._jobs_run(now)  # asked in any case: it also says when to look again
                 if not self._flying and self._ledger.next_due() is None and not running:
                     self._save()
                     if self._saved:
@@ -143,10 +146,14 @@ class _Deliverer:
         self._ended = True
 
     def _reload(self) -> None:
-        """Take over a file that was edited. What is held for a target that is gone goes with it."""
+        """Take over a file that was edited, if there is no mistake in it: `alerts list` and `doctor` name one."""
         stamp = self._file_stamp()
         if stamp != self._read_at:
-            self._read_at, self._settings = stamp, self._load()
+            self._read_at = stamp
+            try:
+                self._settings = settings_file.load(os.environ)[0]
+            except UsageError:
+                return
             self._ledger = Ledger(self._settings, self._ledger.to_json(), _minute_of_day)
 
     def _file_stamp(self) -> tuple[int, int]:
@@ -158,12 +165,6 @@ class _Deliverer:
         except OSError:
             return 0, 0
         return found.st_mtime_ns, found.st_ino
-
-    def _load(self) -> AlertSettings:
-        try:
-            return settings_file.load(os.environ)[0]
-        except UsageError:
-            return settings_file.load({})[0]  # `unhang alerts list` and `doctor` name the mistake
 
     # --- news -----------------------------------------------------------------------------------------------
 

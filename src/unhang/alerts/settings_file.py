@@ -18,9 +18,15 @@ DESKTOP = Target("desktop", "desktop")
 
 
 def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
-    """The settings and the file they come from. Without a file there is one target, `desktop`, and no rule."""
+    """The settings and the file they come from. Without a file there is one target, `desktop`, and no rule.
+
+    Raises UsageError with the one thing that is wrong with it.
+    """
     path = alert_news.settings_file(environ)
     if path is None:
+        refused = alert_news.untrusted_file(environ)
+        if refused is not None:
+            raise UsageError(f"{refused}: not believed, since other users may write to it (chmod go-w) or own it")
         return AlertSettings({"desktop": DESKTOP}, ()), None
     text = user_file.read(os.path.expanduser(path)) or ""
     if len(text) > _LARGEST:

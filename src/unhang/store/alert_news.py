@@ -56,8 +56,17 @@ _PASSED_ON = (
 
 def settings_file(environ: Mapping[str, str]) -> str | None:
     """The user's own alerts.toml, if there is one that only they can write. Never a project's."""
+    return homes.first_trusted(_places(environ))
+
+
+def untrusted_file(environ: Mapping[str, str]) -> str | None:
+    """An alerts.toml that is there and is not believed: it is another user's, or others may write to it."""
+    return next((path for path in _places(environ) if os.path.exists(path)), None)
+
+
+def _places(environ: Mapping[str, str]) -> list[str]:
     given = environ.get("UNHANG_ALERTS")
-    return homes.first_trusted([given] if given else homes.settings(environ, (FILE,)))
+    return [given] if given else homes.settings(environ, (FILE,))
 
 
 def expect(home: str, *, wanted: bool = False) -> None:

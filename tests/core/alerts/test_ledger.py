@@ -146,6 +146,22 @@ def test_a_message_that_can_never_arrive_is_given_up_at_once() -> None:
     assert book.next_due() is None
 
 
+def test_what_waits_for_a_target_that_is_gone_waits_a_day_for_it_and_is_then_listed() -> None:
+    book = ledger()
+    book.take(occasion("failed", job="a"), 0.0)
+    assert book.ready(WINDOW)
+    book.take(occasion("failed", job="b"), WINDOW)
+    without = parse({"target": {"hook": {"kind": "desktop"}}}, "f")
+    half = ledger(without, book.to_json())  # an editor has written half of the file
+    half.forget(WINDOW)
+    assert (half.ready(100.0), half.next_due(), half.failures) == ([], None, [])
+    again = ledger(state=half.to_json())
+    assert len(again.ready(WINDOW + SPACING)) == 2
+    half.forget(LIFE + 100)
+    assert sorted(each.delivery.occasions[0].subject.id for each in half.failures) == ["a", "b"]
+    assert (half.to_json()["held"], half.to_json()["pending"]) == ([], [])
+
+
 def test_what_waits_survives_in_the_state_with_its_key() -> None:
     book = ledger()
     book.take(occasion("failed", job="a"), 0.0)

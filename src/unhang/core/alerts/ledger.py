@@ -61,9 +61,10 @@ class Ledger:
         self._told: dict[str, dict[str, Any]] = dict(told) if isinstance(told, dict) else {}
         last = state.get("last")
         self._last: dict[str, float] = dict(last) if isinstance(last, dict) else {}
-        self._held = [(t, float(at), o) for t, at, o in _held_of(state.get("held")) if t in settings.targets]
+        # what is for a target that is not there stays: a file that is just being edited may be half of itself
+        self._held = [(t, float(at), o) for t, at, o in _held_of(state.get("held"))]
         pending = [_delivery_of(each) for each in _list(state.get("pending"))]
-        self._pending = {each.key: each for each in pending if each is not None and each.target in settings.targets}
+        self._pending = {each.key: each for each in pending if each is not None}
         self.failures: list[Outcome] = []  # what was given up since the caller last looked
 
     def to_json(self) -> dict[str, Any]:
@@ -174,7 +175,11 @@ class Ledger:
                 self._give_up(made, "too many undelivered messages")
                 continue
             self._pending[made.key] = made
-        return [each for each in self._pending.values() if each.next_at <= now]
+        return [each for each in self._known() if each.next_at <= now]
+
+    def _known(self) -> list[Delivery]:
+        """The messages whose target is in the file."""
+        return [each for each in self._pending.values() if each.target in self._settings.targets]
 
     def sent(self, key: str) -> Outcome | None:
         """A message has arrived."""
@@ -196,13 +201,27 @@ class Ledger:
 
     def next_due(self) -> float | None:
         """When `ready` may have something new; None: never, unless there is another occasion."""
-        times = [each.next_at for each in self._pending.values()]
-        times += [max(at, self._last.get(target, float("-inf")) + SPACING) for target, at, _ in self._held]
+        times = [each.next_at for each in self._known()]
+        held = [(target, at) for target, at, _ in self._held if target in self._settings.targets]
+        times += [max(at, self._last.get(target, float("-inf")) + SPACING) for target, at in held]
         return min(times, default=None)
 
     def forget(self, now: float) -> None:
-        """Let go of what was told long ago."""
+        """Let go of what was told long ago, and of what is for a target that has long been gone."""
         self._told = {about: told for about, told in self._told.items() if told["at"] > now - _TOLD_FOR}
+        gone = [each for each in self._pending.values() if each not in self._known() and each.born < now - LIFE]
+        for each in gone:
+            del self._pending[each.key]
+        left = []
+        for item in self._held:
+            target, at, occasion = item
+            if target in self._settings.targets or at >= now - LIFE:
+                left.append(item)
+            else:
+                gone.append(Delivery(occasion.key, target, (occasion,), born=at))
+        self._held = left
+        for each in gone:
+            self._give_up(each, "there is no such target any more")
 
     def _give_up(self, delivery: Delivery, reason: str) -> None:
         self.failures.append(Outcome(delivery, "failed", reason))
