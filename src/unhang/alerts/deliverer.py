@@ -169,24 +169,23 @@ class _Deliverer:
     # --- news -----------------------------------------------------------------------------------------------
 
     def _take_news(self) -> None:
-        marks = alert_news.marks(self._home)
+        marks, now = alert_news.marks(self._home), time.time()  # what is found together has come together
         for mark in marks:
             alert_news.take(self._home, mark)
             try:
                 if mark.startswith(alert_news.SESSION):
-                    self._read_session(mark.removeprefix(alert_news.SESSION))
+                    self._read_session(mark.removeprefix(alert_news.SESSION), now)
                 else:
-                    self._read_job(mark)
+                    self._read_job(mark, now)
             except (NoSuchJob, StateError, OSError):
                 continue  # deleted, or never there
         if marks:
             self._save()
 
-    def _read_job(self, job_id: str) -> None:
+    def _read_job(self, job_id: str, now: float) -> None:
         place = layout.existing(self._home, job_id)
         job = files.read_json(place.job) or {}
         subject, view, seen = subject_of(job_id, job), View(), self._cursors.get(job_id, 0)
-        now = time.time()
         with EventReader(place.events) as reader:
             for event in reader.read_new():
                 view.apply(event)
@@ -200,10 +199,10 @@ class _Deliverer:
             self._cursors[job_id] = max(view.seq, self._cursors.get(job_id, 0))
             self._look_at = 0.0  # it may have been the last one
 
-    def _read_session(self, session_id: str) -> None:
+    def _read_session(self, session_id: str, now: float) -> None:
         if not is_session_id(session_id):
             return
-        log, now, mark = SessionLog(session_id, self._home), time.time(), alert_news.SESSION + session_id
+        log, mark = SessionLog(session_id, self._home), alert_news.SESSION + session_id
         folder = ""
         for event in log.events():
             folder = str(event.get("cwd") or folder)
