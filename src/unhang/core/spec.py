@@ -18,6 +18,7 @@ NAME = "name"
 NOTIFY = "notify"
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
 COMMAND, AGENT = "command", "agent"
+CODEX_THREAD = "CODEX_THREAD_ID"
 
 
 class JobSpec(Record):
@@ -49,6 +50,7 @@ class JobSpec(Record):
     env_names: list[str] = []  # noqa: RUF012 - as labels; the variables that the caller added, without their values
     agent: dict[str, Any] | None = None  # of an agent's job: see `agent_record`
     claude: dict[str, Any] | None = None  # the session of Claude Code that it was started in: see `claude_session`
+    codex_thread: str | None = None  # the thread of Codex that it was started in: see `codex_thread`
 
     @property
     def command(self) -> str:
@@ -77,6 +79,12 @@ def claude_session(environ: Mapping[str, str]) -> dict[str, Any] | None:
     if not pid.isdecimal() or len(pid) > 9 or len(session) > 100:
         return None
     return {"pid": int(pid), "session": session}
+
+
+def codex_thread(environ: Mapping[str, str]) -> str | None:
+    """The thread of Codex that an environment is of: Codex gives it to the commands that it runs; None: of none."""
+    thread = environ.get(CODEX_THREAD, "")
+    return thread if 0 < len(thread) <= 100 else None
 
 
 def _argv(value: Any) -> list[str] | None:
@@ -112,6 +120,7 @@ _JOB: dict[str, values.Reading] = {
     "argued": values.flag,
     "env_names": values.texts,
     "claude": values.object_of({"pid": values.pid, "session": values.text}),
+    "codex_thread": values.text,
     "agent": values.object_of(
         {
             "name": values.text,

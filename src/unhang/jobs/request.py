@@ -7,7 +7,18 @@ import os
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.resolve import resolve, with_stall_notice
 from unhang.core.record import Record
-from unhang.core.spec import AGENT, COMMAND, INHERIT, NULL, PIPE, JobSpec, agent_record, claude_session, history_name
+from unhang.core.spec import (
+    AGENT,
+    COMMAND,
+    INHERIT,
+    NULL,
+    PIPE,
+    JobSpec,
+    agent_record,
+    claude_session,
+    codex_thread,
+    history_name,
+)
 from unhang.errors import EXIT_FAILED, SpawnError, UsageError
 from unhang.jobs.policy import find_policy
 from unhang.procs.spawn import SHELL
@@ -120,6 +131,7 @@ def prepare(
         kind=COMMAND if agent is None else AGENT,
         agent=record,
         claude=claude_session(given),
+        codex_thread=codex_thread(given),
         category=resolution.category,
         shown=shown,
         env_names=sorted(str(name) for name in env or {}),

@@ -1,6 +1,7 @@
-"""Follows the background jobs of one session of Claude Code, and tells what the session has not heard otherwise.
+"""Follows the background jobs of one session of an agent, and tells what the session has not heard otherwise.
 
-A new job wakes it, and an event of one that it follows: between them it costs nothing. It ends with the session.
+Beside Claude Code it runs as long as the session (`follow`): a new job wakes it, and an event of one that it follows;
+between them it costs nothing. Codex asks by its hooks (`untold`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from unhang.jobs.handle import Job
 from unhang.jobs.news import JobNews
 from unhang.procs import identity
 from unhang.procs.wakeup import Wakeup
-from unhang.store import files, layout
+from unhang.store import files, find, layout
 from unhang.store import home as homes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from unhang.core.job_news import News
 
@@ -51,6 +53,38 @@ def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str]
             wakeup.wait(min([thoroughly, *watched.due()]) - time.monotonic())
 
 
+def untold(home: str, environ: Mapping[str, str]) -> list[str]:
+    """What the agent of this session has not been told of its background jobs, a line each; now it has been."""
+    found = []
+    for name in sorted(find.all_ids(home)):
+        try:
+            job = _job_of(home, name, files.read_json(layout.JobDir(home, name).job), environ)
+            if job is None:
+                continue
+            each = JobNews(job, told.read(job))
+            each.look(thoroughly=True)
+            news = each.take()
+            if news is not None:
+                found.append(f"{each.sentence(news)}. {_next(name, news)}")
+                told.note(job, news.seq, environ)
+        except (UnhangError, OSError):
+            continue  # deleted meanwhile
+    return _shortened(found)
+
+
+def _job_of(home: str, name: str, record: dict[str, Any] | None, environ: Mapping[str, str]) -> Job | None:
+    """The job of this name, if it is one of the session's in the background. Raises UnhangError, OSError."""
+    if record is None or record.get("foreground", True):
+        return None
+    job = Job(layout.existing(home, name))
+    return job if told.is_of(job, environ) else None
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"and {more} more jobs have news: unhang ps --all"] if more > 0 else lines
+
+
 class _Session:
     def __init__(self, home: str, environ: Mapping[str, str], wakeup: Wakeup) -> None:
         self._home = home
@@ -72,13 +106,12 @@ class _Session:
             if record is None and now < until:
                 continue
             del self._unborn[name]
-            if record is not None and not record.get("foreground", True):
-                self._meet(name)
+            self._meet(name, record)
 
-    def _meet(self, name: str) -> None:
+    def _meet(self, name: str, record: dict[str, Any] | None) -> None:
         try:
-            job = Job(layout.existing(self._home, name))
-            if told.is_of(job, self._environ):
+            job = _job_of(self._home, name, record, self._environ)
+            if job is not None:
                 self._jobs[name] = JobNews(job, told.read(job))
                 self._wakeup.add_file(job.place.events)
         except (UnhangError, OSError):
@@ -100,9 +133,7 @@ class _Session:
                 continue
             if line:
                 found.append(line)
-        if len(found) > _MOST_LINES:
-            found[_MOST_LINES:] = [f"and {len(found) - _MOST_LINES} more jobs have news: unhang ps --all"]
-        return found
+        return _shortened(found)
 
     def _news_of(self, name: str, each: JobNews, now: float, *, thoroughly: bool) -> str:
         each.look(thoroughly=thoroughly)

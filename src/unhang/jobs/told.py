@@ -1,6 +1,6 @@
 """Which events of a job the agent that started it has been told of: `told` in the job's directory, one number.
 
-Whoever shows the agent a result notes it, so that its monitor (session_news.py) does not tell the same again. Only
+Whoever shows the agent a result notes it, so that its monitor or hook (session_news.py) does not tell it again. Only
 what runs inside the session that started the job notes anything: a person who looks elsewhere tells the agent nothing.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from unhang.core.spec import claude_session
+from unhang.core.spec import claude_session, codex_thread
 from unhang.errors import StateError
 from unhang.store import files
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 
 def is_of(job: Job, environ: Mapping[str, str]) -> bool:
-    """Whether this process runs in the session of Claude Code that started the job."""
+    """Whether this process runs in the session of Claude Code, or the thread of Codex, that started the job."""
     own, theirs = claude_session(environ), job.spec.get("claude") or {}
-    return own is not None and any(own[name] and own[name] == theirs.get(name) for name in own)
+    if own is not None and any(own[name] and own[name] == theirs.get(name) for name in own):
+        return True
+    thread = codex_thread(environ)
+    return thread is not None and thread == job.spec.get("codex_thread")
 
 
 def note(job: Job, seq: int, environ: Mapping[str, str]) -> None:

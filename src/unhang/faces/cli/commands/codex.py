@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unhang.agents.codex.plan import CodexPlan
 
 SUMMARY = "give Codex a task, watch it, compact and recover its threads"
-VERBS = ("run", "resume", "review", "cloud", "compact", "recover")
+VERBS = ("run", "resume", "review", "cloud", "compact", "recover", "news")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_job(recover)
     recover.add_argument("--prompt", dest="task", required=True, metavar="TEXT", help="the next task")
     _add_turn(recover, app_server_only=True)
+    add_verb(
+        verbs,
+        "news",
+        "The command behind Codex's hooks: tells Codex what has happened to the jobs it started (JSON on stdin).",
+    )
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -103,8 +108,15 @@ def main(args: argparse.Namespace) -> int:
         "cloud": _cloud,
         "compact": _compact,
         "recover": _recover,
+        "news": _news,
     }[args.codex_verb]
     return verb(args)
+
+
+def _news(_args: argparse.Namespace) -> int:
+    from unhang.faces.cli.commands import codex_news
+
+    return codex_news.main()
 
 
 def _plan(args: argparse.Namespace, verb: str, **more: Any) -> CodexPlan:
