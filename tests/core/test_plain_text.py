@@ -177,3 +177,9 @@ LAST = {
 @pytest.mark.parametrize(("data", "line"), LAST.items(), ids=lambda value: repr(value)[:30])
 def test_the_last_line_is_what_a_person_sees(data: bytes, line: str) -> None:
     assert plain_text.last_line(data) == line
+
+
+def test_of_what_is_too_long_the_end_is_kept() -> None:
+    assert plain_text.end_on_one_line("  a\nb  c\n", 20) == "a b c"
+    assert plain_text.end_on_one_line("first and last words", 10) == "…ast words"
+    assert len(plain_text.end_on_one_line("x " * 5000, 300)) == 300

@@ -197,6 +197,12 @@ def one_line(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def end_on_one_line(text: str, most: int) -> str:
+    """As `one_line`, but of what is too long the end is kept."""
+    line = " ".join(harmless(text[-8 * most :]).split())
+    return line if len(line) <= most else "…" + line[1 - most :]
+
+
 def quoted(text: str, most: int = 120) -> str:
     """Words of a job's inside a sentence of ours: in quotation marks that they cannot close, on one line, cut."""
     return '"' + one_line(text, most).replace('"', "'") + '"'

@@ -728,11 +728,11 @@ class Loop:
 
     def last_words(self) -> str:
         """The end of what an agent wrote to its stderr, on one line, without what its driver adds for people."""
-        from unhang.core.plain_text import decode, one_line
+        from unhang.core.plain_text import decode, end_on_one_line
 
         texts = [decode(stream.store.tail(_LAST_WORDS)) for stream in self.outputs if stream.name == "stderr"]
         lines = [line for text in texts for line in text.splitlines() if not line.startswith("unhang: ")]
-        return one_line(" ".join(lines[-_LAST_LINES:])[-_LAST_WORDS:], 300)
+        return end_on_one_line(" ".join(lines[-_LAST_LINES:]), 300)
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """The suggestions that follow from the diagnosis, for the last event."""

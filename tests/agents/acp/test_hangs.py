@@ -85,7 +85,8 @@ def test_a_silent_tool_uses_up_its_own_limit_and_is_ended_with_its_children(benc
 def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> None:
     """Qwen's is a launcher, whose child goes on and holds the line open."""
     bench.equip(name)
-    job = bench.begun(name, "[[hang]]", *PATIENT)
+    wrapper = wrapped(bench, name, "echo 'no room is left on the disk' >&2; exec \"$@\"")  # some say more themselves
+    job = bench.begun(name, "[[hang]]", *PATIENT, *wrapper)
     wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=100)
     driver = job.view().pid
     assert driver is not None
@@ -96,6 +97,12 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     assert "ended while in a turn (killed by SIGKILL)" in result.stderr
     report = report_of(job)
     assert "killed by SIGKILL" in report["error"]["message"]
+    error = result.to_json()["error"]
+    assert error["code"] == "EAGENT"
+    assert error["message"].startswith(f"{name} failed (job {job.id}): ")
+    _, last_words = error["message"].split("; its last words on stderr: ")
+    said = " ".join(line for line in result.stderr.splitlines() if not line.startswith("unhang: "))
+    assert " ".join(said.split()).endswith(last_words.removeprefix("…"))
     assert (report["stopReason"], report["budget"]) == (None, None)
 
 
