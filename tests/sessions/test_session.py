@@ -280,6 +280,19 @@ def test_a_call_does_not_wait_for_a_command_that_has_its_time() -> None:
     assert seen.steps() == [actions.ESCAPE]
 
 
+def test_a_call_is_held_while_a_command_of_the_same_turn_works() -> None:
+    seen = busy()
+    seen.tree = (2, True)
+    seen.tool("WebFetch")
+    seen.tool("Bash")
+    seen.advance(600)
+    assert not seen.taken
+    assert "a command of the same turn works" in seen.last("held").message
+    seen.tree = (2, False)
+    seen.advance(600)
+    assert seen.steps() == [actions.ESCAPE]
+
+
 def test_a_command_that_a_person_started_is_left_alone() -> None:
     """`!` in Claude Code: the status says busy, and no hook tells why."""
     seen = busy()
