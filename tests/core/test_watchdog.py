@@ -21,6 +21,8 @@ HUNG = fact.HungVerdict()
 IGNORED = fact.TermIgnored()
 LEFT = fact.StopRequested(hasty=True)
 ANSWERED = fact.Typed()
+ASKED = fact.Window(300, fact.PERSON)
+AWAY, BACK = fact.Away((act.IDLE, act.HARD)), fact.Away()
 
 # Round numbers, so that a timeline can be checked in the head.
 PLAIN = Limits(stall=60, idle=300, hard=1200, warn=30, grace=5, kill_wait=5)
@@ -152,6 +154,10 @@ TIMELINES = [
     Timeline("cancel after the leader's exit keeps its own ending", PLAIN, [(2, EXIT), (2.1, STOP)], "2.1 TERM leak, 2.6 end exited leaked"),
     Timeline("what is kept is still the job", PLAIN, [(2, EXIT), (50, OUT), (55, REST), (55, CLOSED)], "55 end exited", keep=True),
     Timeline("what is kept can time out", ONLY_HARD, [(2, EXIT)], "1170 warn hard 30, 1200 timeout hard, 1200 TERM hard, 1200.5 end hard", keep=True),
+    Timeline("an hour in front of a person: no limit, no notice", PLAIN, [(10, AWAY), (3610, OUT), (3610, BACK)], "", until=3660),
+    Timeline("after that hour the limits go on as if it had not been", PLAIN.replace(stall=None), [(10, AWAY), (3610, BACK)], "3870 warn idle 30, 3900 timeout idle, 3900 TERM idle, 3900.5 end idle"),
+    Timeline("a question stands for its window", ONLY_IDLE.replace(idle=30), [(1, ASKED)], "270 warn idle 30, 300 timeout idle, 300 TERM idle, 300.5 end idle"),
+    Timeline("an answer brings the limit back", ONLY_IDLE.replace(idle=30), [(1, ASKED), (200, ANSWERED), (200, fact.Window(None))], "215 warn idle 15, 230 timeout idle, 230 TERM idle, 230.5 end idle"),
     Timeline("hung ends sooner, after its warning", PLAIN.replace(stall=None), [(100, HUNG)], "100 warn idle 30, 130 timeout idle, 130 TERM idle, 130.5 end idle"),
     Timeline("hung, and then it speaks", PLAIN.replace(stall=None, hard=None), [(100, HUNG), (110, OUT)], "100 warn idle 30, 110 resumed", until=300),
 ]  # fmt: skip

@@ -68,7 +68,7 @@ class Served:
     def silence(self) -> float:
         return 0.0
 
-    def idle_limit(self) -> float | None:
+    def ends_in(self) -> float | None:
         return 60.0
 
 

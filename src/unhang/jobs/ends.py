@@ -17,10 +17,10 @@ _PATIENCE = 0.5
 
 
 def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | None:
-    """When the nearer of a job's limits ends it, in seconds since 1970; None if it has none, or has ended.
+    """When the nearer of a job's limits ends it, in seconds since 1970; None if none will, or it has ended.
 
     The idle limit of a job that talks moves on with it: it is only counted while the job is silent (`always_ask`: also
-    else), and then its keeper is asked how long it has been.
+    else), and then its keeper is asked: it knows of limits that stand still, and of a longer one for a question.
     """
     if view.ended:
         return None
@@ -30,8 +30,10 @@ def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | N
     if idle is not None and (view.silent or always_ask):
         try:
             said = control_client.ask(place, do="ping", patience=_PATIENCE)
-            # it knows of a longer limit while the job waits for an answer, or an agent for its tool
-            found.append(clock.wall() + max(0.0, (said.get("idleLimitMs", idle) - said["idleMs"]) / 1000))
+            if "endsInMs" in said:  # a keeper of an earlier version only says how long the job has been silent
+                left = values.number(said["endsInMs"])
+                return None if left is None else clock.wall() + left / 1000
+            found.append(clock.wall() + max(0.0, (idle - said["idleMs"]) / 1000))
         except (UnhangError, OSError, KeyError):
             pass  # its keeper does not answer: `unhang doctor` says so
     return min(found, default=None)

@@ -19,6 +19,7 @@ from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog import messages
+from unhang.core.watchdog.clocks import NEVER
 from unhang.core.watchdog.machine import ENDED, INTERRUPTING, KILLING, RUNNING, STOPPING, Watchdog
 from unhang.keeper import agent_channel
 from unhang.keeper.observer import Observer, Screen
@@ -687,9 +688,10 @@ class Loop:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
 
-    def idle_limit(self) -> float | None:
-        """Return the idle limit that holds now, in seconds; None: it is off."""
-        return self.dog.limits.idle
+    def ends_in(self) -> float | None:
+        """Return the seconds until the next limit ends the job, as far as is known; None: none will, or they rest."""
+        due = self.dog.limit_due()[0]
+        return None if due == NEVER else max(0.0, due - clock.monotonic())
 
     @property
     def phase(self) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         def extend(self, idle: float, hard: float) -> None: ...
         def answered(self) -> None: ...
         def silence(self) -> float: ...
-        def idle_limit(self) -> float | None: ...
+        def ends_in(self) -> float | None: ...
         @property
         def phase(self) -> str: ...
 
@@ -242,9 +242,9 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
 
             return dict(terminal_state(served.master))
         case "ping":
-            limit, silent = served.idle_limit(), round(served.silence() * 1000)
-            known = {} if limit is None else {"idleLimitMs": round(limit * 1000)}
-            return {"pid": os.getpid(), "phase": served.phase, "idleMs": silent, **known}
+            silent, left = round(served.silence() * 1000), served.ends_in()
+            ends = None if left is None else round(left * 1000)
+            return {"pid": os.getpid(), "phase": served.phase, "idleMs": silent, "endsInMs": ends}
         case other:
             raise ValueError(f"unknown request: {other[:40]!r}")
 
