@@ -157,3 +157,14 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(jobs: list[Outlook], wi
     assert len(lines) == len(jobs) + 1
     assert all(len(line) <= width for line in lines)
     assert all(line.startswith(job.row.called[:9]) for line, job in zip(lines[1:], jobs, strict=True))
+
+
+def test_status_says_how_a_job_ended_that_did_not_end_well(jobs: Jobs) -> None:
+    job = jobs.begin("--", "sh", "-c", "kill -SEGV $$")
+    job.wait()
+    status = jobs.said("status", job.id)
+    assert "SIGSEGV" in status["ending"]
+    assert f"how        {status['ending']}\n" in jobs.call("status", job.id).out.decode()
+    well = jobs.begin("--", "true")
+    well.wait()
+    assert "how " not in jobs.call("status", well.id).out.decode()

@@ -50,6 +50,8 @@ def test_a_job_at_the_limits_of_its_cgroup_is_ended_whole(make_machine: MakeMach
     result = _run(machine, f"""{inside} unhang run --json -- "$PYTHON" -I -S -c '{hog}' )""")
     assert (result["status"], result["signal"]) == ("error", "SIGKILL")
     assert "oom_kill 0" not in machine.say("cat memory.events")
+    for words in ("status", "ps --all"):  # a person is told what SIGKILL does not say
+        assert "out of memory" in machine.say(f"unhang {words}{' @last' if words == 'status' else ''}")
     result = _run(machine, f"""{inside} unhang run --json {LIMITS} -- bash -c '{BOMB}' )""")
     assert result["status"] in ("timeout", "error")
     assert machine.say("count sleep.1005") == "0\n"

@@ -65,6 +65,11 @@ class View:
         return self.outcome is not None
 
     @property
+    def ending(self) -> str | None:
+        """How the job ended, in one sentence; None: it has not."""
+        return None if self.outcome is None else str(self.outcome.get("message") or "")
+
+    @property
     def silent(self) -> bool:
         """Whether the watchdog has noticed a silence that still lasts."""
         return self.phase in _SILENT

@@ -188,6 +188,7 @@ def status_from(view: View, row: dict[str, Any], machine: Machine | None, name: 
     seen = shown(row, machine, name, time.time())
     status = result_from(view, str(row["jobId"]), str(row.get("command") or "")).to_json() | view.summary()
     status |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
+    status |= {"ending": view.ending}
     status |= {field: seen.get(field) for field in ("name", "command", "cwd", "labels", "needs", "endsInMs", "ports")}
     status |= {"machine": name, "where": f"{name} is offline, last seen {machine.seen if machine else '?'}"}
     return status if view.ended else status | {"status": UNKNOWN, "phase": UNKNOWN, "recovery": None}

@@ -79,6 +79,7 @@ class Job:
         shown = result_of(self.place, view).to_json()
         shown |= view.summary()
         shown |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
+        shown |= {"ending": view.ending}
         shown |= self._at_a_glance(view)
         if not view.ended and (where := reconcile.whereabouts(self.place)):
             shown |= {"phase": ELSEWHERE, "where": where}

@@ -114,8 +114,8 @@ def test_ssh_is_used_as_without_unhang(desk_of: Callable[..., Desk], place: Path
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    lines = (f"HostKey {place}/host", f"AuthorizedKeysFile {place}/allowed", f"Port {port}", "ListenAddress 127.0.0.1")
-    lines += ("UsePAM no", "StrictModes no", "PidFile none", "PermitRootLogin prohibit-password")
+    lines = [f"HostKey {place}/host", f"AuthorizedKeysFile {place}/allowed", f"Port {port}", "ListenAddress 127.0.0.1"]
+    lines += ["UsePAM no", "StrictModes no", "PidFile none", "PermitRootLogin prohibit-password"]
     (place / "config").write_text("\n".join(lines))
 
     def answers() -> bool:

@@ -57,6 +57,7 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
         ("pid", str(status["pid"]) if status["pid"] is not None and status["status"] == "running" else ""),
         ("started", _moment(status["startedAt"], utc, now)),
         ("ended", _moment(status["endedAt"], utc, now)),
+        ("how", _how(status)),
         ("took", human_ms(status["durationMs"])),
         ("attempts", _attempts(status)),
         ("limits", _limits(status["limits"])),
@@ -89,6 +90,13 @@ def _standing(status: dict[str, Any]) -> str:
         return f"running ({status['phase']})"
     ended = f"exit code {status['exitCode']}" if status["exitCode"] is not None else status["signal"]
     return f"{status['status']} ({status['phase']}{f', {ended}' if ended else ''})"
+
+
+def _how(status: dict[str, Any]) -> str:
+    """Return how a job ended that did not end well: what its signal means, what it left running."""
+    known = status.get("ending") or ""
+    said_below = status["error"] is not None and str(status["error"].get("message")) in known
+    return "" if status["status"] in ("success", "running", "unknown") or said_below else str(known)
 
 
 def _moment(text: str | None, utc: bool, now: float) -> str:
