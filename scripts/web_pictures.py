@@ -7,6 +7,7 @@ Every view in light, dark and at the width of a phone. Look at them before you c
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from unhang.procs import identity
+from unhang.procs import clock, identity
 from unhang.store.session_log import SessionLog
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ done""",
     "pytest": "printf '....\\033[31mF\\033[0m...\\n\\033[31m1 failed\\033[0m, 7 passed in 0.31s\\n'; exit 1",
     "lint": "sleep .$1; echo clean",
 }
+# What a watcher saved of a session's terminal.
+SCREEN = """\
+● Bash(npm test -- --watch=false)
+  └  Running… (8m 12s · timeout 10m)
+
+✻ Working… (8m 14s · esc to interrupt)
+
+╭──────────────────────────────────────────────────────────────╮
+│ > then fix the login test                                    │
+╰──────────────────────────────────────────────────────────────╯
+"""
 
 
 class Scene:
@@ -89,6 +101,8 @@ class Scene:
         log.append(me | {"phase": "tool", "toolUseId": "t1", "message": "Bash: npm test -- --watch=false"})
         log.append({"type": "watch", "phase": "warning", "message": "Bash has run for 8m of 10m"})
         log.append({"type": "watch", "phase": "extended", "message": "its processes work: left alone"})
+        saved = {"ts": clock.now(), "screen": SCREEN, "draft": "then fix the login test"}
+        (self.home / "sessions" / log.session_id / "saved-2026-01-01T000000Z.json").write_text(json.dumps(saved))
         log.append(me | {"phase": "tool_done", "toolUseId": "t1", "message": "Bash: done"})
         log.append(me | {"phase": "tool", "toolUseId": "t2", "message": "Bash: rm -rf build"})
         log.append(me | {"phase": "waiting", "message": "Bash: rm -rf build", "pane": "%3"})
@@ -96,6 +110,11 @@ class Scene:
 
 def pictures(browser: Browser, address: str, jobs: dict[str, str], folder: Path) -> None:
     origin = address.partition("/?")[0]
+
+    def now(page: Page) -> None:
+        page.wait_for_selector(f"#r-{jobs['npm']} input")
+        page.wait_for_selector(f"#r-{jobs['make']} .memory:not(:empty)", state="attached")
+        page.wait_for_selector(f"#r-{jobs['make']} .cpu:not(:empty)", state="attached")
 
     def job(page: Page) -> None:
         page.wait_for_selector(".density")
@@ -111,7 +130,7 @@ def pictures(browser: Browser, address: str, jobs: dict[str, str], folder: Path)
         page.wait_for_selector(".spread circle")
 
     views: dict[str, tuple[str, Callable[[Page], object]]] = {
-        "now": ("/", lambda page: page.wait_for_selector(f"#r-{jobs['npm']} input")),
+        "now": ("/", now),
         "job": (f"/jobs/{jobs['make']}", job),
         "stuck": (f"/jobs/{jobs['curl']}", stuck),
         "history": ("/history", runs),
@@ -138,7 +157,7 @@ def main() -> int:
     if program is None:
         print("chromium is needed (Debian's package chromium)", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory(prefix="unhang-pictures-") as made:
+    with tempfile.TemporaryDirectory(prefix="demo-") as made:
         scene = Scene(Path(made))
         jobs = scene.begin()
         server = subprocess.Popen(

@@ -126,6 +126,17 @@ def test_all_that_is_shown_fits_the_width(jobs: Jobs, width: int, shown: list[st
     drive(jobs, story, (width, 24))
 
 
+def test_why_shows_what_each_process_of_the_job_waits_for(jobs: Jobs) -> None:
+    jobs.begin(*STILL, "--name", "quiet", "--", "sleep", "3600")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: bool(cells(app)))
+        await pilot.press("w")
+        await until(pilot, lambda: "sleep" in str(app.query_one("#tree-text", Static).render()))
+
+    drive(jobs, story)
+
+
 @pytest.mark.parametrize("size", [(40, 12), (200, 60)])
 def test_it_fits_any_window_and_an_empty_home(jobs: Jobs, size: tuple[int, int]) -> None:
     async def story(app: TopApp, pilot: Pilot[None]) -> None:

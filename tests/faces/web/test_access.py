@@ -137,6 +137,13 @@ def test_the_files_of_the_page_name_no_other_origin() -> None:
             assert word not in text, (name, word)
 
 
+def test_the_page_asks_for_all_of_its_modules_at_once() -> None:
+    found = files()
+    page = found["index.html"][0].decode()
+    for name in found:
+        assert not name.endswith(".js") or f'"/static/{name}"' in page, name
+
+
 def test_more_streams_than_there_may_be_are_refused_and_the_server_goes_on(web: WebServer) -> None:
     held = []
     for _ in range(MOST_STREAMS):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.support.jobs import STILL, Jobs, wait_until
 from tests.support.programs import MODULES, need
-from tests.support.web.browser import Watched, chromium
+from tests.support.web.browser import Watched
 from tests.support.web.server import WebServer
 from unhang.alerts import links
 from unhang.core.alerts.occasions import Occasion, Subject
@@ -19,24 +18,6 @@ from unhang.core.alerts.occasions import Occasion, Subject
 AXE = MODULES / "axe-core" / "axe.min.js"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def watched(browser: Browser, web: WebServer) -> Iterator[Watched]:
-    """A page that has entered by the printed address; no error, no warning, no foreign request in the end."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    found = Watched(context.new_page(), web.origin)
-    found.page.goto(web.address)
-    found.page.wait_for_url(f"{web.origin}/")
-    yield found
-    context.close()
-    assert found.problems == []
 
 
 def row(page: Page, job_id: str) -> str:

@@ -34,6 +34,17 @@ export function answer(entry, text) {
   return act(entry, "send", { text }, `${called(entry)}: sent`);
 }
 
+// What each of its processes waits for, on the page of the job.
+export function why(entry) {
+  history.pushState(null, "", `/jobs/${entry.id}#why`);
+  window.dispatchEvent(new PopStateEvent("popstate"));
+}
+
+export function isSilent(entry) {
+  if (["input", "approval"].includes(entry.attention?.kind)) return false; // it waits for a person, as everybody can see
+  return ["quiet", "stuck", "warning"].includes(entry.phase) || ["stuck", "warning"].includes(entry.attention?.kind);
+}
+
 export function cancel(entry) {
   confirm(`End ${called(entry)}?`, "It is asked politely (SIGTERM), then insisted upon. Its output is kept.", "End it", () =>
     act(entry, "cancel", {}, `${called(entry)}: is being ended`));
@@ -70,6 +81,9 @@ export function buttons(holder) {
   if (entry.kind === "session") return found;
   if (running && entry.clocks.length) {
     found.push(h("button", { onclick: () => extend(holder.entry), title: "10 more minutes before it is ended (e)", "data-act": "extend" }, "+10m"));
+  }
+  if (running && (holder.why || isSilent(entry))) {
+    found.push(h("button", { onclick: () => (holder.why ? holder.why() : why(holder.entry)), title: "What it waits for (w)", "data-act": "why" }, "Why"));
   }
   if (running) found.push(h("button.quiet", { onclick: () => cancel(holder.entry), title: "End it (c)", "data-act": "cancel" }, "Cancel"));
   else if (!entry.id.includes("@")) found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));

@@ -11,7 +11,7 @@ const main = document.getElementById("main");
 const filter = document.getElementById("filter");
 const KEYS = [
   ["j  k", "the next or the previous job"], ["Enter", "open it"], ["a", "answer it"], ["e", "10 more minutes"],
-  ["c", "end it (asks first)"], ["r", "start it again"], ["/", "filter, or search the output"], ["n  h", "Now, History"], ["Esc", "back"],
+  ["w", "why: what it waits for"], ["c", "end it (asks first)"], ["r", "start it again"], ["/", "filter, or search the output"], ["n  h", "Now, History"], ["Esc", "back"],
   ["t", "light or dark"], ["?", "these keys"],
 ];
 
@@ -53,7 +53,10 @@ function show() {
   let address = "/api/stream";
   let listeners = { overview: (message) => { page.take?.(message); counted(message.counts); } };
   if (kind === "jobs") {
-    page = new JobPage(main, id);
+    page = new JobPage(main, id, () => {
+      stream.close(); // there is nothing to follow; the other jobs are still counted
+      stream = new Stream("/api/stream", { overview: (message) => counted(message.counts) }, online);
+    });
     address = `/api/jobs/${id}/stream`;
     listeners = {
       job: (message) => { page.takeEntry(message.entry); counted(message.counts); },

@@ -67,8 +67,10 @@ function distribution(title, runs, field, limit) {
   const dots = runs.map((run, i) => h("circle", { cx: 8 + (run[field] / most) * (wide - 16), cy: 12 + ((i * 7) % 40), r: 3.2,
     class: run.status === "success" ? "run" : "run bad" }, h("title", {}, `${moment(run.startedAtMs)}: ${duration(run[field])}, ${run.status}`)));
   const at = limit ? 8 + (limit.ms / most) * (wide - 16) : 0;
+  const label = Math.min(0.86, Math.max(0.14, at / wide)); // below its line, and inside the picture
   return h("figure.spread", {}, h("figcaption", {}, title),
     h("svg", { viewBox: `0 0 ${wide} 64`, width: "100%", role: "img", "aria-label": `${title}: up to ${duration(Math.max(0, ...runs.map((run) => run[field])))}` },
       h("line.base", { x1: 0, x2: wide, y1: 60, y2: 60 }), dots, limit ? h("line.limit", { x1: at, x2: at, y1: 0, y2: 60 }) : null),
-    h("p.scale.dim", {}, h("span", {}, "0"), limit ? h("span", {}, `learnt limit ${duration(limit.ms)}`) : "", h("span", {}, duration(most))));
+    h("p.scale.dim", {}, h("span", {}, "0"), limit ? h("span.at", { style: { left: `${label * 100}%` } }, `learnt limit ${duration(limit.ms)}`) : "",
+      limit && label > 0.7 ? "" : h("span", {}, duration(most))));
 }

@@ -11,9 +11,11 @@ import { TimelinePicture } from "./timeline.js";
 const SHOWN_EVENTS = 400;
 
 export class JobPage {
-  constructor(main, id) {
+  constructor(main, id, onMissing) {
+    this.main = main;
     this.id = id;
     this.title = id;
+    this.onMissing = onMissing;
     this.events = [];
     this.entry = null;
     this.output = new Output(id);
@@ -31,12 +33,13 @@ export class JobPage {
       section("Timeline", this.timeline.element),
       section("Output", this.output.element),
       h("div.columns", {},
-        section("Processes", this.tree, this.saved, this.refresh),
+        this.processes = section("Processes", this.tree, this.saved, this.refresh),
         section("Events", this.list)),
       section("Result", this.result, this.jsonButton));
     this.timer = setInterval(() => this.tick(), 1000);
     this.loadTimeline();
     this.output.ready.then(() => this.loadStatus()); // the status holds the output, too: what is looked at comes first
+    if (location.hash === "#why") this.why();
   }
 
   close() {
@@ -46,10 +49,7 @@ export class JobPage {
 
   takeEntry(entry) {
     const first = this.entry === null;
-    if (entry === null) {
-      if (first) replace(this.head, h("h1", {}, "This job is not among those shown now"), h("p.dim", {}, "It may have been removed, or it ended long ago."));
-      return;
-    }
+    if (entry === null) return; // it ended long ago, and is no longer in the list: `loadStatus` has what there is to say
     const ended = this.entry && this.entry.endedAt === null && entry.endedAt !== null;
     const printed = !this.entry || JSON.stringify(this.entry.bytes) !== JSON.stringify(entry.bytes);
     this.entry = entry;
@@ -76,11 +76,30 @@ export class JobPage {
   async loadStatus() {
     try {
       this.status = await get(`/api/jobs/${this.id}`);
+      if (!this.entry) this.drawAlone();
       this.drawFacts();
       this.drawResult();
     } catch (error) {
-      if (!this.entry) replace(this.head, h("h1", {}, error.message), h("p", {}, link("/", "All jobs")));
+      if (error.status === 404) this.missing(error.message);
+      else if (!this.entry) replace(this.head, h("h1", {}, error.message));
     }
+  }
+
+  // There is no such job, or it was removed while this page was open.
+  missing(message) {
+    this.close();
+    this.entry = null;
+    this.title = "no such job";
+    replace(this.main, h("h1", {}, message), h("p", {}, link("/", "All jobs"), " · ", link("/history", "History")));
+    this.onMissing();
+  }
+
+  // Of a job that ended so long ago that it is not in the list, the status is all there is.
+  drawAlone() {
+    this.entry = { clocks: [], ports: [], spark: null, usage: null, agent: null, attention: null, usualMs: null, answerable: false,
+      doing: this.status.error ? this.status.error.message || "" : "", ...this.status, id: this.status.jobId || this.id };
+    this.title = this.entry.name || this.entry.command.slice(0, 40);
+    this.drawHead();
   }
 
   drawHead() {
@@ -98,7 +117,7 @@ export class JobPage {
     if (key !== this.askKey) {
       this.askKey = key;
       const box = answering(this);
-      replace(this.ask, box, entry.attention && entry.attention.command && !box ? h("code", {}, entry.attention.command) : null);
+      replace(this.ask, box, entry.attention && entry.attention.command && !box ? h("p.dim", {}, "In a terminal: ", h("code", {}, entry.attention.command)) : null);
       this.ask.hidden = !entry.attention || !this.ask.childNodes.length;
     }
     this.tick();
@@ -142,7 +161,7 @@ export class JobPage {
       return;
     }
     const lines = [];
-    if (status.status === "running") lines.push(h("p", {}, "It still runs. Status, phase and numbers are those of event ", h("b", {}, String(status.seq)), "."));
+    if (status.status === "running") lines.push(h("p", {}, `It still runs; ${status.seq} ${status.seq === 1 ? "event" : "events"} so far.`));
     else {
       const how = status.exitCode !== null ? `exit code ${status.exitCode}` : status.signal ? `ended by ${status.signal}` : "no exit code";
       lines.push(h("p", {}, h("b", { "data-tone": status.status === "success" ? "good" : status.status === "cancelled" ? "calm" : "bad" }, status.status), `, ${how}, ${duration(status.durationMs)}`));
@@ -181,6 +200,11 @@ export class JobPage {
     item?.scrollIntoView({ block: "nearest" });
   }
 
+  why() {
+    this.processes.scrollIntoView({ block: "start" });
+    this.look();
+  }
+
   async look() {
     this.refresh.disabled = true;
     say(this.refresh, "Looking…");
@@ -206,6 +230,7 @@ export class JobPage {
     if (event.key === "/") { this.output.search.focus(); return true; }
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "w" && running) { this.why(); return true; }
     if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { this.ask.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
@@ -226,5 +251,5 @@ function processes(list) {
     return h("tr", {}, h("td.num", {}, String(process.pid)), h("td", { style: { paddingLeft: `${0.5 + deep}em` } }, process.comm || "?"),
       h("td.num", {}, process.cpuPercent === undefined || process.cpuPercent === null ? "" : `${Math.round(process.cpuPercent)}%`), h("td", {}, process.waits || process.state || ""));
   });
-  return h("div.scroll", { tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "pid"), h("th", {}, "process"), h("th", {}, "cpu"), h("th", {}, "waits for"))), h("tbody", {}, rows)));
+  return h("div.scroll", { tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "pid"), h("th", {}, "process"), h("th", {}, "cpu"), h("th", {}, "does"))), h("tbody", {}, rows)));
 }

@@ -53,7 +53,7 @@ export class Stream {
 export async function get(path) {
   const answer = await fetch(path, { headers: { Accept: "application/json" } });
   const found = await answer.json().catch(() => ({ error: `the server said ${answer.status}` }));
-  if (!answer.ok) throw new Error(found.error || `the server said ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(found.error || `the server said ${answer.status}`), { status: answer.status });
   return found;
 }
 
@@ -64,6 +64,6 @@ export async function post(path, body) {
     body: JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({ error: `the server said ${answer.status}` }));
-  if (!answer.ok) throw new Error(found.error || `the server said ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(found.error || `the server said ${answer.status}`), { status: answer.status });
   return found;
 }

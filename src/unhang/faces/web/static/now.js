@@ -1,7 +1,7 @@
 // The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place, and only
 // those that are seen are touched by the clock: a thousand rows cost what a screenful does.
 
-import { answering, buttons, cancel, extend, restart } from "./actions.js";
+import { answering, buttons, cancel, extend, isSilent, restart, why } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { Machines } from "./machines.js";
@@ -155,10 +155,17 @@ export class Now {
     const running = entry.endedAt === null;
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
+    if (event.key === "w" && running) { why(entry); return true; }
     if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { rows[at].element.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
   }
+}
+
+// The end of a path tells more than its beginning.
+function place(path) {
+  const parts = path.split("/");
+  return parts.length > 4 ? `…/${parts.slice(-2).join("/")}` : path;
 }
 
 class Row {
@@ -201,7 +208,8 @@ class Row {
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
     const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
     const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
-    const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || entry.doing || (entry.name ? entry.command : "");
+    const well = entry.endedAt !== null && entry.exitCode === 0; // how it ended and after how long stands in its own columns
+    const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || (well ? place(entry.cwd) : entry.doing) || (entry.name ? entry.command : "");
     say(this.what, told);
     this.what.title = told;
     this.replyTo(entry);
@@ -227,7 +235,7 @@ class Row {
   }
 
   setActs(entry) {
-    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status}`;
+    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status} ${isSilent(entry)}`;
     if (key === this.actsKey) return;
     this.actsKey = key;
     replace(this.acts, buttons(this));

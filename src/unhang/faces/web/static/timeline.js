@@ -98,7 +98,6 @@ export class TimelinePicture {
     if (agent) parts.push(...this.agent(lanes, x, to));
     for (const each of ticks(from, to)) {
       parts.push(h("line.tick", { x1: x(each), x2: x(each), y1: DENSITY + deep, y2: DENSITY + deep + 4 }));
-      parts.push(h("text.tick", { x: Math.min(WIDE - 2, Math.max(2, x(each))), y: high - 3, "text-anchor": x(each) < 40 ? "start" : x(each) > WIDE - 40 ? "end" : "middle" }, moment(each)));
     }
     const marks = data.marks.filter((mark) => inside(mark.atMs, mark.atMs)).map((mark) => {
       const made = h("button.mark", { type: "button", "data-tone": toneOf(mark), style: { left: `${(x(mark.atMs) / WIDE) * 100}%` },
@@ -106,8 +105,7 @@ export class TimelinePicture {
       return made;
     });
     const svg = h("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: "100%", height: high, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts);
-    for (const text of svg.querySelectorAll("text")) text.remove();
-    const labels = ticks(from, to).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
+    const labels = ticks(from, to).filter((each) => x(each) > 30 && x(each) < WIDE - 30).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
     replace(this.picture, svg, h("div.marks", {}, marks), h("div.ticks", {}, labels));
     const longest = [...data.silences, ...this.open()].reduce((most, each) => Math.max(most, each.toMs - each.fromMs), 0);
     const printed = data.output.reduce((sum, [, n]) => sum + n, 0);

@@ -1,0 +1,114 @@
+"""What the views of the page show beyond the list: why, a session and its saved screen, a job that is not there; and
+that everything fits at any width."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.jobs import STILL, Jobs
+from tests.support.web.browser import Watched
+from tests.support.web.server import WebServer
+from unhang.store.session_log import SessionLog
+
+SESSION = "4f1c0f2e-9d1b-4c0e-8a55-2b6f0f6f9a10"
+# Every part of a row is inside of it, and no page is wider than its window.
+FITS = """() => { const wide = document.scrollingElement;
+  const found = wide.scrollWidth > wide.clientWidth ? ['the page'] : [];
+  for (const row of document.querySelectorAll('.row')) { const box = row.getBoundingClientRect();
+    for (const part of row.querySelectorAll('*')) { const at = part.getBoundingClientRect();
+      if (at.width && (at.right > box.right + 1 || at.left < box.left - 1)) found.push(part.outerHTML.slice(0, 80)); }
+    const parts = [...row.children].flatMap((each) => [each, ...each.querySelectorAll('*')]
+      .map((part) => [each.className, part.getBoundingClientRect()]));
+    const over = (one, two) => one.left < two.right - 1 && two.left < one.right - 1
+      && one.top < two.bottom - 1 && two.top < one.bottom - 1;
+    for (const [a, one] of parts) for (const [b, two] of parts)
+      if (a < b && over(one, two)) found.push(`${a} over ${b}`); }
+  return found; }"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def test_why_shows_what_each_process_of_a_silent_job_waits_for(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin("--stall", "1s", "--idle", "5h", "--hard", "9h", "--", "sleep", "3600")
+    page = watched.page
+    page.click(f"#r-{job.id} [data-act=why]")
+    page.wait_for_url(f"**/jobs/{job.id}#why")
+    page.wait_for_selector(".tree td >> text=sleep")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(f"#r-{job.id}")
+    page.keyboard.press("j")
+    page.keyboard.press("w")
+    page.wait_for_url(f"**/jobs/{job.id}#why")
+    page.wait_for_selector(".tree td >> text=sleep")
+
+
+def test_a_session_has_its_calls_what_the_watcher_did_and_its_saved_screen(jobs: Jobs, watched: Watched) -> None:
+    log = SessionLog(SESSION, str(jobs.home))
+    log.append({"type": "hook", "phase": "tool", "toolUseId": "t1", "message": "Bash: npm test", "cwd": "/srv/login"})
+    log.append({"type": "watch", "phase": "warning", "message": "Bash has run for 8m of 10m"})
+    page = watched.page
+    page.click(f"#r-{SESSION} a.name")
+    page.wait_for_selector(".calls >> text=Bash: npm test")
+    page.wait_for_selector(".events >> text=Bash has run for 8m of 10m")
+    assert page.locator(".screen").count() == 0
+    folder = Path(log.folder)
+    (folder / "saved-2026-01-01T000000Z.json").write_text('{"screen": "an older one"}')
+    shown = {"ts": "2026-01-02T00:00:00Z", "screen": "<b>a</b> \x1b[31mred\x1b[0m\n> draft", "draft": "<i>draft"}
+    (folder / "saved-2026-01-02T000000Z.json").write_text(json.dumps(shown))
+    log.append({"type": "watch", "phase": "recovered", "message": "it is back"})
+    page.wait_for_selector(".screen")
+    assert page.inner_text(".screen") == "<b>a</b> red\n> draft"
+    assert "<i>draft" in page.inner_text("main")
+
+
+@pytest.mark.parametrize("saved", ["", "[]", '{"screen": 5}', "\xff", None])
+def test_a_saved_screen_that_cannot_be_read_costs_itself_alone(jobs: Jobs, web: WebServer, saved: str | None) -> None:
+    log = SessionLog(SESSION, str(jobs.home))
+    log.append({"type": "hook", "phase": "prompted", "message": "a prompt", "cwd": "/srv"})
+    path = Path(log.folder) / "saved-2026-01-01T000000Z.json"
+    if saved is None:
+        path.mkdir()
+    else:
+        path.write_text(saved, encoding="latin-1")
+    answer = web.get(f"/api/sessions/{SESSION}")
+    assert answer.status == 200
+    assert answer.json["saved"] is None
+    assert answer.json["entry"]["id"] == SESSION
+
+
+def test_a_job_that_is_not_there_is_said_and_the_others_are_still_counted(
+    jobs: Jobs, web: WebServer, watched: Watched
+) -> None:
+    jobs.begin(*STILL, "--", "sleep", "100")
+    page = watched.page
+    page.goto(f"{web.origin}/jobs/zzzzzzzzzz")
+    page.wait_for_selector("h1 >> text=zzzzzzzzzz")
+    page.wait_for_selector("#counts >> text=1 running")
+    assert page.locator(".timeline, .pane").count() == 0
+    jobs.begin(*STILL, "--", "sleep", "100")
+    page.wait_for_selector("#counts >> text=2 running")
+    assert page.is_hidden("#offline")
+    page.click("main a >> text=All jobs")
+    page.wait_for_selector(".row")
+    watched.problems = [each for each in watched.problems if "404" not in each]  # the browser says so in its console
+
+
+def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watched) -> None:
+    asks = jobs.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "printf 'package name: (a-long-one) '; read x")
+    quiet = jobs.begin("--stall", "1s", "--idle", "5h", "--hard", "9h", "--", "sleep", "3600")
+    jobs.begin("--name", "done", "--", "echo", "x" * 200).wait()
+    jobs.begin("--", "sh", "-c", "exit 3").wait()
+    page = watched.page
+    page.wait_for_selector(f"#r-{asks.id} input")
+    page.wait_for_selector(f"#r-{quiet.id} [data-act=why]")
+    for width in (360, 390, 640, 955, 965, 1225, 1235, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(FITS) == [], width
+    page.goto(f"{web.origin}/jobs/{quiet.id}")
+    page.wait_for_selector(".events li")
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(FITS) == [], width
