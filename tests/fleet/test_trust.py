@@ -17,7 +17,7 @@ import nats
 import pytest
 
 from tests.support.engine import wait_until
-from tests.support.fleet import Machine, Server, wait_for_rows
+from tests.support.fleet import Machine, Server, caught_up, wait_for_rows
 from tests.support.jobs import STILL
 from tests.support.places import SOURCE
 from unhang.core.fleet.requests import Request
@@ -101,6 +101,29 @@ def test_a_command_that_is_sent_again_does_nothing(server: Server, machine: Make
     assert good == ("end", b"")
     assert (replayed[0], bare[0]) == ("refused", "refused")
     wait_until(lambda: job.kept() == b"once\n", "it arrived once")
+
+
+def test_an_oversized_message_is_refused_and_an_oversized_command_line_does_no_harm(
+    server: Server, machine: Make
+) -> None:
+    beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
+    job = beta.begin("--stdin", "pipe", *STILL, "--", "cat")
+    # more than a machine takes, and more than the server passes on
+    ((_, number),) = asyncio.run(_ask(server.url, [b'{"do":"nonce"}']))
+    large = Request("send", [job.id], [], b"x" * (600 << 10), number.decode()).to_bytes()
+    assert [kind for kind, _ in asyncio.run(_ask(server.url, [large, b"[" * 800_000]))] == ["refused"] * 2
+    with pytest.raises(nats.errors.MaxPayloadError):
+        asyncio.run(_ask(server.url, [b"x" * (2 << 20)]))
+    (viewer.folder / "large").write_bytes(b"x" * (600 << 10))
+    wait_for_rows(server.url, {job.id: "running"})
+    with open(viewer.folder / "large", "rb") as file:
+        assert "at most" in viewer.refused("send", f"{job.id}@beta", "-", stdin=file, code=2)
+    assert job.kept() == b""
+    # a row and events that would not fit into a message of their own
+    long = beta.begin("--", "true", *["y" * 100_000] * 15)
+    assert long.wait().status == "success"
+    wait_for_rows(server.url, {job.id: "running", long.id: "success"})
+    caught_up(server.url, [beta])
 
 
 def test_only_the_listed_commands_are_taken(server: Server, machine: Make) -> None:

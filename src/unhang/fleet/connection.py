@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from unhang.core import values
 from unhang.core.fleet import subjects
 from unhang.core.fleet.messages import unpack
+from unhang.core.fleet.permissions import inbox_of
 from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
-from unhang.core.fleet.rows import read_row
+from unhang.core.fleet.rows import read_row, written
 from unhang.core.record import Record
-from unhang.errors import UnhangError
-from unhang.fleet.note import without_password
+from unhang.errors import UnhangError, UsageError
+from unhang.fleet.note import CA, CREDENTIALS, without_password
+from unhang.fleet.tasks import end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,6 +58,10 @@ class Refused(UnhangError):
     """The server answered, and refused what was asked: trying again would change nothing."""
 
 
+class NoAnswerer(Refused):
+    """Nobody listens where a request was sent."""
+
+
 class Raw(Record):
     """A message as the server has it."""
 
@@ -82,13 +88,19 @@ async def connect(
     `lasting`: find the server again whenever it is away; `on_change` then hears whether it is there.
     """
     check_installed()
-    import nats
+    import ssl
+
     from nats.errors import Error, NoServersError
 
     problems: list[str] = []
+    denied, hopeless = asyncio.Event(), asyncio.Event()
 
     async def complain(error: Exception) -> None:
-        problems.append(str(error) or type(error).__name__)
+        if isinstance(error, ssl.SSLError):
+            hopeless.set()
+        problems[:] = [*problems[-9:], str(error) or type(error).__name__]
+        if "permissions violation" in problems[-1]:
+            denied.set()
 
     async def lost() -> None:
         if on_change is not None:
@@ -106,16 +118,18 @@ async def connect(
         "max_outstanding_pings": 2,
         "reconnect_time_wait": 0.2,
     }
-    servers = address.split(",")
+    servers, key = _secured(address, options)
     try:
         # A first look, since a client that never gives up would not say that a credential is wrong.
-        first = await nats.connect(servers, max_reconnect_attempts=1, **options)
+        first = _client(key)
+        await _unless(hopeless, first.connect(servers, max_reconnect_attempts=1, **options), len(servers) + 1)
         if lasting:
             await first.close()
-            first = await asyncio.wait_for(
-                nats.connect(servers, max_reconnect_attempts=-1, disconnected_cb=lost, reconnected_cb=found, **options),
-                2 * PATIENCE,
+            first = _client(key)
+            connecting = first.connect(
+                servers, max_reconnect_attempts=-1, disconnected_cb=lost, reconnected_cb=found, **options
             )
+            await _unless(hopeless, connecting, len(servers) + 1)
     except (TimeoutError, NoServersError, OSError, Error) as error:
         where = ", ".join(map(without_password, servers))
         if any("uthorization" in each or "uthentication" in each for each in [*problems, str(error)]):
@@ -127,14 +141,63 @@ async def connect(
     if why is not None:
         await first.close()
         raise Refused(why)
-    return Connection(first)
+    return Connection(first, denied)
+
+
+def _secured(address: str, options: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the servers and our public key ("": none), and set how we show who we are, and know who they are."""
+    import logging
+    import ssl
+    from urllib.parse import parse_qsl
+
+    from unhang.fleet import nkey
+    from unhang.fleet.users import read_credentials
+
+    servers, _, query = address.partition("?")
+    given = dict(parse_qsl(query))
+    if CA in given or servers.startswith("tls://"):
+        # at every end of a TLS connection asyncio would warn, on stderr, that its reader would have kept it half open
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
+        try:
+            options["tls"] = ssl.create_default_context(cafile=given.get(CA))
+        except OSError as error:  # what is wrong with a certificate is one, too
+            raise UsageError(f"--ca: {given.get(CA)}: {error}") from None
+    if CREDENTIALS not in given:
+        return servers.split(","), ""
+    credentials = read_credentials(given[CREDENTIALS])
+    options["inbox_prefix"] = inbox_of(credentials.user)
+    options["signature_cb"] = functools.partial(nkey.signed, credentials.seed)
+    return servers.split(","), nkey.public_key(credentials.seed)
+
+
+async def _unless(hopeless: asyncio.Event, connecting: Awaitable[None], tries: int) -> None:
+    """Wait for a connection, and no longer than so many tries take. After a failed TLS handshake nats-py hangs."""
+    task, over = asyncio.ensure_future(connecting), asyncio.ensure_future(hopeless.wait())
+    try:
+        await asyncio.wait({task, over}, timeout=tries * PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimeoutError
+        task.result()
+    finally:
+        await end([each for each in (task, over) if not each.done()])
+
+
+def _client(key: str) -> Client:
+    """Return a client that shows this public key; nats-py itself would need another package for that."""
+    from nats.aio.client import Client
+
+    client = Client()
+    if key:
+        client._public_nkey, client._auth_configured = key, True
+    return client
 
 
 class Connection:
     """The fleet's server. Every method raises ServerAway where no answer comes, and Refused where it is refused."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, denied: asyncio.Event) -> None:
         self._client = client
+        self._denied = denied
         self._js = client.jetstream(timeout=PATIENCE)
 
     @property
@@ -360,6 +423,10 @@ class Connection:
         """Set a key of a bucket."""
         await self._set(bucket, key, values.dump(value, compact=True).encode(), None)
 
+    async def put_row(self, machine: str, job: str, row: dict[str, Any]) -> None:
+        """Set the row of a job."""
+        await self._set(subjects.ROWS, subjects.row_key(machine, job), written(row), None)
+
     async def delete(self, bucket: str, key: str) -> None:
         """Delete a key of a bucket, and what it was."""
         await self._set(bucket, key, b"", {"KV-Operation": "PURGE"})
@@ -507,12 +574,16 @@ class Connection:
         from nats.errors import NoRespondersError
 
         try:
-            answer = await self._client.request(subject, data, timeout=2 * PATIENCE, headers=headers)
+            answer = await self._unless_denied(
+                self._client.request(subject, data, timeout=2 * PATIENCE, headers=headers)
+            )
+        except Refused:
+            raise
         except NoRespondersError:
-            raise Refused("no process takes this request") from None
+            raise NoAnswerer("no process takes this request") from None
         except Exception as error:
             raise ServerAway(f"there is no answer ({str(error) or type(error).__name__})") from None
-        return answer.data
+        return bytes(answer.data)
 
     async def serve(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
         """Have `take` called with every message on a subject."""
@@ -543,7 +614,7 @@ class Connection:
 
         try:
             async with asyncio.timeout(2 * PATIENCE):
-                return await call()
+                return await self._unless_denied(call())
         except ServiceUnavailableError as error:
             raise ServerAway(f"the server is not ready: {error.description}") from None
         except APIError:
@@ -552,6 +623,18 @@ class Connection:
             raise ServerAway("the server has no fleet yet, or its leader is being elected") from None
         except (TimeoutError, nats.errors.Error, OSError) as error:
             raise ServerAway(f"the server does not answer ({str(error) or type(error).__name__})") from None
+
+    async def _unless_denied(self, call: Awaitable[Any]) -> Any:
+        """Wait for an answer, unless the server says that we may not ask: it does not answer the question itself."""
+        self._denied.clear()
+        task, denied = asyncio.ensure_future(call), asyncio.ensure_future(self._denied.wait())
+        try:
+            await asyncio.wait({task, denied}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            await end([each for each in (task, denied) if not each.done()])
+        raise Refused("the server does not let these credentials do that")
 
 
 class Heard(Record):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+from urllib.parse import parse_qsl, urlencode
 
 from unhang.core import values
 from unhang.core.fleet.subjects import is_machine
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 FOLDER = "fleet"
 VARIABLE = "UNHANG_NATS"
+# What an address may name behind a question mark, and $UNHANG_NATS_CA and $UNHANG_NATS_CREDS: files.
+CA, CREDENTIALS = "ca", "creds"
 _PATIENCE = 20.0
 
 
@@ -75,8 +78,18 @@ def write(home: str, **changes: str) -> Note:
     return note
 
 
-def server_of(home: str, environ: Mapping[str, str], given: str | None = None) -> str:
-    """Return the server's address: what is given, else $UNHANG_NATS, else the note's. Raises UsageError without one."""
+def server_of(
+    home: str,
+    environ: Mapping[str, str],
+    given: str | None = None,
+    *,
+    ca: str | None = None,
+    credentials: str | None = None,
+) -> str:
+    """Return the server's address: what is given, else $UNHANG_NATS, else the note's. Raises UsageError without one.
+
+    The files with the authority of its certificate and with our credentials are named behind a question mark.
+    """
     address = given or environ.get(VARIABLE) or read(home).server
     if not address:
         raise UsageError(
@@ -84,12 +97,18 @@ def server_of(home: str, environ: Mapping[str, str], given: str | None = None) -
         )
     if address.partition("://")[0] not in ("nats", "tls") or "://" not in address:
         raise UsageError("a server's address begins with nats:// or tls://, as nats://user:password@host:4222")
-    return address
+    servers, _, query = address.partition("?")
+    files_of = dict(parse_qsl(query))
+    for name, option in ((CA, ca), (CREDENTIALS, credentials)):
+        chosen = option or files_of.get(name) or environ.get(f"{VARIABLE}_{name.upper()}")
+        if chosen:
+            files_of[name] = os.path.abspath(chosen)
+    return servers + ("?" + urlencode(files_of, safe="/") if files_of else "")
 
 
 def without_password(address: str) -> str:
     """Return an address as it may be shown."""
-    scheme, _, rest = address.partition("://")
+    scheme, _, rest = address.partition("?")[0].partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 

@@ -336,7 +336,7 @@ class Publisher:
             self._row_due.add(job)  # until it is there
             if not ended and self._is_early(job, row):
                 return False
-            await connection.put(subjects.ROWS, subjects.row_key(self._machine, job), row)
+            await connection.put_row(self._machine, job, row)
             self._row_due.discard(job)
             self._rows[job], self._row_at[job] = row, time.monotonic()
         if ended and row["status"] != "running":

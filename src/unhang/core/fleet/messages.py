@@ -1,12 +1,11 @@
 """A message of a job's log: some events, each line as it is on disk, and headers that say which.
 
-    Nats-Msg-Id                          machine.job:first-last@expected
     Nats-Expected-Last-Subject-Sequence  the place in the stream of this job's message before
     Unhang-First, Unhang-Last            the numbers of the first and the last event in it
     Unhang-Again                         a log on disk has lost its end (a power cut): what came before is void
 
-The server stores a message only if nothing came in between (see chain.py): this, and not the window in which it
-recognises an id, makes a log whole, in order and without doubles.
+The server stores a message only if nothing came in between (see chain.py): this makes a log whole, in order and without
+doubles. There is no Nats-Msg-Id: ids are recognised in the whole stream, and another machine could use ours before us.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
-MSG_ID, EXPECTED = "Nats-Msg-Id", "Nats-Expected-Last-Subject-Sequence"
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 FIRST, LAST, AGAIN = "Unhang-First", "Unhang-Last", "Unhang-Again"
 # Of one message: far below what a server takes (1 MB), and enough that a flood of events needs few of them.
 LARGEST = 256 << 10
@@ -42,9 +41,7 @@ class EventMessage(Record):
     @property
     def headers(self) -> dict[str, str]:
         """The headers that it is published with."""
-        name = self.subject.partition(".ev.")[2]
         made = {
-            MSG_ID: f"{name}:{self.first}-{self.last}@{self.expected}",
             EXPECTED: str(self.expected),
             FIRST: str(self.first),
             LAST: str(self.last),

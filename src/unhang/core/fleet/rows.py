@@ -8,6 +8,7 @@ machine is there: then nobody knows, and the row says `unknown`.
 from __future__ import annotations
 
 from unhang.core import values
+from unhang.core.fleet.messages import LARGEST
 from unhang.errors import AmbiguousJob, NoSuchJob
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 UNKNOWN = "unknown"
+_CUT = 1000
 _FIELDS = {
     "jobId": values.text,
     "name": values.text,
@@ -48,6 +50,15 @@ def published(row: Json, seq: int, now: float) -> Json:
     kept = {name: value for name, value in row.items() if name != "endsInMs"}
     # Whole seconds: what is left is counted by the keeper, and would otherwise differ at each look.
     return kept | {"endsAt": None if left is None else round(now + left / 1000), "seq": seq}
+
+
+def written(row: Json) -> bytes:
+    """Return a row as a message. One that no server would take, for its command or its labels, is cut to what fits."""
+    data = values.dump(row, compact=True).encode()
+    if len(data) <= LARGEST:
+        return data
+    texts = {name: value[:_CUT] for name, value in row.items() if isinstance(value, str)}
+    return values.dump(row | texts | {"labels": {}, "entry": None, "ports": []}, compact=True).encode()
 
 
 def read_row(data: bytes) -> Json | None:

@@ -73,7 +73,7 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
     if not named:
         raise UsageError(f"name the jobs, as JOB@MACHINE (see: unhang {name} --help)")
     known = note.read(state_home())
-    own = known.machine if os.environ.get(note.VARIABLE, known.server) == known.server else ""
+    own = known.machine if known.server and note.server_of(state_home(), os.environ) == known.server else ""
     places = [split_name(each) for each in named]
     if own and all(place is not None and place[1] == own for place in places):
         # of this very machine: no server is needed

@@ -9,6 +9,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
+from unhang.core.fleet.permissions import ROLES
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import add_verb
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUMMARY = "see and steer the jobs of many machines: join a fleet, list its machines, try it out"
-VERBS = ("join", "leave", "machines", "forget", "try")
+VERBS = ("join", "leave", "machines", "forget", "prepare", "user", "try")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     forget = add_verb(verbs, "forget", "Remove what an offline machine has published, and free its name.")
     forget.add_argument("machine", metavar="MACHINE", help="a machine that is offline")
     _add_server(forget)
+    _add_server(add_verb(verbs, "prepare", "Make the streams and buckets on the server, as an operator, once."))
+    _add_user(add_verb(verbs, "user", "Give machines and people credentials of their own, with what each may do."))
     tried = add_verb(
         verbs, "try", "Run a NATS server for trying it out. One node, this machine alone; prints its address."
     )
@@ -55,6 +58,25 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nats", metavar="URL", help="the server (default: $UNHANG_NATS, or that of the last join or try)"
     )
+    text = "who signed the certificate of a tls:// server (default: $UNHANG_NATS_CA, or whom this system trusts)"
+    parser.add_argument("--ca", metavar="FILE", help=text)
+    text = "credentials that `fleet user add` wrote (default: $UNHANG_NATS_CREDS)"
+    parser.add_argument("--creds", metavar="FILE", help=text)
+
+
+def _add_user(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="user_verb", required=True, metavar="add|list|remove")
+    add = add_verb(verbs, "add", "Add a user: writes its credentials, and what the server has to know of it.")
+    remove = add_verb(verbs, "remove", "Remove a user; tell the server to reload afterwards.")
+    for each in (add, remove):
+        each.add_argument("role", choices=ROLES, help="publishes a machine and works for it, only sees, or may act")
+        each.add_argument("name", metavar="NAME", help="of a worker: its machine's name")
+        each.add_argument("--team", metavar="ACCOUNT", default="UNHANG", help="whose fleet (default UNHANG)")
+    add.add_argument("--queue", metavar="Q", action="append", default=[], help="a worker may take jobs of this queue")
+    add.add_argument("--creds", metavar="FILE", help="where to write the credentials (default ROLE-NAME.creds)")
+    for each in (add, remove, add_verb(verbs, "list", "List the users: team, kind and name, public key.")):
+        text = "what the server's configuration includes (default unhang-users.conf)"
+        each.add_argument("--config", metavar="FILE", default="unhang-users.conf", help=text)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -68,6 +90,10 @@ def main(args: argparse.Namespace) -> int:
             return _machines(args)
         case "forget":
             return _forget(args)
+        case "prepare":
+            return _prepare(args)
+        case "user":
+            return _user(args)
     return _try(args)
 
 
@@ -78,7 +104,7 @@ def _join(args: argparse.Namespace) -> int:
 
     check_installed()
     home = ensure_state_home()
-    address = note.server_of(home, os.environ, args.nats)
+    address = _address(args)
     known = note.read(home)
     machine = args.machine or known.machine or machine_from(socket.gethostname())
     if not is_machine(machine):
@@ -128,9 +154,8 @@ def _leave() -> int:
 
 def _machines(args: argparse.Namespace) -> int:
     from unhang.fleet import connection as server
-    from unhang.fleet import note
 
-    address = note.server_of(state_home(), os.environ, args.nats)
+    address = _address(args)
 
     async def read() -> Any:
         connection = await server.connect(address)
@@ -154,9 +179,8 @@ def _machines(args: argparse.Namespace) -> int:
 
 def _forget(args: argparse.Namespace) -> int:
     from unhang.fleet import connection as server
-    from unhang.fleet import note
 
-    address = note.server_of(state_home(), os.environ, args.nats)
+    address = _address(args)
 
     async def forget() -> None:
         connection = await server.connect(address)
@@ -172,6 +196,45 @@ def _forget(args: argparse.Namespace) -> int:
 
     asyncio.run(forget())
     return 0
+
+
+def _prepare(args: argparse.Namespace) -> int:
+    from unhang.fleet import connection as server
+
+    async def prepare() -> None:
+        connection = await server.connect(_address(args))
+        try:
+            await connection.prepare()
+        finally:
+            await connection.close()
+
+    asyncio.run(prepare())
+    return 0
+
+
+def _user(args: argparse.Namespace) -> int:
+    from unhang.fleet import users
+
+    if args.user_verb == "list":
+        output.print_table(
+            [["TEAM", "USER", "KEY"], *([each.team, each.name, each.key] for each in users.listed(args.config))]
+        )
+        return 0
+    if args.user_verb == "remove":
+        users.remove(args.config, args.team, args.role, args.name)
+        _say(f"removed from {args.config}; tell the server: nats-server --signal reload")
+        return 0
+    credentials = args.creds or f"{args.role}-{args.name}.creds"
+    users.add(args.config, args.team, args.role, args.name, args.queue, credentials)
+    print(credentials)
+    _say(f'the server\'s configuration needs: include "{args.config}"; then: nats-server --signal reload')
+    return 0
+
+
+def _address(args: argparse.Namespace) -> str:
+    from unhang.fleet.note import server_of
+
+    return server_of(state_home(), os.environ, args.nats, ca=args.ca, credentials=args.creds)
 
 
 def _try(args: argparse.Namespace) -> int:

@@ -1,0 +1,133 @@
+"""The users of a fleet: a file that the server's configuration includes, and a file of credentials for each of them.
+
+The first holds public keys and permissions (`core/fleet/permissions.py`), an account for each team. It is JSON, which
+the server reads as well as its own form, so this is also where the users are known from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from unhang.core import values
+from unhang.core.fleet.permissions import inbox_of, permissions, user_name
+from unhang.core.record import Record
+from unhang.errors import StateError, UsageError
+from unhang.fleet import nkey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_LARGEST = 8 << 20
+
+
+class User(Record):
+    """A user as the file has it."""
+
+    team: str
+    name: str
+    key: str
+
+
+class Credentials(Record):
+    """What a user connects with."""
+
+    user: str
+    seed: str
+
+
+def add(path: str, team: str, role: str, name: str, queues: Sequence[str], credentials: str) -> User:
+    """Add a user to the file, and write its credentials, which nobody else may read. Raises UsageError."""
+    user, allowed = user_name(role, name), permissions(role, name, queues)
+    config = _read(path)
+    if any((each.team, each.name) == (team, user) for each in _users(config)):
+        raise UsageError(
+            f"{path} has a user {user} of {team} already; unhang fleet user remove {role} {name} removes it"
+        )
+    seed = nkey.new_seed()
+    key = nkey.public_key(seed)
+    _write_secret(credentials, {"user": user, "team": team, "seed": seed})
+    account = config["accounts"].setdefault(team, {"jetstream": "enabled", "users": []})
+    account["users"].append({"nkey": key, "permissions": allowed})
+    _write(path, config)
+    return User(team, user, key)
+
+
+def remove(path: str, team: str, role: str, name: str) -> None:
+    """Remove a user; the server forgets it when it is told to reload. Raises UsageError where there is none."""
+    user, config = user_name(role, name), _read(path)
+    found = next((each for each in _users(config) if (each.team, each.name) == (team, user)), None)
+    if found is None:
+        raise UsageError(f"{path} has no user {user} of {team}")
+    account = config["accounts"][team]
+    account["users"] = [each for each in account["users"] if values.text_of(each, "nkey") != found.key]
+    _write(path, config)
+
+
+def listed(path: str) -> list[User]:
+    """Return the users that the file knows."""
+    return _users(_read(path))
+
+
+def read_credentials(path: str) -> Credentials:
+    """Read what a user connects with. Raises UsageError."""
+    try:
+        with open(path, "rb") as file:
+            found = values.parse(file.read(_LARGEST))
+    except OSError as error:
+        raise UsageError(f"--creds: {error.strerror}: {path}") from None
+    except ValueError:
+        found = None
+    user, seed = values.text_of(found, "user"), values.text_of(found, "seed")
+    if not user or not seed:
+        raise UsageError(f"--creds: these are no credentials of unhang fleet user add: {path}")
+    return Credentials(user, seed)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            config = values.parse(file.read(_LARGEST))
+    except FileNotFoundError:
+        return {"accounts": {}}
+    except (OSError, ValueError) as error:
+        raise StateError(f"{path} cannot be read: {error}") from None
+    accounts = values.mapping_of(config, "accounts")
+    if not isinstance(config, dict) or not all(isinstance(each, dict) for each in accounts.values()):
+        raise StateError(f"{path} was not written by unhang fleet user add")
+    return config | {"accounts": accounts}
+
+
+def _users(config: dict[str, Any]) -> list[User]:
+    found = []
+    for team, account in config["accounts"].items():
+        for each in values.mappings_of(account, "users"):
+            heard = values.items_of(each, "permissions", "subscribe", "allow")
+            prefix = next((text for text in heard if isinstance(text, str) and text.startswith(inbox_of(""))), "")
+            found.append(User(team, prefix.removeprefix(inbox_of("")).removesuffix(".>"), values.text_of(each, "nkey")))
+    return found
+
+
+def _write(path: str, config: dict[str, Any]) -> None:
+    """Replace the file as a whole; the server, of another user, has to read it, and there is no secret in it."""
+    temporary = f"{path}.{os.urandom(4).hex()}.new"
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            json.dump(config, file, indent=1)
+            file.write("\n")
+        os.rename(temporary, path)
+    except OSError as error:
+        raise StateError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _write_secret(path: str, value: dict[str, Any]) -> None:
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already, and is not overwritten: give --creds FILE") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    with open(fd, "w", encoding="utf-8") as file:
+        file.write(values.dump(value) + "\n")

@@ -1,0 +1,172 @@
+"""`unhang fleet user add`: the server itself refuses what a user may not do: nkeys, TLS, an account for each team."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from tests.support import programs
+from tests.support.engine import wait_until
+from tests.support.fleet import Machine, Server, wait_for_rows
+from tests.support.jobs import STILL
+from unhang.fleet.connection import Connection, Refused, connect
+
+Make = Callable[[str, str], Machine]
+
+
+class Fleet:
+    """A server with TLS that knows only the users of a file, and a machine on which users are made."""
+
+    def __init__(self, folder: Path, machine: Make) -> None:
+        self.folder = folder
+        self.admin = machine("admin", "")
+        del self.admin.env["UNHANG_NATS"]
+        self.cert = self._certificate("server")
+        self.users = {
+            "beta": self._add("worker", "beta", "--queue", "q"),
+            "gamma": self._add("worker", "gamma"),
+            "viewer": self._add("viewer", "eve"),
+            "operator": self._add("operator", "ann"),
+            "stranger": self._add("operator", "bob", "--team", "OTHERS"),
+        }
+        tls = f"tls {{ cert_file: {self.cert}, key_file: {self.cert.with_suffix('.key')} }}"
+        self.server = Server(folder, "n0", access=f'\ninclude "users.conf"\n{tls}\n').start().wait()
+
+    def _certificate(self, name: str) -> Path:
+        programs.need_command("openssl")
+        cert = self.folder / f"{name}.pem"
+        words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=fleet"
+        options = [
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(cert.with_suffix(".key")),
+            "-out",
+            str(cert),
+        ]
+        subprocess.run(["openssl", *words.split(), *options], check=True, capture_output=True)
+        return cert
+
+    def _add(self, *words: str) -> str:
+        path = self.folder / f"{words[0]}-{words[1]}.creds"
+        done = self.admin.call(
+            "fleet", "user", "add", *words, "--config", str(self.folder / "users.conf"), "--creds", str(path)
+        )
+        assert (done.code, done.out.decode().strip()) == (0, str(path)), done.err
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        return str(path)
+
+    def url(self, user: str) -> str:
+        return f"tls://127.0.0.1:{self.server.port}?ca={self.cert}&creds={self.users[user]}"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, machine: Make) -> Iterator[Fleet]:
+    made = Fleet(tmp_path, machine)
+    yield made
+    made.server.kill()
+
+
+def as_user(url: str, work: Callable[[Connection, Client], Awaitable[None]]) -> None:
+    async def run() -> None:
+        connection = await connect(url)
+        try:
+            await work(connection, connection._client)
+        finally:
+            await connection.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.timeout(300)  # many processes, each of which has to start
+def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make) -> None:
+    # a worker's machine needs what an operator has made
+    beta, viewer = machine("beta", fleet.url("beta")), machine("viewer", fleet.url("viewer"))
+    assert "does not let these credentials" in beta.refused("fleet", "join", "--machine", "beta")
+    operator = machine("operator", fleet.url("operator"))
+    assert operator.call("fleet", "prepare").code == 0
+    beta.join().joined()
+    job = beta.begin("--stdin", "pipe", "--name", "web", *STILL, "--", "sh", "-c", "echo up; read a; echo got $a; cat")
+    wait_for_rows(fleet.url("operator"), {job.id: "running"})
+    # a viewer sees everything, output too, and changes nothing
+    assert [row["jobId"] for row in viewer.said("ps", "--fleet")] == [job.id]
+    assert viewer.call("logs", "web@beta").out == b"up\n"
+    assert viewer.said("status", "web@beta")["status"] == "running"
+    for words in (("cancel", "web@beta"), ("send", "web@beta", "no"), ("extend", "web@beta", "--hard", "1h")):
+        assert "does not let these credentials" in viewer.refused(*words)
+    # an operator may
+    assert operator.call("send", "web@beta", "yes").code == 0
+    wait_until(lambda: b"got yes" in job.kept(), "the answer arrived")
+    # another account is another fleet
+    stranger = machine("stranger", fleet.url("stranger"))
+    assert stranger.said("fleet", "machines") == []
+    # the name of another machine: not even to be taken
+    gamma = machine("gamma", fleet.url("gamma"))
+    assert "does not let these credentials" in gamma.refused("fleet", "join", "--machine", "beta")
+    as_user(fleet.url("gamma"), _forge)
+    assert operator.call("cancel", "web@beta").code == 0
+    wait_for_rows(fleet.url("operator"), {job.id: "cancelled"})
+
+
+async def _forge(connection: Connection, client: Client) -> None:
+    """What a worker of another machine might try, each with a client of its own making."""
+    js = client.jetstream(timeout=5)
+    for subject in (
+        "unhang.ev.beta.forged",
+        "$KV.unhang_rows.beta.forged",
+        "$KV.unhang_presence.beta",
+        "unhang.queue.q.job.forged",
+        "unhang.hold.q.forged",
+        "unhang.do.beta",
+        "unhang.live.beta.forged",
+        "$JS.API.STREAM.PURGE.UNHANG_EVENTS",
+        "$JS.API.STREAM.DELETE.UNHANG_EVENTS",
+        "_INBOX.viewer-eve.x",
+    ):
+        with pytest.raises(Refused):
+            await connection._answer(partial(client.request, subject, b"{}", timeout=5))
+    # a roll-up on its own subject would have removed the rows of all machines
+    with pytest.raises(Exception, match="rollup"):
+        await js.publish("$KV.unhang_rows.gamma.x", b"{}", headers={"Nats-Rollup": "all"})
+
+
+@pytest.mark.timeout(300)
+def test_a_wrong_key_or_another_authority_is_refused(fleet: Fleet, machine: Make) -> None:
+    other = fleet._certificate("other")
+    wrong = json.loads(Path(fleet.users["viewer"]).read_text())
+    wrong["seed"] = json.loads(Path(fleet._add("viewer", "unknown")).read_text())["seed"]  # not loaded by the server
+    path = fleet.folder / "wrong.creds"
+    path.write_text(json.dumps(wrong))
+    viewer = machine("viewer", f"tls://127.0.0.1:{fleet.server.port}")
+    viewer.env |= {"UNHANG_NATS_CA": str(fleet.cert), "UNHANG_NATS_CREDS": str(path)}
+    assert "refused these credentials" in viewer.refused("ps", "--fleet")
+    viewer.env["UNHANG_NATS_CREDS"] = fleet.users["viewer"]
+    viewer.env["UNHANG_NATS_CA"] = str(other)
+    assert "certificate" in viewer.refused("ps", "--fleet")
+    os.truncate(path, 0)
+    viewer.env |= {"UNHANG_NATS_CA": str(fleet.cert), "UNHANG_NATS_CREDS": str(path)}
+    assert "no credentials" in viewer.refused("ps", "--fleet", code=2)
+
+
+def test_users_are_listed_and_removed_and_no_file_is_overwritten(tmp_path: Path, machine: Make) -> None:
+    admin = machine("admin", "")
+    config = ("--config", str(tmp_path / "users.conf"))
+    creds = ("--creds", str(tmp_path / "w.creds"))
+    assert admin.call("fleet", "user", "add", "worker", "beta", *config, *creds).code == 0
+    assert "overwritten" in admin.refused("fleet", "user", "add", "viewer", "eve", *config, *creds, code=2)
+    assert "already" in admin.refused("fleet", "user", "add", "worker", "beta", *config, code=2)
+    assert "only a worker" in admin.refused("fleet", "user", "add", "viewer", "x", "--queue", "q", *config, code=2)
+    assert "not a name" in admin.refused("fleet", "user", "add", "worker", "a.>", *config, code=2)
+    listed = admin.call("fleet", "user", "list", *config).out.decode().splitlines()
+    assert [line.split()[:2] for line in listed[1:]] == [["UNHANG", "worker-beta"]]
+    assert admin.call("fleet", "user", "remove", "worker", "beta", *config).code == 0
+    assert len(admin.call("fleet", "user", "list", *config).out.splitlines()) == 1
