@@ -193,7 +193,7 @@ class _Deliverer:
                     continue
                 self._cursors[job_id] = event["seq"]
                 occasion = occasion_of(event, view, job, subject)
-                if occasion is not None and not is_watched(job, now):
+                if occasion is not None and not is_watched(self._home, job_id, job, now):
                     self._ledger.take(occasion, now)
         if view.ended:
             self._cursors[job_id] = max(view.seq, self._cursors.get(job_id, 0))

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from unhang.agents.job_look import look_at
+from unhang.alerts import presence
 from unhang.core import plain_text, values
 from unhang.core.timeline import Timeline
 from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
@@ -112,6 +113,8 @@ class Desk:
                 job.send(text_of(asked), eof=asked.get("eof") is True)
             case "cancel":
                 job.cancel(force=asked.get("force") is True, wait=False, by="unhang web")
+            case "seen":
+                presence.see(self.home, job.id)
             case "restart":
                 prepared = restart.again(job, {})
                 restart.end_first(job)

@@ -3,12 +3,20 @@
 import { answering, buttons, cancel, extend, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, count, duration, fully, moment, now, parse, ticking } from "./format.js";
-import { get } from "./live.js";
+import { get, post } from "./live.js";
 import { Output } from "./output.js";
 import { stateOf, toneOf } from "./states.js";
 import { TimelinePicture } from "./timeline.js";
 
 const SHOWN_EVENTS = 400;
+// While somebody looks at this job, nobody is told of it elsewhere (alerts/presence.py). Who has touched nothing for
+// two minutes may have left.
+const SAID_EVERY = 20000;
+const LEFT_AFTER = 120000;
+let touched = 0;
+for (const kind of ["pointermove", "pointerdown", "keydown", "wheel"]) {
+  document.addEventListener(kind, () => { touched = Date.now(); }, { passive: true });
+}
 
 export class JobPage {
   constructor(main, id, onMissing) {
@@ -36,7 +44,9 @@ export class JobPage {
         this.processes = section("Processes", this.tree, this.saved, this.refresh),
         section("Events", this.list)),
       section("Result", this.result, this.jsonButton));
-    this.timer = setInterval(() => this.tick(), 1000);
+    touched = Date.now();
+    this.said = 0;
+    this.timer = setInterval(() => { this.tick(); this.sayThatItIsSeen(); }, 1000);
     this.loadTimeline();
     this.output.ready.then(() => this.loadStatus()); // the status holds the output, too: what is looked at comes first
     if (location.hash === "#why") this.why();
@@ -132,6 +142,14 @@ export class JobPage {
     }
     say(this.time, `for ${ticking(now() - parse(entry.startedAt))}${entry.attempt > 1 ? `, attempt ${entry.attempt}` : ""}${entry.usualMs ? `, usually ${duration(entry.usualMs)}` : ""}`);
     say(this.clocks, entry.clocks.map((clock) => `${clock.name} limit ends it in ${ticking(clock.endsMs - now())}`).join(" · "));
+  }
+
+  sayThatItIsSeen() {
+    const at = Date.now();
+    const looks = document.visibilityState === "visible" && document.hasFocus() && at - touched < LEFT_AFTER;
+    if (!looks || !this.entry || this.entry.endedAt !== null || at - this.said < SAID_EVERY) return;
+    this.said = at;
+    post(`/api/jobs/${this.id}/seen`, {}).catch(() => {}); // the banner says when the server is gone
   }
 
   drawFacts() {
