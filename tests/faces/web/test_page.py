@@ -149,8 +149,9 @@ def test_a_lost_connection_is_said_and_comes_back_without_a_gap(jobs: Jobs, web:
     job.wait()
     again = WebServer(jobs, "--bind", f"127.0.0.1:{web.port}")
     page.context.set_offline(False)
-    watched.problems.clear()  # the browser says in its console that the server was gone
     page.goto(again.address)
+    # the browser says in its console that the server was gone, and that the new one did not know the old page
+    watched.problems.clear()
     page.wait_for_selector(f"#r-{job.id}")
     page.wait_for_selector("#offline[hidden]", state="attached")
     watched.problems = [each for each in watched.problems if "ERR_" not in each]
