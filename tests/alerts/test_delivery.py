@@ -205,6 +205,7 @@ def test_news_waits_while_the_file_cannot_be_read(jobs: Jobs, alerts: Path, rece
     wait_until(lambda: alert_news.marks(str(jobs.home)) == [job.id], "there is news")
     done = jobs.call("alerts", "deliver")
     assert (done.code, done.err.count(b"\n"), str(alerts).encode() in done.err) == (2, 1, True)
+    assert str(alerts).encode() in jobs.call("alerts", "status").out
     alerts.unlink()
     alerts.write_text(rules(receiver.url, "failed"))
     assert jobs.call("alerts", "deliver", timeout=120).code == 0

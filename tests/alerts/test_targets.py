@@ -7,10 +7,11 @@ import json
 import os
 import pty
 import re
-import shutil
 import socket
 import subprocess
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -137,56 +138,76 @@ def test_a_terminal_gets_its_notification_and_nothing_that_acts_on_it(tmp_path: 
         send(Target("p", "osc", {"tty": str(tmp_path / "file")}), message())
 
 
-def test_a_real_desktop_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dunst on a screen and a bus of its own; it writes down what it was told."""
+@pytest.fixture
+def desktop(tmp_path: Path) -> Iterator[tuple[dict[str, str], Path]]:
+    """dunst on a screen and a bus of its own: the environment to reach it, and the file that says what it shows."""
     for name in ("notify-send", "dunst", "dbus-daemon", "Xvfb"):
         programs.need_command(name)
-    config = tmp_path / "dunstrc"
-    script = tmp_path / "shown.sh"
+    config, script = tmp_path / "dunstrc", tmp_path / "shown.sh"
     new, shown = tmp_path / "new", tmp_path / "shown"
     script.write_text(
         f'#!/bin/sh\nprintf "%s\\n" "$DUNST_SUMMARY" "$DUNST_URGENCY" "$DUNST_BODY" > {new}\nmv {new} {shown}\n'
     )
     script.chmod(0o755)
     config.write_text(f'[global]\n[all]\nappname = "*"\nscript = {script}\n')
-    bus = subprocess.Popen(
-        ["dbus-daemon", "--session", "--nofork", "--print-address=1", f"--address=unix:path={tmp_path}/bus"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    reading, writing = os.pipe()
-    screen = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x480x24", "-nolisten", "tcp"],
-        pass_fds=[writing],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writing)
-    shows = None
-    try:
+    with ExitStack() as stack:
+        bus = stack.enter_context(
+            running("dbus-daemon", "--session", "--nofork", "--print-address=1", f"--address=unix:path={tmp_path}/bus")
+        )
+        reading, writing = os.pipe()
+        stack.callback(os.close, reading)
+        size = ("-screen", "0", "640x480x24", "-nolisten", "tcp")
+        stack.enter_context(running("Xvfb", "-displayfd", str(writing), *size, fds=[writing]))
+        os.close(writing)
         assert bus.stdout is not None
-        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.stdout.readline().strip())
-        monkeypatch.setenv("DISPLAY", ":" + os.read(reading, 20).decode().strip())
-        monkeypatch.setenv("HOME", str(tmp_path))
-        shows = subprocess.Popen([shutil.which("dunst") or "dunst", "-conf", str(config)], stderr=subprocess.DEVNULL)
+        found = {
+            "DBUS_SESSION_BUS_ADDRESS": bus.stdout.readline().strip(),
+            "DISPLAY": ":" + os.read(reading, 20).decode().strip(),
+            "HOME": str(tmp_path),
+        }
+        stack.enter_context(running("dunst", "-conf", str(config), env=os.environ | found))
+        yield found, shown
 
-        def sent() -> bool:
-            try:
-                send(Target("p", "desktop"), message())
-            except NotDelivered:
-                return False
-            return True
 
-        wait_until(sent, "the desktop takes notifications")
-        wait_until(shown.exists, "it is shown")
-        summary, urgency, *body = shown.read_text().splitlines()
-        assert (summary, urgency) == ("bau — größe needs input", "CRITICAL")
-        assert [html.unescape(line) for line in body] == message().body.splitlines()
-        assert not set("<>") & set("".join(body)), "nothing of a job is markup"
-    finally:
-        os.close(reading)
-        for each in (shows, screen, bus):
-            if each is not None:
-                each.terminate()
-                each.wait(30)
-        if bus.stdout is not None:
-            bus.stdout.close()
+@contextmanager
+def running(
+    *words: str, fds: list[int] | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, pass_fds=fds or (), env=env
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def test_a_real_desktop_shows_it(
+    desktop: tuple[dict[str, str], Path], jobs: Jobs, alerts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ, shown = desktop
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    def sent() -> bool:
+        try:
+            send(Target("p", "desktop"), message())
+        except NotDelivered:
+            return False
+        return True
+
+    wait_until(sent, "the desktop takes notifications")
+    wait_until(shown.exists, "it is shown")
+    summary, urgency, *body = shown.read_text().splitlines()
+    assert (summary, urgency) == ("bau — größe needs input", "CRITICAL")
+    assert [html.unescape(line) for line in body] == message().body.splitlines()
+    assert not set("<>") & set("".join(body)), "nothing of a job is markup"
+    # and of a real job, by who delivers, without any file
+    shown.unlink()
+    jobs.env |= environ
+    job = jobs.begin("--notify", "desktop", "--", "sh", "-c", "exit 3")
+    wait_until(lambda: shown.exists() and shown.read_text().startswith("sh -c"), "its end is shown")
+    summary, urgency, *body = shown.read_text().splitlines()
+    assert (summary, urgency) == ("sh -c 'exit 3' failed", "NORMAL")
+    assert f"unhang result {job.id}" in body
+    assert not alerts.exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from unhang.core import settings_text
-from unhang.core.alerts.settings import AlertSettings, Target, parse
+from unhang.core.alerts.settings import DESKTOP, AlertSettings, parse
 from unhang.errors import UsageError
 from unhang.store import alert_news, user_file
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LARGEST = 1 << 18
-DESKTOP = Target("desktop", "desktop")
 
 
 def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
@@ -27,7 +26,7 @@ def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
         refused = alert_news.untrusted_file(environ)
         if refused is not None:
             raise UsageError(f"{refused}: not believed, since other users may write to it (chmod go-w) or own it")
-        return AlertSettings({"desktop": DESKTOP}, ()), None
+        return AlertSettings({DESKTOP.name: DESKTOP}, ()), None
     text = user_file.read(os.path.expanduser(path)) or ""
     if len(text) > _LARGEST:
         raise UsageError(f"{path}: more than {_LARGEST >> 10} KiB")
@@ -35,5 +34,4 @@ def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
         value = settings_text.toml(text.removeprefix("\ufeff"))
     except ValueError as error:
         raise UsageError(f"{path}: {str(error)[:300]}") from None
-    found = parse(value, path)
-    return found.replace(targets={"desktop": DESKTOP} | found.targets), path
+    return parse(value, path), path

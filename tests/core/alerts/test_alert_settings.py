@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.places import ROOT
 from unhang.core.alerts.kinds import KINDS
 from unhang.core.alerts.occasions import Occasion, Subject
 from unhang.core.alerts.settings import TARGETS, Quiet, parse
@@ -47,6 +50,15 @@ def rules(**rule: Any) -> Any:
 )
 def test_a_rule_is_about_what_it_says(rule: dict[str, Any], given: Occasion, matches: bool) -> None:
     assert rules(**rule).targets_of(given) == (["phone"] if matches else [])
+
+
+def test_the_examples_of_the_documentation_are_settings_and_the_desktop_is_always_there() -> None:
+    page = (ROOT / "docs" / "alerts.md").read_text()
+    (first, *others) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    settings = parse(tomllib.loads(first), "f")
+    assert settings.targets_of(occasion("failed")) == ["phone", "desktop"]
+    for more in others:
+        parse(tomllib.loads(first + more), "f")
 
 
 def test_a_job_may_name_its_own_targets_among_those_of_the_file() -> None:

@@ -50,6 +50,10 @@ class Target(Record):
     command: tuple[str, ...] = ()
 
 
+# It needs no setting, so it is there without being written down.
+DESKTOP = Target("desktop", "desktop")
+
+
 class Rule(Record):
     """Which occasions go to which targets. An empty condition holds for everything."""
 
@@ -111,7 +115,7 @@ class AlertSettings(Record):
 def parse(value: dict[str, Any], path: str) -> AlertSettings:
     """The settings in a file that was parsed already. Raises UsageError with the place that is wrong."""
     _known(value, {"target", "rule", "quiet", "cooldown", "web"}, path)
-    targets = {
+    targets = {DESKTOP.name: DESKTOP} | {
         name: _target(name, given, f"{path}: target.{name}")
         for name, given in _table(value.get("target", {}), f"{path}: target").items()
     }

@@ -107,7 +107,7 @@ def _test(names: list[str]) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from unhang.alerts import deliveries
+    from unhang.alerts import deliveries, settings_file
     from unhang.alerts.waiting import waiting
 
     home = state_home()
@@ -123,6 +123,10 @@ def _status(args: argparse.Namespace) -> int:
         output.print_line(_told(line))
     if pending.count:
         output.print_line(f"{pending.count} waiting{f'; {pending.who}' if pending.who else ''}")
+    try:
+        settings_file.load(os.environ)
+    except UsageError as error:
+        output.print_line(f"nothing new is sent until this is mended: {error}")
     return 0
 
 
