@@ -180,6 +180,28 @@ def test_a_blocked_lock_names_its_holder_and_its_path(tmp_path: Path) -> None:
             assert os.getpid() in sample.others, "the holder is looked at too"
 
 
+WANTS_A_BYTE = """
+import fcntl, os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR); print("READY", flush=True)
+fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
+"""
+
+
+def test_a_lock_of_an_open_file_description_is_named_with_those_who_have_the_file_open(tmp_path: Path) -> None:
+    """The kernel's table has no pid, neither of the holder nor of who waits."""
+    path = tmp_path / "file"
+    path.write_bytes(b"xx")
+    with path.open("r+b") as holds, path.open("r+b") as beside:
+        for file, start in ((holds, 0), (beside, 1)):
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, start, 1, 0))
+        with actor(WANTS_A_BYTE, str(path)) as job:
+            until_blocked(job.pid, "fcntl")
+            lock = full(os.getpid()).processes[job.pid].lock
+    assert lock is not None
+    assert (lock.kind, lock.path, lock.holder, lock.blocked) == ("ofd", str(path), os.getpid(), True)
+    assert lock.owners == (os.getpid(),)
+
+
 def test_a_table_of_locks_that_makes_no_sense_breaks_nothing() -> None:
     for table in (
         b"",

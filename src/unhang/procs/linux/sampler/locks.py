@@ -6,8 +6,8 @@
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
 The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
-open-file-description lock has no holder pid there (-1), and a flock has the pid that asked for it: both belong to an
-open file, and the processes that have it open show the lock in its fdinfo.
+open-file-description lock has no pid there (-1), neither of its holder nor of who waits, and a flock has the pid that
+asked for it: both belong to an open file, and the processes that have it open show the lock in its fdinfo.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from unhang.procs.linux.sampler.files import outside_holders
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
+_Range = tuple[str, str]
 
 
 def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None) -> dict[int, Lock]:
@@ -28,21 +29,25 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
     text = read_all("/proc/locks") if table is None else table
     held: dict[str, tuple[str, int]] = {}
     waits: dict[int, tuple[str, str, int]] = {}
-    current: tuple[str, int, str] | None = None
+    in_the_way: dict[str, set[tuple[int, _Range]]] = {}  # of those who wait without a pid: holder and range, by file
+    current: tuple[str, int, str, _Range] | None = None
     for line in text.decode("ascii", "replace").splitlines():
         words = line.split()
         try:
             if len(words) > 1 and words[1] == "->":
                 pid, file = int(words[5]), words[6]
-                if current is not None and current[2] == file:
+                if current is not None and current[2] == file and pid > 0:
                     waits[pid] = current[0], file, current[1]
+                elif current is not None and current[2] == file:
+                    in_the_way.setdefault(file, set()).add((current[1], current[3]))
             else:
-                current = _KINDS.get(words[1], words[1].lower()), int(words[4]), words[5]
+                current = _KINDS.get(words[1], words[1].lower()), int(words[4]), words[5], (words[6], words[7])
                 if words[3] == "WRITE":
                     held[words[5]] = current[0], current[1]
         except (IndexError, ValueError):
             continue
     found = _blocked(processes, {pid: wait for pid, wait in waits.items() if pid in processes})
+    found |= _open_files(processes, in_the_way) if in_the_way else {}
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
         for pid in processes:
@@ -79,6 +84,29 @@ def _blocked(processes: dict[int, ProcessSample], waits: dict[int, tuple[str, st
     }
 
 
+def _open_files(processes: dict[int, ProcessSample], in_the_way: dict[str, set[tuple[int, _Range]]]) -> dict[int, Lock]:
+    """The processes that sleep for a lock of an open file description. Which of the locks on that file is in the way of
+    which is not shown: each waits for the holders of all of them, and none is known where one holder is not found."""
+    waiting = {}
+    for pid, process in processes.items():
+        for fd in (each.reads[0] for each in process.threads if each.syscall == "fcntl" and each.reads):
+            if (file := _identity(pid, fd)) in in_the_way:
+                waiting[pid] = file, process.fds.get(fd, "")
+    found: dict[tuple[str, str], tuple[int, ...]] = {}
+    for file, path in set(waiting.values()):
+        suspects = {pid for pid, _ in outside_holders({path}, set(processes)).get(path, [])} | {os.getpid()}
+        owners: list[tuple[int, ...]] = []
+        for recorded, where in in_the_way[file]:
+            inside = _inside(processes, path, file, where)
+            owners.append(inside + _outside(suspects - set(processes), path, file, where) or _recorded(recorded))
+        found[file, path] = tuple(sorted({pid for each in owners for pid in each})) if all(owners) else ()
+    return {pid: _lock(pid, "ofd", path, -1, found[file, path]) for pid, (file, path) in waiting.items()}
+
+
+def _recorded(pid: int) -> tuple[int, ...]:
+    return (pid,) if pid > 0 else ()
+
+
 def _path(processes: dict[int, ProcessSample], pid: int, file: str) -> str:
     """The path of a locked file, from the descriptor of the process that wants it."""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
@@ -101,29 +129,30 @@ def _living(pid: int | None) -> int | None:
     return pid if pid is not None and os.path.exists(f"/proc/{pid}") else None
 
 
-def _inside(processes: dict[int, ProcessSample], path: str, file: str) -> tuple[int, ...]:
+def _inside(processes: dict[int, ProcessSample], path: str, file: str, where: _Range | None = None) -> tuple[int, ...]:
     """The processes of the tree that have the very descriptor open through which the lock is held."""
     return tuple(
         pid
         for pid, process in processes.items()
-        if any(target == path and _holds(pid, fd, file) for fd, target in process.fds.items())
+        if any(target == path and _holds(pid, fd, file, where) for fd, target in process.fds.items())
     )
 
 
-def _outside(suspects: set[int], path: str, file: str) -> tuple[int, ...]:
+def _outside(suspects: set[int], path: str, file: str, where: _Range | None = None) -> tuple[int, ...]:
     """As `_inside`, of processes outside that have the file open."""
     found = []
     for pid in sorted(suspects):
         seen = descriptors.targets(pid, MOST_STATS)
-        if seen is not None and any(target == path and _holds(pid, fd, file) for fd, target in seen[0].items()):
+        if seen is not None and any(target == path and _holds(pid, fd, file, where) for fd, target in seen[0].items()):
             found.append(pid)
     return tuple(found)
 
 
-def _holds(pid: int, fd: int, file: str) -> bool:
-    """Whether a lock on the file is held through this descriptor: then its fdinfo shows it."""
+def _holds(pid: int, fd: int, file: str, where: _Range | None = None) -> bool:
+    """Whether a lock on the file, or on that range of it, is held through this descriptor: then its fdinfo shows it."""
     info = read(f"/proc/{pid}/fdinfo/{fd}", 4096)
-    return any(b"lock:" in line and file.encode() in line.split() for line in info.splitlines())
+    held = [line.decode("ascii", "replace").split() for line in info.splitlines() if b"lock:" in line]
+    return any(file in words and (where is None or tuple(words[-2:]) == where) for words in held)
 
 
 def _identity(pid: int, fd: int) -> str:
