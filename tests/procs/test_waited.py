@@ -252,3 +252,22 @@ def test_a_terminal_says_after_how_long_a_read_of_it_gives_up(least: int, tenths
     finally:
         os.close(master)
         os.close(slave)
+
+
+RECEIVES = """
+import socket, struct, sys
+a, b = socket.socketpair()
+a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", int(sys.argv[1]), 0))
+print("READY", flush=True)
+a.recv(1)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "patience"), [(0, []), (3000, [3000.0])])
+def test_a_socket_says_after_how_long_a_call_on_it_gives_up(seconds: int, patience: list[float]) -> None:
+    with subprocess.Popen([sys.executable, "-c", RECEIVES, str(seconds)], stdout=subprocess.PIPE) as job:
+        try:
+            seen = look_at(job, "recvfrom").processes[job.pid]
+            assert list(seen.patience.values()) in (patience, [None]), "None: this system forbids to ask"
+        finally:
+            job.kill()

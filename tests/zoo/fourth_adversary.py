@@ -146,6 +146,8 @@ int main(int n, char **v) { struct mq_attr a = {0, 4, 8, 0}; struct sigevent e =
   int p = getpid(); if (fork() == 0) { sleep(80); mq_send(q, "x", 1, 0); (void)p; _exit(0); }
   signal(SIGRTMIN, on); e.sigev_notify = SIGEV_SIGNAL; e.sigev_signo = SIGRTMIN; mq_notify(q, &e); ready(); pause(); }
 """
+# A plain recv that gives up by itself, and its peer that says nothing.
+GIVES_UP = "import os, socket, struct; a, b = socket.socketpair(); p = os.fork()\nif not p: a.close(); b.recv(1); os._exit(0)\nb.close(); a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('qq', 80, 0)); print('READY'); a.recv(1)"
 CHILD_STOPS = "import os, signal, time; p = os.fork()\nif not p: os.kill(os.getpid(), signal.SIGSTOP); os._exit(0)\nprint('READY'); os.waitpid(p, os.WUNTRACED); time.sleep(60)"
 
 CC = ("cc",)
@@ -171,5 +173,6 @@ OVERLOOKED = (
     Scenario("first-thread-ended-and-another-sleeps", "alive", ("timer",), lambda s: [s.cc(C_HEAD + FIRST_ENDED)], ready=R, needs=CC),
     Scenario("sleeps-in-a-pid-namespace", "alive", ("timer",), lambda _: ["sh", "-c", NAMESPACE], ready=R, needs=("unshare",), nobody=True),
     Scenario("mq-notify-of-a-sleeping-child", "alive", ("timer",), lambda s: [s.cc(C_HEAD + MQ_NOTIFY, "-lrt"), f"/zoo-notify-{id(s)}"], ready=R, needs=CC),
+    Scenario("recv-that-gives-up-after-80s", "alive", ("timer",), lambda s: s.py(GIVES_UP), ready=R),
     Scenario("waits-for-a-child-to-stop", "alive", ("timer", "stopped"), lambda s: s.py(CHILD_STOPS), ready=R),
 )  # fmt: skip

@@ -183,6 +183,15 @@ int main(void) { pthread_t t; pthread_barrier_init(&b, 0, 3); pthread_create(&t,
 OFD = """int main(int n, char **v) { struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1}; int p[2], q[2]; char c; (void)n; pipe(p); pipe(q);
   int child = fork() == 0, fd = open(v[1], O_RDWR|O_CREAT, 0600); l.l_start = child; fcntl(fd, F_OFD_SETLK, &l);
   if (child) { write(p[1], "", 1); read(q[0], &c, 1); } else { write(q[1], "", 1); read(p[0], &c, 1); ready(); } l.l_start = !child; fcntl(fd, F_OFD_SETLKW, &l); }"""
+OFD_HOLDS = """int main(int n, char **v) { struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1}; int fd = open(v[1], O_RDWR|O_CREAT, 0600);
+  if (n > 2) { fcntl(fd, F_OFD_SETLK, &l); close(open(v[2], O_CREAT, 0600)); sleep(100); return 0; } ready(); fcntl(fd, F_OFD_SETLKW, &l); }"""
+
+
+def _ofd_outside(stage: Stage) -> list[str]:
+    actor = stage.cc(C_HEAD + OFD_HOLDS)
+    return _sh(f"{stage.outsider(f'exec {actor} {stage.dir}/f $UP')}; exec {actor} {stage.dir}/f")
+
+
 THROTTLED = "sh -c 'while :; do :; done' & p=$!; echo READY; trap 'kill -CONT $p; kill $p' TERM; while :; do kill -STOP $p; sleep 6; kill -CONT $p; sleep 0.3; done"
 ONE_A_MINUTE = "echo READY; while :; do sleep 60; echo line; done"
 CC = ("cc",)
@@ -224,6 +233,7 @@ TOOLS = (
     Scenario("sqlite-holder-sleeps-inside", "alive", ("timer", "lock", "poll"), lambda s: ["sh", "-c", f'"$1" -c "$2" {s.dir}/a.db & sleep 0.7; "$1" -u -c "$2" {s.dir}/a.db x & echo READY; wait', "sh", s.python, SQL_HOLDS], ready=R, settle=1.0),
     Scenario("three-flocks-in-a-ring", "hung", ("deadlock", "lock"), _three_flocks, ready=R, settle=1.0),
     Scenario("ofd-locks-crossed", "hung", ("deadlock", "lock"), lambda s: [s.cc(C_HEAD + OFD), f"{s.dir}/f"], ready=R, needs=CC),
+    Scenario("ofd-lock-of-a-sleeping-outsider", "alive", ("lock",), _ofd_outside, ready=R, needs=CC),
     Scenario("semaphore-whose-poster-died", "hung", ("deadlock", "lock"), lambda s: [s.cc(SEM + SEM_DEAD)], ready=R, needs=CC),
     Scenario("semaphore-posted-in-80s", "alive", ("timer", "lock"), lambda s: [s.cc(SEM + SEM_LATER)], ready=R, needs=CC),
     Scenario("robust-mutex-of-a-sleeper", "alive", ("timer", "lock", "deadlock"), lambda s: [s.cc(C_HEAD + ROBUST_HELD)], ready=R, needs=CC),

@@ -39,6 +39,7 @@ UNRECORDED: dict[str, tuple[str, str]] = {
     "_found(causes.UNKNOWN, each)": ("it has ended a moment ago", "test_a_chain_that_ends_nowhere"),
     '"nothing moves, and nothing says why"': ("no program is known", "test_a_standstill_that_nothing_explains"),
     "times a second: it polls": ("needs a core of its own", "test_a_loop_that_wakes_and_burns_a_little_polls"),
+    '"waits on a socket, and may have told': ("needs a sandbox", "test_a_socket_whose_timeout_cannot_be_read"),
     '"is frozen with its control group': ("needs a control group", "test_a_frozen_job_is_thawed_by_another"),
 }
 # Kinds of waits that no recording names where a thread may go on.

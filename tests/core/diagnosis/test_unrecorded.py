@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.diagnosis.build import look, process, thread
 from unhang.core.diagnosis.rules import diagnose
-from unhang.core.diagnosis.samples import Pipe, ProcessSample, Thread
+from unhang.core.diagnosis.samples import Pipe, ProcessSample, Socket, Thread
 from unhang.core.diagnosis.verdict import Diagnosis
 
 
@@ -42,6 +42,15 @@ def test_a_full_pipe_that_the_watchdog_does_not_read() -> None:
 def test_a_listener_of_an_unknown_family() -> None:
     found = waits(thread(2, "accept4", reads=(7,)), "socket:[1]")
     assert (found.state, found.cause) == ("alive", "listening")
+
+
+def test_a_socket_whose_timeout_cannot_be_read() -> None:
+    pair = {"socket:[1]": Socket("unix", peer="socket:[2]"), "socket:[2]": Socket("unix", peer="socket:[1]")}
+    waits = process(2, thread(2, "recvfrom", reads=(7,)), fds={7: "socket:[1]", 8: "socket:[2]"})
+    assert twice(waits, sockets=pair).state == "hung", "it has none"
+    assert twice(waits._replace(patience={7: None}), sockets=pair).state == "unsure"
+    found = twice(waits._replace(patience={7: 80.0}), sockets=pair)
+    assert (found.state, found.cause) == ("alive", "timer")
 
 
 def test_a_tree_that_cannot_be_looked_into() -> None:

@@ -203,6 +203,9 @@ def _socket(
     if seen.state == "LISTEN":
         return Wait("listen", f"waits for connections on {seen.local or 'a Unix socket'}", ends=None)
     partners = view.holders.get(seen.peer, ()) if seen.peer else ()
+    # Nobody gives the job's own stdin a timeout, so there it counts only where it was read.
+    if single and fd in process.patience and (partners or (fd == 0 and process.patience[fd] is not None)):
+        return _gives_up(process.patience[fd], thread)
     if partners and (others := process.strangers.get(fd)):
         text = f"waits for {strangers(others)} outside of the job over a socket"
         return Wait("net", text, ends=None, socket=seen, stranger=True)
@@ -220,6 +223,13 @@ def _socket(
     if seen.family == "udp" and not seen.remote and seen.local:
         return Wait("listen", f"waits for packets on {seen.local}", ends=None)
     return Wait("net", _peer_text(seen), ends=None, socket=seen)
+
+
+def _gives_up(after: float | None, thread: Thread) -> Wait:
+    """The wait of a call on a socket that has a timeout of its own (SO_RCVTIMEO, SO_SNDTIMEO)."""
+    if after is None:
+        return Wait("other", "waits on a socket, and may have told it to give up", ends=None)
+    return for_timer(max(0.0, after - (thread.asleep or 0.0)), before="waits on a socket, ")
 
 
 def _peer_text(seen: Socket) -> str:

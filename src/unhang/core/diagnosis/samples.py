@@ -87,6 +87,7 @@ class ProcessSample(NamedTuple):
     timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
     # Of the descriptors that one of its threads waits for:
     timerfds: dict[int, float] = {}  # noqa: RUF012 - seconds until each fires; FOREVER: it is not set
+    patience: dict[int, float | None] = {}  # noqa: RUF012 - seconds after which a call on a socket gives up; None: unknown
     pidfds: dict[int, tuple[int, str]] = {}  # noqa: RUF012 - the process behind each (-1: ended), and its name
     strangers: dict[int, tuple[tuple[int, str], ...]] = {}  # noqa: RUF012 - processes outside that have it, too
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken

@@ -23,7 +23,7 @@ from unhang.procs.linux.sampler.net import sockets_of
 from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of, wanted_by_go
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
-from unhang.procs.linux.sampler.waited import Strangers, masters_of, timers_and_pids
+from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
@@ -176,6 +176,7 @@ class _Look:
             tracer=_field(status, b"\nTracerPid:", 10),
             timers=has_own_timer(pid),
             timerfds=timerfds,
+            patience=patience_of(pid, fds, threads),
             pidfds=pidfds,
             futile=self._futile(pid, runtime, uid),
             hidden=seen is None,

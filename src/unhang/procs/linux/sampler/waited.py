@@ -10,17 +10,22 @@ neither the tree nor the watchdog has it, a stranger does, seen or not.
 from __future__ import annotations
 
 import os
+import socket
+import struct
 
 from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
+from unhang.procs.linux.sampler.syscalls import READS, WRITES
 
 # More descriptors of these kinds in one wait are not asked about.
 MOST_ASKED = 64
 # The holder of an end that must be open somewhere.
 UNSEEN = {0: "a process that cannot be seen"}
+# The same number on every machine.
+_PIDFD_GETFD = 438
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
 
 
@@ -50,6 +55,45 @@ def timers_and_pids(
         elif target.startswith(PIDFD) and (other := _integer(_info(pid, fd), b"Pid:")) is not None:
             pids[fd] = other, _comm(other) if other > 0 else ""
     return timers, pids
+
+
+def patience_of(pid: int, fds: dict[int, str], threads: tuple[Thread, ...]) -> dict[int, float | None]:
+    """After how many seconds the calls on sockets that these threads sit in give up; only those that do, or may."""
+    found: dict[int, float | None] = {}
+    for thread in threads:
+        for fd, option in [(fd, socket.SO_RCVTIMEO) for fd in thread.reads] + [
+            (fd, socket.SO_SNDTIMEO) for fd in thread.writes
+        ]:
+            plain = thread.syscall in READS or thread.syscall in WRITES
+            if plain and fds.get(fd, "").startswith("socket:") and len(found) < MOST_ASKED:
+                after = _timeout(pid, fd, option)
+                if after != FOREVER:
+                    found[fd] = after
+    return found
+
+
+def _timeout(pid: int, fd: int, option: int) -> float | None:
+    """The timeout of a socket. The kernel tells it only through a descriptor, so we get one of our own for a moment."""
+    import ctypes  # few trees have a thread in such a call
+
+    try:
+        process = os.pidfd_open(pid)
+    except (OSError, AttributeError):
+        return None
+    try:
+        copy = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, process, fd, 0)
+    finally:
+        os.close(process)
+    if copy < 0:
+        return None
+    try:
+        mine = socket.socket(fileno=copy)
+    except OSError:  # it was closed meanwhile, and its number is another file's now
+        os.close(copy)
+        return None
+    with mine:
+        seconds, fraction = struct.unpack("qq", mine.getsockopt(socket.SOL_SOCKET, option, 16))
+    return float(seconds + fraction / 1e6) or FOREVER
 
 
 def masters_of(processes: dict[int, ProcessSample]) -> dict[str, tuple[int, ...]]:
