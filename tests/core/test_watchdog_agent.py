@@ -154,6 +154,8 @@ def test_what_a_driver_has_said_beats_what_the_kernel_shows_except_a_stop() -> N
     tool = {"phase": "running", "message": "make"}
     assert agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0).cause == "progress"
     assert "make" in agents.of_driven_agent(seen("alive", "listening"), None, tool, 70.0).reason
+    assert "make" in agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0, idles=True).reason, "its own"
+    assert agents.of_driven_agent(seen("hung", "lock"), None, tool, 70.0, idles=True).cause == "lock"
 
 
 def test_a_proxy_blames_the_model_where_no_tool_runs() -> None:

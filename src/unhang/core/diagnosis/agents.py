@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _AT_WORK = frozenset({"running", "editing", "verifying"})
 # What an agent's own event loop looks like.
 _OWN = frozenset({causes.LISTENING.name, causes.INPUT.name, causes.IDLE.name, causes.TIMER.name, causes.POLL.name})
+_MOVES = frozenset({causes.PROGRESS.name, causes.BUSY.name})
 
 
 def is_stopped(seen: Diagnosis) -> bool:
@@ -27,12 +28,12 @@ def is_stopped(seen: Diagnosis) -> bool:
 
 
 def of_driven_agent(
-    seen: Diagnosis, told: dict[str, Any] | None, newest: dict[str, Any] | None, silent: float
+    seen: Diagnosis, told: dict[str, Any] | None, newest: dict[str, Any] | None, silent: float, *, idles: bool = False
 ) -> Diagnosis:
     """The diagnosis of an agent with a driver.
 
     `told`: why it is silent, if its driver has said so. `newest`: its newest event. `silent`: seconds since its last
-    sign of life.
+    sign of life. `idles`: what its tool has started is known not to move, so that what moves is the agent itself.
     """
     if is_stopped(seen):
         return seen
@@ -40,7 +41,7 @@ def of_driven_agent(
         state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
         return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
     phase = str((newest or {}).get("phase"))
-    if phase in _AT_WORK and seen.cause not in _OWN:
+    if phase in _AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
         return seen
     since = f"no sign of life for {human(silent)}"
     if phase in _AT_WORK:
