@@ -73,6 +73,7 @@ def test_a_model_that_writes_is_noted_once_and_quietly() -> None:
     seen.live_wire = ("a", 150, 1)
     seen.advance(3000)
     assert [said.phase for _, said in seen.said if said.phase in ("warning", "extended", "hung")] == ["extended"]
+    assert "sent nothing" not in seen.last("extended").message
     assert not seen.taken
 
 

@@ -316,7 +316,8 @@ class Session:
         if key in self._noted:
             return []
         self._noted.add(key)
-        text = f"{clock.said(now)}, but an answer is being written; left alone"
+        age, limit = human(now - clock.since), human(clock.limit)
+        text = f"an answer has been coming for {age} (limit of silence {limit}); left alone"
         return [Say("extended", text, self._about(clock) | {"reason": "an answer is being written"})]
 
     def _extend(self, clock: Clock, reason: str, now: float) -> list[Action]:
