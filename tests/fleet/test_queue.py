@@ -12,9 +12,12 @@ from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
 from tests.support.queues import Worker, changes, check_history, states, submit, wait_for
+from unhang.core.fleet import subjects
+from unhang.core.fleet.queue import QueuedJob, Settings
 from unhang.errors import UsageError
 from unhang.faces.cli.parser import load, parser_of
 from unhang.faces.cli.queued import job_and_task
+from unhang.fleet.queues import Mirror
 
 Make = Callable[[str, str], Machine]
 
@@ -122,6 +125,28 @@ def test_a_worker_that_is_stopped_gives_its_jobs_back_or_ends_them(server: Serve
     check_history(found)
     assert (found[again][-1]["attempt"], found[once][-1]["phase"]) == (2, "lost")
     worker.end()
+
+
+def test_a_mirror_takes_each_change_once_and_never_goes_back() -> None:
+    waiting = QueuedJob("q", "a", order=1)
+    running = waiting.claimed("m", "w")
+    ended = running.finished("x", "success", "finished", 0, "t", "")
+    subject = subjects.queued_of("q", "a")
+    for lean in (False, True):
+        mirror = Mirror("q", lean=lean)
+        assert mirror.take(subject, 5, running.to_bytes())
+        assert not mirror.take(subject, 4, waiting.to_bytes())
+        assert mirror.jobs["a"] == running.replace(place=5)
+        assert mirror.take(subject, 6, ended.to_bytes())
+        assert not mirror.take(subject, 6, ended.to_bytes())
+        assert not mirror.take(subject, 5, running.to_bytes())
+        assert ("a" in mirror.jobs) == (not lean)
+        for odd in ("unhang.queue.q", "unhang.queue.other.job.a", "unhang.queue.q.job.b"):
+            assert not mirror.take(odd, 7, waiting.to_bytes())
+        assert mirror.take(subjects.settings_of("q"), 8, Settings(paused=True).to_bytes())
+        assert not mirror.take(subjects.settings_of("q"), 7, b"{}")
+        assert mirror.settings("q").paused
+        assert mirror.queues == ["q"]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from unhang.store import find
 from unhang.store.layout import JobDir
 
 Make = Callable[[str, str], Machine]
-# Long enough that a busy machine ends a job in the time between the half and the whole of it.
-_HOLD = ("--hold", "12s")
+# Long enough that a busy machine ends a job in the time between the half and the whole of it; and one that nobody waits
+# for: where the machine lives, it publishes that the jobs of its dead worker have ended.
+_HOLD = {"a": ("--hold", "12s"), "b": ("--hold", "1h")}
 _OVERLAP = 9
 
 
@@ -52,7 +53,14 @@ def test_jobs_of_a_killed_and_of_a_frozen_worker(server: Server, machine: Make, 
     line = '[ "$UNHANG_QUEUE_ATTEMPT" != 1 ] || exec sleep 1000'
     jobs = {
         (need, on_lost): submit(
-            gamma, "q", "--need", need, "--on-lost", on_lost, *_HOLD, *guarded(tmp_path / f"{need}-{on_lost}", line)
+            gamma,
+            "q",
+            "--need",
+            need,
+            "--on-lost",
+            on_lost,
+            *_HOLD[need],
+            *guarded(tmp_path / f"{need}-{on_lost}", line),
         )
         for need in ("a", "b")
         for on_lost in ("retry", "fail")

@@ -306,17 +306,8 @@ class Connection:
 
     async def last_of(self, subject: str) -> Stored | None:
         """Return the last message of a job's log as the leader of the stream has it; None if there is none."""
-        from nats.js.errors import APIError, NotFoundError
-
-        try:
-            found = await self._answer(lambda: self._js.get_msg(subjects.EVENTS, subject=subject))
-        except NotFoundError:
-            return None
-        except APIError as error:
-            if error.err_code == _NO_MESSAGE:
-                return None
-            raise ServerAway(f"the server did not answer: {error.description}") from None
-        return unpack(found.headers, found.data or b"", int(found.seq or 0))
+        found = await self.newest(subjects.EVENTS, subject)
+        return None if found is None else unpack(found.headers, found.data, found.place)
 
     async def log_of(self, machine: str, job: str, after_place: int = 0) -> AsyncIterator[Stored]:
         """Yield the messages of a job's log that the server has, behind this place of the stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core.fleet import subjects
 from unhang.core.fleet.queue import ENDED, QueuedJob, Settings, read_job, read_settings, read_worker
@@ -13,13 +13,18 @@ from unhang.procs import clock
 from unhang.store.layout import new_id
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from unhang.core.fleet.queue import Worker
     from unhang.core.fleet.task import Task
     from unhang.fleet.connection import Connection
 
+_T = TypeVar("_T")
 # A change that another came before is tried again on what is there then; no queue has so many writers of one job.
 _TRIES = 20
 _LAG = 0.02
+# How long a server may have no leader while a job is submitted.
+_ELECTION, _AGAIN = 15.0, 0.25
 
 
 class Mirror:
@@ -87,17 +92,40 @@ class Mirror:
 
 
 async def submit(connection: Connection, job: QueuedJob, task: Task) -> QueuedJob:
-    """Put a job into its queue; return it as the server has it."""
-    await connection.prepare_queues()
-    job = job.replace(id=new_id())
-    order = await connection.store(subjects.TASKS, subjects.task_of(job.queue, job.id), task.to_bytes(), 0)
-    if order is None:
-        raise UnhangError("another job has this id: try again")
-    job = job.replace(order=order, created=clock.now())
-    place = await connection.store(subjects.QUEUE, subjects.queued_of(job.queue, job.id), job.to_bytes(), 0)
-    if place is None:
-        raise UnhangError("another job has this id: try again")
+    """Put a job into its queue; return it as the server has it. A leader that is being elected is waited for."""
+    await _patiently(connection.prepare_queues)
+    job = job.replace(id=new_id(), created=clock.now())
+    order = await _first(connection, subjects.TASKS, subjects.task_of(job.queue, job.id), task.to_bytes())
+    job = job.replace(order=order)
+    place = await _first(connection, subjects.QUEUE, subjects.queued_of(job.queue, job.id), job.to_bytes())
     return job.replace(place=place)
+
+
+async def _first(connection: Connection, stream: str, subject: str, data: bytes) -> int:
+    """Store the first message of a subject; return its place. An answer that was lost does no harm."""
+
+    async def store() -> int:
+        place = await connection.store(stream, subject, data, expected=0)
+        if place is not None:
+            return place
+        # the answer to an earlier try was lost; a worker may have been quicker than we are
+        async for raw in connection.read(stream, subject):
+            if raw.data == data:
+                return raw.place
+        raise UnhangError("another job has this id: try again")
+
+    return await _patiently(store)
+
+
+async def _patiently(call: Callable[[], Awaitable[_T]]) -> _T:
+    deadline = clock.monotonic() + _ELECTION
+    while True:
+        try:
+            return await call()
+        except ServerAway:
+            if clock.monotonic() > deadline:
+                raise
+            await asyncio.sleep(_AGAIN)
 
 
 async def newest(connection: Connection, job: QueuedJob) -> QueuedJob | None:

@@ -20,6 +20,7 @@ from unhang.core.fleet import subjects
 from unhang.core.fleet.hold import Silences, ended_after, grace_of, renewed_every
 from unhang.core.fleet.presence import EVERY
 from unhang.core.fleet.queue import QUEUED, RUNNING, may_stay, to_take
+from unhang.core.fleet.rows import UNKNOWN
 from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
@@ -80,6 +81,7 @@ class QueueWorker:
         self._tried: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._tether = tether.Tether()
+        self._looked = 0.0  # when the queue was last read as a whole
         self._begun = self._stopping = self._draining = self._closing = self._away = False
 
     def run(self) -> int:
@@ -131,6 +133,7 @@ class QueueWorker:
         self._silences.doubt()
         if there:
             self._mirror.begin_again()
+            self._looked = 0.0
             self._say_back()
         else:
             self._say_away("the connection was lost")
@@ -249,15 +252,14 @@ class QueueWorker:
     # --- taking jobs ------------------------------------------------------------------------------------------
 
     async def _work(self, server: Connection) -> None:
-        looked = clock.monotonic()
         while not server.closed:
             self._wake.clear()
             now = clock.monotonic()
             self._tried = {job: tried for job, tried in self._tried.items() if now < tried[1]}
             try:
-                if now >= looked + _LOOK or self._tried:
+                if now >= self._looked + _LOOK or self._tried:
+                    self._looked = now
                     await self._mirror.catch_up(server)
-                    looked = now
                 self._check_own()
                 self._take()
             except ServerAway:
@@ -507,27 +509,38 @@ class QueueWorker:
                 said = await queues.holds(server, self._offered.queue)
                 running = [job for job in self._mirror.jobs.values() if job.id not in self._held]
                 places = {job: place for job, (place, _) in said.items()}
-                for job in self._silences.look(running, places, clock.monotonic()):
-                    await self._give_up(server, job, said.get(job.id, (0, b"")))
+                silent, quiet = self._silences.look(running, places, clock.monotonic()), self._silences.quiet
+                for job in silent:
+                    why = f"its worker on {job.machine} has said nothing for {job.hold:g} s"
+                    await self._give_up(server, job, said.get(job.id, (0, b"")), why)
+                for job in quiet:
+                    why = f"its worker on {job.machine} is gone, and it has ended there"
+                    await self._give_up(server, job, said.get(job.id, (0, b"")), why, only_if_ended=True)
             except ServerAway:
                 self._silences.doubt()
 
-    async def _give_up(self, server: Connection, job: QueuedJob, said: tuple[int, bytes]) -> None:
-        """A job has lost its worker: fence it, then say what has become of the job."""
+    async def _give_up(
+        self, server: Connection, job: QueuedJob, said: tuple[int, bytes], why: str, *, only_if_ended: bool = False
+    ) -> None:
+        """A job has lost its worker: fence it, then say what has become of the job.
+
+        `only_if_ended`: only if its machine has published an end of it.
+        """
         place, word = said
         told = values.mapping(_parsed(word)) or {}
         ran_as = values.text(told.get("job")) or "" if told.get("attempt") == job.attempt else ""
+        row = (await server.rows(job.machine)).get((job.machine, ran_as)) if ran_as else None
+        ended = row is not None and row["status"] not in (RUNNING, UNKNOWN)
+        if only_if_ended and not ended:
+            return
         taken = values.dump({"attempt": job.attempt, "takenBy": self._offered.id}, compact=True).encode()
         if await server.store(subjects.HOLDS, subjects.hold_of(job.queue, job.id), taken, expected=place) is None:
             return  # it has said something meanwhile
-        self._silences.doubt()
-        why = f"its worker on {job.machine} has said nothing for {job.hold:g} s"
         become = job.lost(clock.now(), why, ran_as)
-        row = (await server.rows(job.machine)).get((job.machine, ran_as)) if ran_as else None
         if row is not None and row["status"] in ("success", "error", "timeout") and row["phase"] != "lost":
             # its machine has published the end that its worker did not live to tell
-            code, ended = values.integer(row.get("exitCode")), str(row.get("endedAt") or clock.now())
-            become = job.finished(ran_as, row["status"], row["phase"], code, ended, str(row.get("why") or ""))
+            code, at = values.integer(row.get("exitCode")), str(row.get("endedAt") or clock.now())
+            become = job.finished(ran_as, row["status"], row["phase"], code, at, str(row.get("why") or ""))
         changed = await queues.change(server, become)
         if changed is not None:
             self._mirror.know(changed)

@@ -345,7 +345,9 @@ def test_a_job_is_gone_where_it_ran_before_another_may_take_it(hold: float) -> N
 def test_silence_counts_only_while_the_server_could_be_read() -> None:
     silences, running = Silences(), job("a", state=RUNNING, hold=10.0, place=3)
     assert silences.look([running], {}, 0.0) == []
+    assert silences.look([running], {}, renewed_every(10.0)) == silences.quiet == []
     assert silences.look([running], {}, 9.9) == []
+    assert silences.quiet == [running]
     assert silences.look([running], {}, 10.0) == [running]
     assert silences.look([running], {"a": 4}, 11.0) == []  # a word
     silences.doubt()  # the server was away

@@ -4,12 +4,13 @@ A worker says every few seconds that its job's keeper lives: a message on the jo
 said before. A worker that is killed, frozen or cut off says nothing. Three times follow from the hold of a job, the
 time that its worker may be silent:
 
-    a sixth    how often the worker says it
+    a sixth    how often the worker says it, and every five seconds at least
     half       after its last word that was stored, the job is ended on its own machine (fleet/tether.py)
     whole      as long as this nothing was heard: another worker may take it, or calls it lost
 
 So when another may take a job, it has been ended where it ran, though nobody there can be asked. Whoever watches counts
-only time in which it could itself read the server: a server that was away makes no worker silent.
+only time in which it could itself read the server: a server that was away makes no worker silent. After two words that
+did not come it asks whether the machine has published the end of the job: then there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 # Where nothing else is asked for. A job that must not run twice is better waited for, through a restart of the servers.
 HOLD_RETRY, HOLD_FAIL = 60.0, 600.0
 SHORTEST, LONGEST = 2.0, 24 * 3600.0
-_OFTEN, _ENDED, _MOST_OFTEN = 1 / 6, 1 / 2, 10.0
+_OFTEN, _ENDED, _MOST_OFTEN = 1 / 6, 1 / 2, 5.0
+_MISSED = 2.5
 # Of the time between the end that is asked for and the time when another may take it: what is not gone then is killed.
 _GRACE = 1 / 8
 
@@ -55,10 +57,12 @@ class Silences:
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[tuple[int, int], float]] = {}
+        self.quiet: list[QueuedJob] = []  # of which two words did not come, by the last look
 
     def doubt(self) -> None:
         """The server could not be read: what was not heard may have been said."""
         self._since.clear()
+        self.quiet = []
 
     def look(self, jobs: Iterable[QueuedJob], holds: dict[str, int], now: float) -> list[QueuedJob]:
         """Return the jobs whose workers have been silent for too long.
@@ -66,6 +70,7 @@ class Silences:
         `holds`: the number of each job's last word (none: 0), read from the server just now, as `jobs` was.
         """
         silent, known = [], {}
+        self.quiet = []
         for job in jobs:
             if job.state != RUNNING:
                 continue
@@ -75,5 +80,7 @@ class Silences:
             known[job.id] = (heard, since)
             if now - since >= job.hold:
                 silent.append(job)
+            elif now - since >= _MISSED * renewed_every(job.hold):
+                self.quiet.append(job)
         self._since = known
         return silent
