@@ -70,7 +70,7 @@ def test_a_question_in_the_background_stands_for_five_minutes_however_quick_the_
     assert (values.moment(need["needs"]["endsAt"]) or 0.0) > (values.moment(asked["ts"]) or 0.0) + 200
     job.send("yes\n")
     # answered: the limit of the command is back
-    wait_until(lambda: jobs.said("status", job.id)["endsInMs"] <= 30_000, "the idle limit runs again")
+    wait_until(lambda: (jobs.said("status", job.id)["endsInMs"] or 0) <= 30_000, "the idle limit runs again")
     job.cancel()
 
 
