@@ -168,3 +168,18 @@ def test_status_says_how_a_job_ended_that_did_not_end_well(jobs: Jobs) -> None:
     well = jobs.begin("--", "true")
     well.wait()
     assert "how " not in jobs.call("status", well.id).out.decode()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_what_a_newcomer_asks_first_fits_the_terminal_by_words(jobs: Jobs, columns: int) -> None:
+    assert len(_on_a_terminal(jobs, columns, "ps")) == 1, "not a table without rows"
+    fails = jobs.begin("--name", "fails", "--", "sh", "-c", "echo one two three four five six seven >&2; exit 3")
+    fails.wait()
+    asks = jobs.begin("--name", "asks", *ASKS)
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    for words in (("status", "fails"), ("status", "asks"), ("needs",), ("history",), ("policy", "check")):
+        assert max(map(len, _on_a_terminal(jobs, columns, *words))) <= columns, words
+    shown = _on_a_terminal(jobs, 80, "policy", "explain", "make")
+    assert max(map(len, shown)) <= 80
+    assert " ".join(shown).split() == jobs.call("policy", "explain", "make").out.decode().split(), "no word is broken"
+    asks.cancel()

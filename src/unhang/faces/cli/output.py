@@ -99,6 +99,21 @@ def print_line(text: str) -> None:
     sys.stdout.write(plain_text.harmless(text).replace("\n", " ") + "\n")
 
 
+def print_wrapped(text: str, head: str = "") -> None:
+    """Do as `print_line` does with both; at a terminal the text is broken by words, and goes on below its beginning."""
+    text = plain_text.harmless(text).replace("\n", " ")
+    try:
+        width = os.get_terminal_size(1).columns or 80
+    except OSError:
+        width = len(head) + len(text) + 1  # no terminal: one line
+    from unhang.core.wrap import cells, wrapped
+
+    room = width - len(head)
+    first, *more = [text] if cells(text) <= room else wrapped(text, room, "" if head else "  ")
+    for line in (head + first, *(" " * len(head) + line for line in more)):
+        sys.stdout.write(line + "\n")
+
+
 def print_table(rows: list[list[str]], widest: int = 40) -> None:
     """Print columns as wide as needed, up to `widest`; the last one takes the rest of the line.
 

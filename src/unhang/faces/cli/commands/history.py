@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,11 @@ SUMMARY = "durations, silences and timeouts of past runs"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-:=+*#"
 _HEAD = ("command", "runs", "ok", "failed", "median", "p95", "silence", "idle t/o", "hard t/o")
+# How many runs a chart shows, and how many characters a command has at least.
+_CHART, _LEAST_ROOM = 16, 12
+_NO_TERMINAL = 100
+# What a narrow terminal can do without, in this order.
+_DISPENSABLE = ("hard t/o", "idle t/o", "silence", "p95", "failed", "ok")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +51,15 @@ def main(args: argparse.Namespace) -> int:
     elif not found:
         print("no finished runs yet" if not (args.text or args.dir) else "no finished runs match")
     else:
-        width = shutil.get_terminal_size((100, 24)).columns
-        print("\n".join(table(found, width, _draws_blocks())))
+        print("\n".join(table(found, _width(), _draws_blocks())))
     return 0
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(1).columns or _NO_TERMINAL
+    except OSError:
+        return _NO_TERMINAL
 
 
 def to_json(item: Summary) -> dict[str, Any]:
@@ -72,7 +82,7 @@ def to_json(item: Summary) -> dict[str, Any]:
 
 def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str]:
     """Return the lines of a table: by directory, the command cut to fit, numbers, a small chart of the last runs."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             plain_text.one_line(mask.line(item.command), 300),
             str(item.runs),
@@ -88,17 +98,33 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
     ]
     order = [item.directory for item in found]
     sizes = [max(len(row[column]) for row in (_HEAD, *rows)) for column in range(1, len(_HEAD))]
-    chart = 16
-    room = max(12, width - sum(sizes) - 2 * len(sizes) - chart - 3)
+    chart, columns = _fitting(sizes, width)
+    sizes = [sizes[column - 1] for column in columns]
+    room = max(_LEAST_ROOM, width - sum(sizes) - 2 * len(sizes) - (chart + 3 if chart else 0))
     room = min(room, max(len(row[0]) for row in (_HEAD, *rows)))
-    lines = [_line(_HEAD, sizes, room) + "  last runs"]
+    head, *rows = [(row[0], *(row[column] for column in columns)) for row in [_HEAD, *rows]]
+    lines = [_line(head, sizes, room) + ("  last runs" if chart else "")]
     where = None
     for row, item in sorted(zip(rows, found, strict=True), key=lambda pair: order.index(pair[1].directory)):
         if item.directory != where:
             where = item.directory
             lines.append(plain_text.one_line(f"in {_short(where)}", width))
-        lines.append(f"{_line(row, sizes, room)}  {spark(item.recent[-chart:], blocks)}".rstrip())
+        last = spark(item.recent[-chart:], blocks) if chart else ""
+        lines.append(f"{_line(row, sizes, room)}  {last}".rstrip())
     return lines
+
+
+def _fitting(sizes: Sequence[int], width: int) -> tuple[int, list[int]]:
+    """Return the width of the chart, and the columns of numbers, that leave room for the command in such a line."""
+    columns = list(range(1, len(_HEAD)))
+    room = width - _LEAST_ROOM - sum(size + 2 for size in sizes)
+    if room >= _CHART + 3:
+        return _CHART, columns
+    for name in _DISPENSABLE:
+        if room < 0:
+            columns.remove(_HEAD.index(name))
+            room += sizes[_HEAD.index(name) - 1] + 2
+    return 0, columns
 
 
 def _ms(seconds: float | None) -> int | None:

@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
         print("no job needs a person")
     for need in needs:
         for line in _lines(need, time.time()):
-            output.print_line(line)
+            output.print_wrapped(line.lstrip(), head=line[: len(line) - len(line.lstrip())])
     return 0
 
 

@@ -81,7 +81,10 @@ def _explain(args: argparse.Namespace) -> int:
         _print_json(resolution.to_json())
     else:
         for line in _explained_text(resolution).split("\n"):
-            output.print_line(line)
+            if line.startswith("env "):  # the one that is longer than a terminal is wide
+                output.print_wrapped(line[10:], head=line[:10])
+            else:
+                output.print_line(line)
     return 0
 
 
@@ -130,7 +133,9 @@ def _check(args: argparse.Namespace) -> int:
         if args.json:
             _print_json({"file": None, "ok": True, "findings": []})
         else:
-            print("no policy file holds here: the built-in policy does (unhang policy init writes a file)")
+            output.print_wrapped(
+                "no policy file holds here: the built-in policy does (unhang policy init writes a file)"
+            )
         return 0
     with open(path, encoding="utf-8-sig") as file:
         text = file.read()
@@ -145,7 +150,7 @@ def _check(args: argparse.Namespace) -> int:
     else:
         for item in shown:
             where = f"{path}:{item['line']}:{item['column']}"
-            output.print_line(f"{where}: {item['level']}: {safe(str(item['message']), 500)}")
+            output.print_wrapped(f"{where}: {item['level']}: {safe(str(item['message']), 500)}")
         if not shown:
             counts = f"{len(policy.categories)} categories, {len(policy.patterns)} patterns"
             output.print_line(f"{path}: sound ({counts})")

@@ -72,6 +72,9 @@ def main(args: argparse.Namespace) -> int:
         time.sleep(every)
 
 
+_NONE_RUNS = "no job runs (those that have ended: unhang ps --all)"
+
+
 def _show(args: argparse.Namespace) -> None:
     home = state_home()
     ended_too = args.all or args.status not in (None, "running", "unknown", "queued")
@@ -90,6 +93,8 @@ def _show(args: argparse.Namespace) -> None:
     elif args.quiet:
         for job in found:
             print(job.row.id)
+    elif not found and sys.stdout.isatty():
+        print("no such job" if args.label or args.status else "no job" if args.all else _NONE_RUNS)
     else:
         for line in table(found, time.time(), _width()):
             print(line)

@@ -41,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
 def print_status(status: dict[str, Any], *, utc: bool) -> None:
     """Print what is known of a job, one property a line."""
     for name, text in _lines(status, utc=utc):
-        output.print_line(f"{name:<10} {text[:1000]}")
+        output.print_wrapped(text[:1000], head=f"{name:<10} ")
 
 
 def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
@@ -94,9 +94,11 @@ def _standing(status: dict[str, Any]) -> str:
 
 def _how(status: dict[str, Any]) -> str:
     """Return how a job ended that did not end well: what its signal means, what it left running."""
-    known = status.get("ending") or ""
+    known = str(status.get("ending") or "")
+    if known.startswith("exited with ") and ";" not in known:
+        return ""  # the status says so
     said_below = status["error"] is not None and str(status["error"].get("message")) in known
-    return "" if status["status"] in ("success", "running", "unknown") or said_below else str(known)
+    return "" if status["status"] in ("success", "running", "unknown") or said_below else known
 
 
 def _moment(text: str | None, utc: bool, now: float) -> str:
