@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -186,27 +187,28 @@ def test_an_edited_file_is_taken_over_and_a_mistake_in_it_is_named_by_the_doctor
     running.cancel()
 
 
-@pytest.mark.parametrize("how", ["mistake", "pipe", "link", "huge", "latin-1"])
-def test_news_waits_while_the_file_cannot_be_read(jobs: Jobs, alerts: Path, receiver: Receiver, how: str) -> None:
-    match how:
-        case "mistake":
-            alerts.write_text("rules = []\n")
-        case "pipe":
-            os.mkfifo(alerts, 0o600)
-        case "link":
-            (alerts.parent / "folder").mkdir(0o700)
-            alerts.symlink_to(alerts.parent / "folder")
-        case "huge":
-            alerts.write_text("#" * (1 << 20))
-        case "latin-1":
-            alerts.write_bytes(b"# \xe4\n")
+def test_news_waits_while_the_file_cannot_be_read(jobs: Jobs, alerts: Path, receiver: Receiver) -> None:
+    (alerts.parent / "folder").mkdir(0o700)
+    ways: list[Callable[[], object]] = [
+        lambda: alerts.write_text("rules = []\n"),
+        lambda: os.mkfifo(alerts, 0o600),
+        lambda: alerts.symlink_to(alerts.parent / "folder"),
+        lambda: alerts.write_text("#" * (1 << 20)),
+        lambda: alerts.write_bytes(b"# \xe4\n"),
+    ]
+    alerts.write_text("rules = []\n")
     job = jobs.begin("--", "false")
     job.wait()
     wait_until(lambda: alert_news.marks(str(jobs.home)) == [job.id], "there is news")
-    done = jobs.call("alerts", "deliver")
-    assert (done.code, done.err.count(b"\n"), str(alerts).encode() in done.err) == (2, 1, True)
-    assert str(alerts).encode() in jobs.call("alerts", "status").out
+    wait_until(lambda: not deliverers(jobs.home), "who was to deliver has given up")
     alerts.unlink()
+    for number, make in enumerate(ways):
+        make()
+        done = jobs.call("alerts", "deliver")
+        assert (done.code, done.err.count(b"\n"), str(alerts).encode() in done.err) == (2, 1, True), number
+        alerts.unlink()
+    alerts.write_text("rules = []\n")
+    assert str(alerts).encode() in jobs.call("alerts", "status").out
     alerts.write_text(rules(receiver.url, "failed"))
     assert jobs.call("alerts", "deliver", timeout=120).code == 0
     assert receiver.kinds() == [["failed"]]

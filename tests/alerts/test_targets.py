@@ -21,7 +21,7 @@ from tests.support.alerts import Receiver
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
 from tests.support.ntfy import published
-from unhang.alerts.targets import NotDelivered, send
+from unhang.alerts.targets import NotDelivered, send, user_bus
 from unhang.core import plain_text
 from unhang.core.alerts.ledger import Delivery
 from unhang.core.alerts.message import Button, Message, message_of
@@ -202,9 +202,13 @@ def test_a_real_desktop_shows_it(
     assert (summary, urgency) == ("bau — größe needs input", "CRITICAL")
     assert [html.unescape(line) for line in body] == message().body.splitlines()
     assert not set("<>") & set("".join(body)), "nothing of a job is markup"
-    # and of a real job, by who delivers, without any file
+    # and of a real job, by who delivers, without any file, and told of the bus by its place alone
     shown.unlink()
-    jobs.env |= environ
+    runtime = Path(environ["HOME"])
+    assert user_bus({}, str(runtime)) == {"XDG_RUNTIME_DIR": str(runtime)}
+    assert user_bus(environ, str(runtime)) == user_bus({}, str(runtime / "none")) == {}
+    jobs.env |= {"DISPLAY": environ["DISPLAY"]} | user_bus({}, str(runtime))
+    jobs.env.pop("DBUS_SESSION_BUS_ADDRESS", None)
     job = jobs.begin("--notify", "desktop", "--", "sh", "-c", "exit 3")
     wait_until(lambda: shown.exists() and shown.read_text().startswith("sh -c"), "its end is shown")
     summary, urgency, *body = shown.read_text().splitlines()

@@ -74,7 +74,14 @@ def _desktop(message: Message) -> None:
     urgency = "critical" if message.severity == URGENT else "normal"
     # notify-send replaces \074 and the like, after which a daemon would take it for markup
     body = _no_markup(message.body).replace("\\", "\\\\")
-    _run([program, "--app-name=unhang", f"--urgency={urgency}", "--", message.title, body], b"")
+    words = [program, "--app-name=unhang", f"--urgency={urgency}", "--", message.title, body]
+    _run(words, b"", environ=dict(os.environ) | user_bus(os.environ, f"/run/user/{os.getuid()}"))
+
+
+def user_bus(environ: Mapping[str, str], runtime: str) -> dict[str, str]:
+    """How to reach the desktop for who was started outside of it (by cron, over ssh) and is told of no bus."""
+    known = environ.get("DBUS_SESSION_BUS_ADDRESS") or environ.get("XDG_RUNTIME_DIR")
+    return {} if known or not os.path.exists(f"{runtime}/bus") else {"XDG_RUNTIME_DIR": runtime}
 
 
 def _no_markup(text: str) -> str:
@@ -189,9 +196,9 @@ def _post(url: str, headers: Mapping[str, str], body: bytes) -> None:
         raise NotDelivered(said or type(error).__name__) from None
 
 
-def _run(words: list[str], data: bytes) -> None:
+def _run(words: list[str], data: bytes, environ: Mapping[str, str] | None = None) -> None:
     try:
-        done = subprocess.run(words, input=data, capture_output=True, timeout=TIMEOUT, check=False)
+        done = subprocess.run(words, input=data, capture_output=True, timeout=TIMEOUT, check=False, env=environ)
     except FileNotFoundError:
         raise NotDelivered(f"{words[0]}: not found", for_good=True) from None
     except (OSError, subprocess.TimeoutExpired) as error:
