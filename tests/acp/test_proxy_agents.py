@@ -51,6 +51,21 @@ def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
         editor.process.wait()
 
 
+def test_a_command_of_geminis_has_the_limit_of_a_tool_from_its_permission_on(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels
+) -> None:
+    """Gemini announces it by nothing else; without that it would have the limit of a silent model."""
+    editor = behind(jobs, tmp_path, fake, "gemini", "--stall", "off", "--idle", "80", "--tool", "4", "--grace", "30")
+    try:
+        assert editor.turn("[[shell:sleep 1000]]") == "cancelled"
+        assert any("[unhang]" in text and "limit 4s" in text for text in editor.texts())
+        editor.close()
+    finally:
+        editor.drop()
+        editor.process.kill()
+        editor.process.wait()
+
+
 def test_kimi_runs_its_commands_in_the_proxys_terminals(
     jobs: Jobs, tmp_path: Path, fake: FakeModels, roll: RollCall
 ) -> None:

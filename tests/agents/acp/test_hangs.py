@@ -90,6 +90,8 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=100)
     driver = job.view().pid
     assert driver is not None
+    found = bench.said("diagnose", job.id)
+    assert found["state"] != "alive", "that it listens, or moves files of its own, says nothing of its model"
     (agent,) = tree.children(driver)
     assert Process(agent).send(9)
     result = job.wait(60)
