@@ -116,6 +116,18 @@ def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
         assert roll.is_empty(), "neither of them, nor what they have started"
 
 
+def test_a_stray_of_a_hung_command_is_ended_without_waiting_out_the_grace(bench: Bench) -> None:
+    """It has left the group that Codex ends, and ignores SIGTERM; the grace is longer than this test may take."""
+    with RollCall(bench.folder / "roll") as roll:
+        stray = f"trap '' TERM; exec 9>{roll.path}; echo $$ stray >&9; while :; do sleep 1000; done\n"
+        (bench.workspace / "stray.sh").write_text(stray)
+        words = ("--idle", "90", "--hard", "100", "--tool-limit", "12", "--grace", "600")
+        turn = bench.turn("[[shell:setsid sh stray.sh >/dev/null 2>&1 & sleep 1001]]", *words)
+        assert (turn.code, turn.result["terminationMode"]) == (124, "hard")
+        roll.wait_for("stray")
+        assert roll.is_empty()
+
+
 def test_the_limit_of_a_command_is_that_of_the_users_policy(bench: Bench) -> None:
     (bench.workspace / ".unhang.toml").write_text(POLICY)
     turn = bench.turn("[[shell:sleep 1000 & sleep 1001]]", "--idle", "90", "--hard", "100", "--grace", "10")
