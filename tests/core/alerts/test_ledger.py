@@ -102,6 +102,16 @@ def test_a_storm_is_bounded_and_what_exceeds_the_bound_is_listed() -> None:
     assert len(message) == MOST_HELD
 
 
+def test_a_clock_that_was_ahead_by_a_year_silences_nobody_when_it_is_set_right() -> None:
+    book, year = ledger(), 366 * 86_400.0
+    book.take(occasion("stuck"), year)
+    assert flush(book, year + WINDOW) == [["stuck"]]
+    book.take(occasion("stuck", stall="s2", seq=2), 0.0)
+    book.take(occasion("failed", job="b"), 0.0)
+    assert flush(book, WINDOW) == [["failed"]]
+    assert flush(book, 1800.0) == [["stuck"]], "after its cooldown"
+
+
 def test_quiet_hours_hold_back_what_is_not_urgent() -> None:
     quiet = parse(
         {"target": {"phone": {"kind": "desktop"}}, "rule": [ALL], "quiet": {"from": "22:00", "to": "07:00"}}, "f"

@@ -123,7 +123,8 @@ class Ledger:
         at = now + WINDOW
         told = self._told.get(_about(target, occasion.subject.id))
         if told and occasion.kind not in ENDS and occasion.kind != "recovered":
-            at = max(at, told["kinds"].get(occasion.kind, float("-inf")) + self._settings.cooldown[occasion.severity])
+            before = min(told["kinds"].get(occasion.kind, float("-inf")), now)
+            at = max(at, before + self._settings.cooldown[occasion.severity])
         if self._settings.quiet is not None:
             at = max(at, now + self._settings.quiet.left(occasion.severity, self._minute(now)))
         of_target = [item for item in self._held if item[0] == target]
@@ -161,7 +162,7 @@ class Ledger:
     def ready(self, now: float) -> list[Delivery]:
         """The messages that are to be sent now; each is the caller's until `sent` or `failed` is called for it."""
         for target in self._settings.targets:
-            if now < self._last.get(target, float("-inf")) + SPACING:
+            if 0 <= now - self._last.get(target, float("-inf")) < SPACING:  # a clock that was ahead silences nobody
                 continue
             due = [each for name, at, each in self._held if name == target and at <= now]
             if not due:
