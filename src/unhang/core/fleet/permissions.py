@@ -65,7 +65,7 @@ def _worker(machine: str, queues: Sequence[str]) -> tuple[list[str], list[str]]:
     if queues:
         publish += _reading(*_WORK)
     for queue in queues:
-        publish += [subjects.queued_of(queue, "*"), subjects.hold_of(queue, "*")]
+        publish += [each(queue, "*") for each in (subjects.queued_of, subjects.task_of, subjects.hold_of)]
         publish.append(f"$KV.{subjects.WORKERS}.{queue}.{machine}.>")
         subscribe.append(subjects.queue_live(queue))
     return publish, subscribe

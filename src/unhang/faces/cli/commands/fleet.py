@@ -205,6 +205,7 @@ def _prepare(args: argparse.Namespace) -> int:
         connection = await server.connect(_address(args))
         try:
             await connection.prepare()
+            await connection.prepare_queues()
         finally:
             await connection.close()
 

@@ -1,0 +1,170 @@
+"""A partition, a full stream, a clock that is an hour ahead, viewers that are killed: late, but whole and true."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from tests.support.engine import wait_until
+from tests.support.fleet import Following, Machine, Server, caught_up, wait_for_rows
+from tests.support.namespaces import need_namespaces
+from tests.support.places import ROOT
+from tests.support.programs import need_command
+
+Make = Callable[[str, str], Machine]
+PATIENCE = 90.0
+_STILL = ("--idle", "off", "--hard", "1h")
+_AN_HOUR_AHEAD = (
+    "import sys, time; real = time.time; time.time = lambda: real() + 3600; "
+    "from unhang.__main__ import main; sys.exit(main())"
+)
+
+
+def record(machine: Machine, jobs: int, events: int) -> None:
+    """Have a machine record many events at once."""
+    words = [sys.executable, "-m", "tests.support.fleet_load", str(machine.home), str(jobs), str(events), "0"]
+    assert machine.finish(machine.popen_program(*words, cwd=ROOT)).code == 0
+
+
+def state_of(viewer: Machine, name: str) -> str:
+    return str({each["machine"]: each["state"] for each in viewer.said("fleet", "machines")}[name])
+
+
+class Wire:
+    """A network namespace with a wire to this one, that can be cut."""
+
+    def __init__(self) -> None:
+        need_namespaces()
+        need_command("ip")
+        number = os.getpid()
+        self.name, self._end = f"unhang-{number}", f"uh{number}"
+        net = f"10.213.{number % 250}"
+        self.host = f"{net}.1"
+        self._ip("netns", "add", self.name)
+        self._ip("link", "add", self._end, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        self._ip("addr", "add", f"{self.host}/24", "dev", self._end)
+        self._ip("link", "set", self._end, "up")
+        for words in (("addr", "add", f"{net}.2/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
+            self._ip("-n", self.name, *words)
+        self.inside = ("ip", "netns", "exec", self.name)
+
+    def _ip(self, *words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    def cut(self) -> None:
+        self._ip("link", "set", self._end, "down")
+
+    def mend(self) -> None:
+        self._ip("link", "set", self._end, "up")
+
+    def close(self) -> None:
+        self._ip("netns", "del", self.name)  # the wire goes with it
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    made = Wire()
+    yield made
+    made.close()
+
+
+@pytest.mark.timeout(300)  # the server believes for 20 s that a machine is there
+def test_a_machine_that_is_cut_off_is_offline_and_loses_nothing(wire: Wire, machine: Make, tmp_path: Path) -> None:
+    server = Server(tmp_path, "n0", host=wire.host).start().wait()
+    try:
+        beta, viewer = machine("beta", server.url).join(*wire.inside).joined(), machine("viewer", server.url)
+        job = beta.begin("--stdin", "pipe", *_STILL, "--", "sh", "-c", "read a; exit 3")
+        wait_for_rows(server.url, {job.id: "running"})
+        following = Following(viewer, f"{job.id}@beta")
+        wire.cut()
+        record(beta, 5, 100)
+        job.send("\n")
+        job.wait()
+        wait_until(lambda: state_of(viewer, "beta") == "offline", "it is offline", PATIENCE)
+        (row,) = viewer.said("ps", "--fleet")
+        assert (row["jobId"], row["status"], row["endedAt"]) == (job.id, "unknown", None)
+        wire.mend()
+        caught_up(server.url, [beta], PATIENCE)
+        wait_until(lambda: state_of(viewer, "beta") == "online", "it is there again", PATIENCE)
+        assert following.finish() == job.events()
+        assert viewer.said("status", f"{job.id}@beta")["exitCode"] == 3
+    finally:
+        server.kill()
+
+
+async def _bound(url: str, more: int | None) -> None:
+    """Let the stream of events take so many bytes more than it has (None: any), and refuse the rest."""
+    client = await nats.connect(url)
+    try:
+        js = client.jetstream(timeout=10)
+        found = await js.stream_info("UNHANG_EVENTS")
+        limit = -1 if more is None else found.state.bytes + more
+        await js.update_stream(found.config.evolve(max_bytes=limit, discard=nats.js.api.DiscardPolicy.NEW))
+    finally:
+        await client.close()
+
+
+def test_a_full_stream_refuses_and_what_waits_is_published_when_there_is_room(server: Server, machine: Make) -> None:
+    beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
+    record(beta, 1, 10)
+    caught_up(server.url, [beta])
+    asyncio.run(_bound(server.url, 2000))
+    record(beta, 5, 100)
+
+    def behind() -> Any:
+        (found,) = viewer.said("fleet", "machines")
+        return found["behind"]
+
+    wait_until(behind, "the machine says that something waits", PATIENCE)
+    assert state_of(viewer, "beta") == "online"
+    asyncio.run(_bound(server.url, None))
+    caught_up(server.url, [beta], PATIENCE)
+    wait_until(lambda: behind() == 0, "nothing waits", PATIENCE)
+
+
+def test_a_machine_whose_clock_is_an_hour_ahead_is_judged_by_the_servers(server: Server, machine: Make) -> None:
+    viewer, beta = machine("viewer", server.url), machine("beta", server.url)
+
+    def ahead(*words: str) -> Any:
+        return beta.popen_program(sys.executable, "-c", _AN_HOUR_AHEAD, *words)
+
+    publisher = ahead("fleet", "join", "--machine", "beta")
+    started = beta.finish(ahead("start", "--stdin", "pipe", "--name", "web", *_STILL, "--", "cat"))
+    assert started.code == 0, started.err
+    (job,) = (beta.handle(each) for each in beta.logs())
+    wait_for_rows(server.url, {job.id: "running"})
+    assert state_of(viewer, "beta") == "online"
+    following = Following(viewer, "web@beta")
+    # what a machine gave out a moment ago is not too old, whatever the clocks say
+    assert viewer.call("send", "web@beta", "hello").code == 0
+    assert viewer.call("cancel", "web@beta").code == 0
+    assert following.finish() == job.events()
+    caught_up(server.url, [beta])
+    publisher.terminate()
+    assert beta.finish(publisher).code == 0
+    wait_until(lambda: state_of(viewer, "beta") == "offline", "it is offline", PATIENCE)
+
+
+def test_a_viewer_that_is_killed_ends_what_it_had_asked_for(server: Server, machine: Make) -> None:
+    beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
+    job = beta.begin("--stdin", "pipe", *_STILL, "--", "sh", "-c", "while read a; do echo $a; done")
+    wait_for_rows(server.url, {job.id: "running"})
+    assert beta.publisher is not None
+    children = Path(f"/proc/{beta.publisher.pid}/task/{beta.publisher.pid}/children")
+    asking = viewer.popen("logs", "--follow", f"{job.id}@beta")
+    job.send("one\n")
+    assert asking.stdout is not None
+    assert asking.stdout.readline() == b"one\n"
+    assert children.read_text().split()
+    asking.kill()
+    viewer.finish(asking)
+    wait_until(lambda: not children.read_text().split(), "its command has ended", PATIENCE)
+    assert not job.ended()
