@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.progress import CPU_SHARE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
+from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
@@ -29,7 +30,7 @@ class Activity(NamedTuple):
     io: float  # bytes a second
     net: float
     faults: float  # a second
-    wakeups: float  # voluntary switches a second
+    wakeups: float  # voluntary switches a second, without those of a runtime's own threads
     started: tuple[str, ...]
     ended: tuple[str, ...]
     printed: float | None = None  # bytes a second of its output; None: it is not known what it prints
@@ -111,7 +112,7 @@ def _burnt(old: ProcessSample, new: ProcessSample) -> int:
 
 def _switched(old: ProcessSample, new: ProcessSample) -> int:
     known = {thread.tid: thread.switches for thread in old.threads}
-    return sum(max(0, thread.switches - known.get(thread.tid, thread.switches)) for thread in new.threads)
+    return sum(max(0, thread.switches - known.get(thread.tid, thread.switches)) for thread in own_threads(new))
 
 
 def _net(before: FullSample, after: FullSample) -> int:

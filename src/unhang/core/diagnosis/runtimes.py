@@ -8,6 +8,7 @@ are housekeeping is decided here, by the call that they sit in.
   waits is no thread: its thread goes idle, in an endless futex. The next timer of the program is the timeout of the
   one thread that sits in the network poller, and it is there whenever there is a timer.
 * **OCaml**: a tick thread sleeps 50 ms in a `select` of nothing, to make the others share the master lock.
+* **Haskell**: a thread ticks while the program computes, to switch between its own; it stands still when that does.
 * **Python**: a thread that waits for the GIL asks again every 5 ms. The word that it sleeps on lies in the
   interpreter's own image; every other lock lies in memory that was asked for.
 * **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
@@ -25,6 +26,7 @@ from __future__ import annotations
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 
 GO, OCAML, PYTHON, ERLANG, JVM, MONO, NODE = "go", "ocaml", "python", "erlang", "jvm", "mono", "node"
+HASKELL = "haskell"
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0
@@ -44,6 +46,7 @@ _JVM_THREADS = (
 _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
 _SCHEDULERS = "_scheduler", "erts_sched_"
 _MONO_THREAD = "SGen worker"
+_HASKELL_TICKER = "ghc_ticker"
 # What a scheduler waits for while it has nothing to run: a message of its fellows, or a timer.
 _AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"})
 
@@ -55,6 +58,8 @@ def named_runtime(threads: tuple[Thread, ...]) -> str:
         return JVM
     if any(name.startswith(_MONO_THREAD) for name in names):
         return MONO
+    if _HASKELL_TICKER in names:
+        return HASKELL
     return ERLANG if names.intersection(_ERLANG_THREADS) else ""
 
 
@@ -66,6 +71,8 @@ def own_threads(process: ProcessSample) -> list[Thread]:
         return [each for each in living if each is not watcher]
     if process.runtime == OCAML:
         return [each for each in living if not is_tick(process.pid, each)]
+    if process.runtime == HASKELL:
+        return [each for each in living if each.comm != _HASKELL_TICKER]
     if any(thread.comm == "VM Thread" for thread in process.threads):
         return [each for each in living if not each.comm.startswith(_JVM_THREADS)]
     return living
