@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import signal
 from collections.abc import Callable
 from typing import Any
+
+import nats
 
 from tests.support.engine import wait_until
 from tests.support.fleet import Following, Machine, Server, caught_up, published, wait_for_rows
@@ -94,6 +97,26 @@ def test_commands_are_carried_out_by_the_machine_that_owns_the_job(server: Serve
     again = viewer.call("cancel", name)
     assert again.code == 0
     assert b"already ended" in again.err
+
+
+def test_a_job_that_is_not_published_yet_is_found_at_its_machine(server: Server, machine: Make) -> None:
+    beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
+    asyncio.run(_rows_are_read_only(server.url))
+    job = beta.begin("--stdin", "pipe", "--name", "new", *STILL, "--", "cat")
+    assert viewer.call("send", "new@beta", "hello").code == 0
+    wait_until(lambda: job.kept() == b"hello\n", "the input arrived")
+    assert "no such job" in viewer.refused("send", "nothing@beta", "hello")
+
+
+async def _rows_are_read_only(url: str) -> None:
+    """Have the server refuse every new row, as if it were slow."""
+    client = await nats.connect(url)
+    try:
+        js = client.jetstream(timeout=10)
+        config = (await js.stream_info("KV_unhang_rows")).config
+        await js.update_stream(config.evolve(max_msg_size=1))
+    finally:
+        await client.close()
 
 
 def test_of_an_offline_machine_what_runs_is_unknown_and_what_ended_has_ended(server: Server, machine: Make) -> None:

@@ -13,13 +13,13 @@ import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core import events as ev
-from unhang.core import outcome, plain_text
+from unhang.core import outcome, plain_text, values
 from unhang.core.fleet.requests import ALLOWED, MOST_DATA, STDERR, Request
 from unhang.core.fleet.rows import found_by
 from unhang.core.fleet.subjects import split_name
 from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
-from unhang.errors import EXIT_TIMEOUT, UnhangError, UsageError
+from unhang.errors import EXIT_TIMEOUT, NoSuchJob, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import Parser, load
 from unhang.faces.cli.queued import Waiting, end_of_queued, named_in_queues, of_waiting, ran_as
@@ -119,7 +119,13 @@ async def _found(connection: Connection, names: list[str]) -> list[There]:
             where = await ran_as(connection, queued[name])
         else:
             job, machine = split_name(name) or (name, None)
-            where = found_by(rows, job, machine)
+            try:
+                where = found_by(rows, job, machine)
+            except NoSuchJob:
+                there = None if machine is None else await _unpublished(connection, machine, job)
+                if there is None:
+                    raise
+                where = there
         found.append(There(*where, rows.get(where)))
     return found
 
@@ -138,6 +144,18 @@ async def _anywhere(connection: Connection, name: str, parser: Parser, args: arg
         if len(queued) < len(_named(args)):
             raise
         return max([await of_waiting(connection, name, args, job) for job in queued.values()])
+
+
+async def _unpublished(connection: Connection, machine: str, job: str) -> tuple[str, str] | None:
+    """Ask a machine for a job that it has not published yet; None if it has none of this name."""
+    said: list[bytes] = []
+    try:
+        code = await ask(connection, machine, Request("status", [job], ["--json"]), lambda _, data: said.append(data))
+        status = values.parse(b"".join(said)) if code == 0 else None
+    except (UnhangError, ValueError):
+        return None
+    known = values.text_of(status, "jobId")
+    return (machine, known) if known else None
 
 
 # --- carried out by the machine that owns the job ---------------------------------------------------------------
