@@ -30,6 +30,16 @@ def test_the_result_of_a_command_that_succeeds_passes_check() -> None:
     assert result.check() is result
 
 
+def test_a_caller_that_waited_for_the_end_does_not_wait_for_the_disk_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keeper has synced the end before it told of it. Housekeeping syncs in a thread of its own."""
+    unhang.run(["true"])  # makes the state directory, durably
+    synced: list[threading.Thread] = []
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda _fd: synced.append(threading.current_thread()))
+    assert unhang.run(["true"]).ok
+    assert threading.current_thread() not in synced
+
+
 def test_a_command_that_fails_raises_failed_with_its_result() -> None:
     result = unhang.run(["sh", "-c", "echo why >&2; exit 3"])
     assert (result.ok, result.exit_code, result.shell_code) == (False, 3, 3)

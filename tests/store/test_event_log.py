@@ -116,3 +116,28 @@ def test_a_log_that_is_not_there_needs_no_repair(tmp_path: Path) -> None:
     assert reader.read_all(str(tmp_path / "log")) == []
     assert reader.last_event(str(tmp_path / "log")) is None
     assert os.listdir(tmp_path) == []
+
+
+def test_what_must_survive_is_not_read_before_its_keeper_says_that_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "log")
+    written(tmp_path / "log", 3)
+    log = EventLog(path, lambda: "2026-01-02T03:04:05.678Z", seq=3)
+    log.append(ev.watchdog("warning", "soon"))
+    log.append(ev.output("stdout", 1, 3))
+    log.close()
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    with EventReader(path, synced_to=1) as told:
+        assert [event["seq"] for event in told.read_new()] == [1, 2, 3]
+        assert told.read_new() == []
+        told.synced_to = 4
+        assert [event["seq"] for event in told.read_new()] == [4, 5]
+        assert synced == []
+    with EventReader(path, synced_to=reader.EVERYTHING) as told:
+        assert len(told.read_new()) == 5
+        assert synced == []
+    with EventReader(path) as untold:  # it is faster than the keeper's sync, perhaps, and makes one itself
+        assert len(untold.read_new()) == 5
+        assert len(synced) == 1

@@ -24,7 +24,7 @@ from unhang.core.events import EXITED
 from unhang.errors import UnhangError
 from unhang.procs import clock, identity
 from unhang.store import files
-from unhang.store.reader import EventReader, last_event
+from unhang.store.reader import EVERYTHING, EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,6 +266,10 @@ class Connection:
                 self._reader = EventReader(self.place.events)
             except FileNotFoundError:
                 return []
+        if self.ended:
+            self._reader.synced_to = EVERYTHING
+        else:  # a keeper that is gone says nothing more: then the reader sees to it
+            self._reader.synced_to = None if self.closed else self.seq
         return self._reader.read_new()
 
     # --- the end --------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class AgentTask(Record):
         """As job.json holds it; the words for people are without the secrets of this environment."""
         from unhang.core import mask
 
-        secrets = [value for value in mask.secrets_of(env) if value in self.task]
+        secrets = mask.secrets_in(self.task, env)
         return agent_record(self.protocol, self.name, self.mode, self.task, self.plan, secrets)
 
 
@@ -195,7 +195,7 @@ def _shown(line: str | None, argv: list[str], env: Mapping[str, str]) -> str | N
     from unhang.core.spec import masked
 
     text = line if line is not None else "\n".join(argv)
-    secrets = [value for value in mask.secrets_of(env) if value in text]
+    secrets = mask.secrets_in(text, env)
     return masked(line, argv, secrets) if secrets else None
 
 

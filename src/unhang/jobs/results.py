@@ -26,20 +26,23 @@ if TYPE_CHECKING:
 _WHOLE = 1 << 20
 
 
-def view_of(place: JobDir) -> View:
-    """What the events of a job say so far. Of a very long log only the beginning and the end are read."""
+def view_of(place: JobDir, *, synced_to: float | None = None) -> View:
+    """What the events of a job say so far. Of a very long log only the beginning and the end are read.
+
+    `synced_to`: see `EventReader`.
+    """
     view = View()
-    fold(place, view.apply)
+    fold(place, view.apply, synced_to=synced_to)
     return view
 
 
-def fold(place: JobDir, apply: Callable[[Event], None]) -> tuple[int, int]:
+def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | None = None) -> tuple[int, int]:
     """Apply the events of a job so far, of a very long log only those of the beginning and the end.
 
     Return the number of the last one, and the position behind it (see `EventReader`).
     """
     try:
-        reader = EventReader(place.events)
+        reader = EventReader(place.events, synced_to=synced_to)
     except FileNotFoundError:
         return 0, 0
     with reader:
@@ -49,7 +52,9 @@ def fold(place: JobDir, apply: Callable[[Event], None]) -> tuple[int, int]:
         seq, position = reader.seq, reader.position
     if size > _WHOLE:
         with EventReader(
-            place.events, after_seq=max(seq, (last_event(place.events) or {}).get("seq", 0) - 1000)
+            place.events,
+            after_seq=max(seq, (last_event(place.events) or {}).get("seq", 0) - 1000),
+            synced_to=synced_to,
         ) as end:
             for event in end.read_new():
                 apply(event)

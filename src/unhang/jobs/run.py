@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from unhang.jobs.results import result_of
+from unhang.jobs.results import result_of, view_of
 from unhang.jobs.start import launch
+from unhang.store.reader import EVERYTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,5 +77,10 @@ async def arun(prepared: Prepared, data: bytes | None = None, callbacks: Callbac
 
 
 def _result(connection: Connection) -> Result:
-    connection.settle()
-    return result_of(connection.place)
+    place = connection.place
+    # one reading of the log is enough where the keeper said that the end is there, and on the disk
+    view = view_of(place, synced_to=EVERYTHING) if connection.ended else None
+    if view is None or not view.ended:
+        connection.settle()
+        view = view_of(place)
+    return result_of(place, view)

@@ -8,6 +8,7 @@ written: a sync of a flood takes long, and of a disk that hangs for ever, and th
 from __future__ import annotations
 
 import _thread
+import os
 
 from unhang.store import files
 
@@ -54,8 +55,10 @@ class Durability:
     def _sync_names(self) -> None:
         if not self._named:
             place = self._place
-            for path in (place.job, place.path, f"{place.path}/..", place.home):
+            for path in (place.job, place.path, f"{place.path}/.."):
                 files.sync_path(path)
+            if _may_be_new(place.home):  # its names were made by the first job, as a rule: a sync less for all others
+                files.sync_path(place.home)
             self._named = True
 
     def later(self, sync_output: list[Callable[[], None]], now: float) -> None:
@@ -76,3 +79,10 @@ class Durability:
             sync()
         self._sync_names()
         self._syncing = False
+
+
+def _may_be_new(folder: str) -> bool:
+    try:
+        return files.may_be_unwritten(os.stat(folder))
+    except OSError:
+        return True

@@ -138,6 +138,10 @@ class Journal:
             self.view.apply(written)
         self._tell(event)
 
+    def give_back(self) -> None:
+        """Give back the room that was kept for the last event."""
+        self._log.give_back()
+
     def _tell(self, event: ev.Event) -> None:
         """Leave a mark for whoever delivers alerts, if the event is worth one, or is the last they wait for."""
         if event["type"] == ev.EXITED or kind_of(event) is not None:

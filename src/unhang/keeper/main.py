@@ -137,7 +137,9 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control, job.shown())
-    journal.write_status()  # a cache: a caller that waits for the end need not wait for it
+    # a caller that waits for the end need not wait for these: a cache, and room on the disk that is no longer needed
+    journal.write_status()
+    journal.give_back()
     if not spec.foreground:
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()
@@ -168,4 +170,4 @@ def _write_job(launch: Launch, keeper: dict[str, Any], place_in_trace: trace.Tra
     job = launch.spec.to_json() | {"id": launch.place.id, "createdAt": clock.now()}
     keeper |= {"parents": parents, "nested": markers.nested(launch.env)}
     job |= {"trace": place_in_trace.to_json(), "keeper": keeper}
-    files.write_json(launch.place.job, job, durable=not launch.spec.foreground)
+    files.write_json(launch.place.job, job)

@@ -94,15 +94,18 @@ class EventLog:
         return {"seq": seq, "ts": self._stamp()} | event | ({"v": ev.FORMAT} if seq == 1 else {})
 
     def append_last(self, event: ev.Event) -> ev.Event | None:
-        """The end of the job: on the disk when this returns. What was allocated ahead is given back."""
+        """The end of the job: on the disk when this returns."""
         written = self.append(event, last=True)
+        self.sync()
+        return written
+
+    def give_back(self) -> None:
+        """Give back the blocks that were allocated ahead: after the end, for which no caller shall wait longer."""
         if self._allocated:
             try:
                 os.ftruncate(self._fd, self._size)
             except OSError:
                 pass
-        self.sync()
-        return written
 
     def sync(self) -> None:
         """Bring what was appended to the disk before this returns, as far as the file system can."""

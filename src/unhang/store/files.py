@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat as modes
+import time
 
 from unhang.errors import StateError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 # No small file of ours comes near it: what is larger was put there by another program.
 LARGEST = 64 << 20
+# The kernel writes everything that is older than this by itself, in seconds.
+_FRESH = 60.0
 # What the kernel answers when a link, a pipe without a reader or a folder stands where a file should.
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV)
 
@@ -62,6 +65,11 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> No
         os.close(fd)
 
 
+def may_be_unwritten(status: os.stat_result) -> bool:
+    """Whether a file or folder has changed so recently that the change may not be on the disk yet."""
+    return abs(time.time() - status.st_mtime) < _FRESH
+
+
 def sync(fd: int) -> None:
     """Bring a file to the disk before this returns, as far as the file system can."""
     try:
@@ -87,10 +95,11 @@ def read_json(path: str) -> dict[str, Any] | None:
     except (OSError, StateError):
         return None
     with open(fd, "rb") as file:
-        if os.fstat(fd).st_size > LARGEST:
+        size = os.fstat(fd).st_size
+        if size > LARGEST:
             return None
         try:
-            value = json.loads(file.read(LARGEST))
+            value = json.loads(file.read(size))  # `read` makes a buffer of what it is given, before it reads
         except (ValueError, RecursionError, OSError):
             return None
     return value if isinstance(value, dict) else None

@@ -8,7 +8,6 @@ line that is longer than any event is not one of ours, and is passed over.
 from __future__ import annotations
 
 import os
-import time
 
 from unhang.core import events as ev
 from unhang.errors import StateError
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 # Below this many bytes a plain scan is cheaper than looking for the place.
 _SCAN = 1 << 15
-# The kernel writes everything that is older than this by itself.
-_FRESH = 60.0
+# `synced_to` of a log whose keeper has said that the end is on the disk.
+EVERYTHING = float("inf")
 # How far from its end a log is searched for a whole event.
 _FAR = 4 << 20
 
@@ -30,9 +29,16 @@ _FAR = 4 << 20
 class EventReader:
     """A cursor on one log. Not for sharing between threads."""
 
-    def __init__(self, path: str, *, after_seq: int = 0, position: int | None = None) -> None:
-        """`position`: that of an earlier reader which had read up to `after_seq`; else the place is looked for."""
+    def __init__(
+        self, path: str, *, after_seq: int = 0, position: int | None = None, synced_to: float | None = None
+    ) -> None:
+        """`position`: that of an earlier reader which had read up to `after_seq`; else the place is looked for.
+
+        `synced_to`: the keeper has said that the events up to this one are on the disk (EVERYTHING: that its last one
+        is), and will say so of the next. So nothing is synced here, and what must survive is not read sooner.
+        """
         self._fd = files.open_plain(path, os.O_RDONLY)
+        self.synced_to = synced_to
         self.seq = after_seq
         if position is None:
             position = self._find(after_seq) if after_seq > 0 else 0
@@ -64,8 +70,11 @@ class EventReader:
                 continue
             used = 0
             for line in chunk[: end + 1].splitlines(keepends=True):
-                used += len(line)
                 event = None if self._in_long_line else ev.from_line(line)
+                if event is not None and self._is_being_synced(event):
+                    self._position += used
+                    return found
+                used += len(line)
                 self._in_long_line = self._in_long_line and not line.endswith(b"\n")
                 if event is None or event["seq"] <= self.seq:
                     continue
@@ -77,12 +86,15 @@ class EventReader:
         self._make_durable(found)
         return found
 
+    def _is_being_synced(self, event: ev.Event) -> bool:
+        return self.synced_to is not None and event["seq"] > self.synced_to and ev.is_promise(event)
+
     def _make_durable(self, found: list[tuple[ev.Event, bytes]]) -> None:
         """The keeper syncs what it promises right after it has written it; a reader may be faster than that sync."""
-        if not any(ev.is_promise(event) for event, _ in found):
+        if self.synced_to is not None or not any(ev.is_promise(event) for event, _ in found):
             return
         # a log that has been left alone for a while is on the disk, and a sync makes the disk empty its cache
-        if abs(time.time() - os.fstat(self._fd).st_mtime) < _FRESH:
+        if files.may_be_unwritten(os.fstat(self._fd)):
             try:
                 os.fdatasync(self._fd)
             except OSError:
