@@ -127,7 +127,7 @@ class AttendedJob:
 
     async def _has_ended(self) -> bool:
         await self._tell_news()
-        return self._over and await self._in_thread(reconcile.settle, self.job.place)
+        return self._over and (self.view.ended or await self._in_thread(reconcile.settle, self.job.place))
 
     async def _listen(self, seconds: float) -> None:
         """Until the keeper reports something, at most for so many seconds."""

@@ -66,9 +66,9 @@ class ShortResult(Record):
         }
 
 
-def short_result_of(job: Job, output_bytes: int) -> ShortResult:
-    """What is known of a job now, with at most about so many bytes of each stream."""
-    view = view_with_limits(job.place)
+def short_result_of(job: Job, output_bytes: int, view: View | None = None) -> ShortResult:
+    """What is known of a job now, with at most about so many bytes of each stream. `view`: of all its events."""
+    view = view_with_limits(job.place, view)
     found = {name: excerpt(job, view, name, most=output_bytes, tail=_PARTIAL_TAIL) for name in STREAMS}
     stdout, stderr = (_printed(found[name]) for name in STREAMS)
     result = build(job.id, view, stdout, stderr, elapsed_of(view))

@@ -8,5 +8,5 @@ attend.py, wait.py   waiting for the job of this call, and for jobs that are the
 result.py, text.py   a job → what a program reads, and what a model reads
 tool_results.py, output_schemas.py, notifications.py   the same in the SDK's types
 access/            allow and deny lists of commands and directories
-stdio.py, http.py  the two ways in
+stdio.py, http.py  the two ways in (stdio_streams.py: the messages on stdin and stdout)
 """

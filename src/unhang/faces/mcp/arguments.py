@@ -55,6 +55,11 @@ class CommandCall(NamedTuple):
     pty: bool
 
     @property
+    def typed(self) -> bool:
+        """Whether the caller will type into the job: its stdin stays open."""
+        return self.interactive or self.pty
+
+    @property
     def bounded(self) -> bool:
         """Whether the caller gave a limit that ends the job."""
         return any(limit is not None for limit in (self.limits.timeout_sec, self.limits.hard, self.limits.idle))
@@ -71,7 +76,7 @@ class CommandCall(NamedTuple):
         if stays:
             unknown = resolution.category == DEFAULT
             return self._replace(limits=self.limits.replace(idle=0.0, hard=0.0 if unknown else None))
-        if (self.interactive or self.pty) and idle is not None and idle < TO_ANSWER:
+        if self.typed and idle is not None and idle < TO_ANSWER:
             return self._replace(limits=self.limits.replace(idle=TO_ANSWER))
         return self
 

@@ -46,30 +46,37 @@ class Begun(NamedTuple):
 async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str) -> Begun:
     """Start the job of a call to `run` or `start`. Raises UsageError for an editor without a terminal."""
     called = time.monotonic()
-    typed = call.interactive or call.pty
-    labels = labels_of(ctx) | {"tool": tool}
-    prepared = await backend.in_thread(_prepare, backend, call, labels)
-    better = call.with_room(prepared.resolution, stays=tool == "start")
-    if better is not call:
-        prepared = await backend.in_thread(_prepare, backend, better, labels)
-    resolution = prepared.resolution
-    session = resolution.category == "session"
-    if not call.pty:
-        _refuse_editors(resolution)
-    hold = tool == "run" or session
-    connection = await backend.in_thread(backend.pool.launch, prepared, None if typed else call.stdin, hold=hold)
+    # all of it in one thread: to change threads is much of what a short call costs
+    connection, resolution = await backend.in_thread(_launch, backend, ctx, call, tool)
     attended = attend(backend, ctx, connection)
-    if typed and call.stdin:
+    if call.typed and call.stdin:
         try:
             await backend.in_thread(attended.job.send, call.stdin)
         except BaseException:  # the call was cancelled, or the job refused its input
             await _end(attended, "its caller")
             raise
-    return Begun(attended, resolution.never_ending, session, time.monotonic() - called)
+    return Begun(attended, resolution.never_ending, _is_session(resolution), time.monotonic() - called)
+
+
+def _launch(backend: Backend, ctx: Context, call: CommandCall, tool: str) -> tuple[Connection, Resolution]:
+    labels = labels_of(ctx) | {"tool": tool}
+    prepared = _prepare(backend, call, labels)
+    better = call.with_room(prepared.resolution, stays=tool == "start")
+    if better is not call:
+        prepared = _prepare(backend, better, labels)
+    resolution = prepared.resolution
+    if not call.pty:
+        _refuse_editors(resolution)
+    hold = tool == "run" or _is_session(resolution)
+    return backend.pool.launch(prepared, None if call.typed else call.stdin, hold=hold), resolution
+
+
+def _is_session(resolution: Resolution) -> bool:
+    return resolution.category == "session"
 
 
 def _prepare(backend: Backend, call: CommandCall, labels: dict[str, str]) -> Prepared:
-    stdin = PIPE if call.interactive or call.pty else NULL
+    stdin = PIPE if call.typed else NULL
     return backend.prepare(
         call.command, cwd=call.cwd, env=call.env, stdin=stdin, pty=call.pty, asked=call.limits, labels=labels
     )
@@ -142,7 +149,8 @@ async def answer(
     else:
         attended.hand_over(held=begun.session)
     seen = Seen(background, begun.never_ending, attended.serves, attended.editors, attended.diagnosis)
-    shown = await backend.in_thread(result_of, attended.job, backend.settings, seen)
+    view = attended.view if attended.view.ended else None  # it has all events: they need not be read again
+    shown = await backend.in_thread(result_of, attended.job, backend.settings, seen, view)
     if shown["status"] == "running":
         backend.handed_over.follow(ctx.session, attended.job, shown["seq"])
     return shown

@@ -83,15 +83,18 @@ class HandedOver:
         answer = await call_next(ctx)
         if ctx.method != "tools/call":
             return answer
-        shown = answer.model_dump(by_alias=True, mode="json") if isinstance(answer, CallToolResult) else answer
-        if not isinstance(shown, dict) or not isinstance(shown.get("content"), list):
-            return answer
         key = _key(ctx.session)
-        for job_id, seq in _told_of(shown.get("structuredContent")):
+        for job_id, seq in _told_of(_structured(answer)):
             if (key, job_id) in self._followed:
                 self._followed[key, job_id].news.seen(seq)
             if "CLAUDE_PID" in os.environ:  # the monitor of the session need not tell it again
                 await self._in_thread(self._note, job_id, seq)
+        if not any(followed == key for followed, _ in self._followed):
+            return answer
+        # not before it is needed: the answer may be long
+        shown = answer.model_dump(by_alias=True, mode="json") if isinstance(answer, CallToolResult) else answer
+        if not isinstance(shown, dict) or not isinstance(shown.get("content"), list):
+            return answer
         missed = await self._in_thread(self._missed, key)
         if not missed:
             return answer
@@ -173,6 +176,13 @@ def _key(session: Any) -> object:
         return connection
     client = session.client_params
     return client.client_info.name if client is not None else ""
+
+
+def _structured(answer: HandlerResult) -> Any:
+    """The structure of a tool's answer, which may be of the SDK's type or as it is sent."""
+    if isinstance(answer, CallToolResult):
+        return answer.structured_content
+    return answer.get("structuredContent") if isinstance(answer, dict) else None
 
 
 def _told_of(structured: Any) -> Iterator[tuple[str, int]]:

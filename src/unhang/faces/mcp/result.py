@@ -16,6 +16,7 @@ from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.durations import human
 from unhang.core.result import suggested_by_agent
+from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
 from unhang.faces.mcp.text import MORE_SEC, in_tool_words
 from unhang.jobs.handle import Job
@@ -48,9 +49,14 @@ class _Running(NamedTuple):
     listening: tuple[str, ...]
 
 
-def result_of(job: Job, settings: Settings, seen: Seen = Seen()) -> dict[str, Any]:  # noqa: B008 - it cannot be changed
-    """What is known of a job now, as the tools return it."""
-    found = short_result_of(job, settings.output_bytes)
+def result_of(
+    job: Job,
+    settings: Settings,
+    seen: Seen = Seen(),  # noqa: B008 - it cannot be changed
+    view: View | None = None,
+) -> dict[str, Any]:
+    """What is known of a job now, as the tools return it. `view`: of all its events, where they are at hand."""
+    found = short_result_of(job, settings.output_bytes, view)
     running = None
     shown = found.to_json()
     if shown["partial"] is not None:
