@@ -22,6 +22,7 @@ from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import gone_of
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.result import Seen, result_of
+from unhang.faces.mcp.trace_meta import in_trace_of
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.attend import AttendedJob, CallerGone
 from unhang.jobs.connection import Connection
@@ -67,6 +68,7 @@ def _launch(backend: Backend, ctx: Context, call: CommandCall, tool: str) -> tup
     resolution = prepared.resolution
     if not call.pty:
         _refuse_editors(resolution)
+    prepared = in_trace_of(ctx, prepared, call.env)
     hold = tool == "run" or _is_session(resolution)
     return backend.pool.launch(prepared, None if call.typed else call.stdin, hold=hold), resolution
 

@@ -20,6 +20,7 @@ from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.job_call import Begun, answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
+from unhang.faces.mcp.trace_meta import in_trace_of
 from unhang.jobs.connection import Connection
 from unhang.jobs.handle import Job
 
@@ -199,7 +200,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     ) -> Annotated[CallToolResult, JobResult]:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
-            connection = await backend.in_thread(_launch_cloud, backend, program, words, cwd, labels_of(ctx))
+            connection = await backend.in_thread(_launch_cloud, backend, ctx, program, words, cwd)
             begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
             return job_tool_result(await answer(backend, ctx, begun, seconds, background=False))
 
@@ -276,22 +277,19 @@ async def turn(
 ) -> dict[str, Any]:
     """Have Codex carry out a plan, as a job, and return its result (see `answer`)."""
     with backend.call():
-        connection = await backend.in_thread(_launch, backend, plan, cwd, asked, labels_of(ctx), retry)
+        connection = await backend.in_thread(_launch, backend, ctx, plan, cwd, asked, retry)
         begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
         return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 
-def _launch_cloud(backend: Backend, program: str, words: list[str], cwd: str, labels: dict[str, str]) -> Connection:
+def _launch_cloud(backend: Backend, ctx: Context, program: str, words: list[str], cwd: str) -> Connection:
     folder = folder_of(cwd)
     check_access(backend.settings, [program], folder)
-    return backend.pool.launch(
-        codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels), None, hold=True
-    )
+    prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx))
+    return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
 
 
-def _launch(
-    backend: Backend, plan: CodexPlan, cwd: str, asked: LimitRequest, labels: dict[str, str], retry: int
-) -> Connection:
+def _launch(backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int) -> Connection:
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(
@@ -302,7 +300,7 @@ def _launch(
             policy=backend.settings.policy,
             bounded=True,
             retry=retry,
-            labels={"via": "mcp"} | labels,
+            labels={"via": "mcp"} | labels_of(ctx),
         ),
     )
-    return backend.pool.launch(prepared, None, hold=True)
+    return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
