@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from tests.support import programs
-from tests.support.engine import Engine
+from tests.support.engine import Engine, actor
 from tests.support.mcp.harness import Servers
-from tests.support.mcp.typescript import begin, finish
+from tests.support.mcp.typescript import begin, connected, finish
+from unhang.testing.liveness import RollCall
 
 
 def call(servers: Servers, timeout: str, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -70,3 +75,27 @@ def test_the_inspector_finds_no_fault(servers: Servers, engine: Engine, tmp_path
     assert b"inspected" in called.stdout
     failed = inspect("--method", "tools/call", "--tool-name", "run", "--tool-arg", "command=exit 3")
     assert failed.returncode == 5
+
+
+@pytest.mark.parametrize("how", ["cancelled", "killed"])
+def test_a_call_that_is_cancelled_and_a_server_that_is_killed_take_the_job_with_them(
+    servers: Servers, roll: RollCall, how: str
+) -> None:
+    """The tree ignores SIGTERM and has sessions of its own."""
+
+    async def main() -> None:
+        async with connected(servers) as caller:
+            server = await caller.server()
+            number = await caller.begin("run", argv=actor("setsid_child", roll.path))
+            for role in ("leader", "member"):
+                await anyio.to_thread.run_sync(roll.wait_for, role)
+            if how == "cancelled":
+                await caller.abort(number)
+            else:
+                os.kill(server, signal.SIGKILL)
+            assert await caller.failure(number)
+            assert await anyio.to_thread.run_sync(roll.wait_empty)
+            if how == "cancelled":  # the server goes on
+                assert (await caller.call("run", command="echo on")).data["stdout"] == "on\n"
+
+    anyio.run(main)

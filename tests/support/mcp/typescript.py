@@ -45,21 +45,48 @@ class TypeScriptCaller:
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._waiting: dict[int, anyio.Event] = {}
+        self._server: int | None = None
+        self._connected = anyio.Event()
+
+    async def server(self) -> int:
+        """The pid of the server that the client has started."""
+        with anyio.fail_after(PATIENCE):
+            await self._connected.wait()
+        assert self._server is not None
+        return self._server
 
     async def call(self, tool: str, /, **arguments: Any) -> Reply:
-        self._number += 1
-        number = self._number
-        self._waiting[number] = anyio.Event()
-        assert self._process.stdin is not None
-        line = json.dumps({"id": number, "tool": tool, "arguments": arguments})
-        await self._process.stdin.send(line.encode() + b"\n")
-        with anyio.fail_after(PATIENCE):
-            await self._waiting[number].wait()
-        answer = self._answers[number]
+        answer = await self._answer(await self.begin(tool, **arguments))
         assert "result" in answer, answer
         found = answer["result"]
         text = "\n".join(part["text"] for part in found["content"] if part["type"] == "text")
         return Reply(bool(found.get("isError")), text, found.get("structuredContent") or {})
+
+    async def begin(self, tool: str, /, **arguments: Any) -> int:
+        """Make a call and return its number, without waiting for its answer."""
+        self._number += 1
+        self._waiting[self._number] = anyio.Event()
+        await self._say({"id": self._number, "tool": tool, "arguments": arguments})
+        return self._number
+
+    async def abort(self, number: int) -> None:
+        """Cancel a call."""
+        await self._say({"abort": number})
+
+    async def failure(self, number: int) -> str:
+        """Why the client has given up a call."""
+        answer = await self._answer(number)
+        assert "failure" in answer, answer
+        return str(answer["failure"])
+
+    async def _say(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        await self._process.stdin.send(json.dumps(message).encode() + b"\n")
+
+    async def _answer(self, number: int) -> dict[str, Any]:
+        with anyio.fail_after(PATIENCE):
+            await self._waiting[number].wait()
+        return self._answers[number]
 
     async def listen(self) -> None:
         assert self._process.stdout is not None
@@ -70,6 +97,10 @@ class TypeScriptCaller:
             except (anyio.IncompleteRead, anyio.EndOfStream):
                 return
             answer = json.loads(line)
+            if "server" in answer:
+                self._server = answer["server"]
+                self._connected.set()
+                continue
             self._answers[answer["id"]] = answer
             self._waiting[answer["id"]].set()
 
