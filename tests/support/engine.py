@@ -27,6 +27,10 @@ def actor(name: str, *words: object) -> list[str]:
     return [sys.executable, str(ACTORS / f"{name}.py"), *map(str, words)]
 
 
+# A line may be the first of a server whose imports take seconds, on a machine where it gets a twentieth of a core.
+LINE_PATIENCE = 100.0
+
+
 def wait_until(condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
     """For what only a file shows; what the kernel can tell is waited for by descriptor."""
     deadline = time.monotonic() + timeout
@@ -194,7 +198,7 @@ def hears_signals(running: subprocess.Popen[bytes], number: signal.Signals = sig
     wait_until(caught, f"unhang run catches {number.name}")
 
 
-def read_line(fd: int, timeout: float = PATIENCE) -> bytes:
+def read_line(fd: int, timeout: float = LINE_PATIENCE) -> bytes:
     """One line from a pipe or terminal, byte by byte; TimeoutError if it does not come."""
     line = b""
     deadline = time.monotonic() + timeout
