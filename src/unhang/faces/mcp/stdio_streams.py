@@ -44,7 +44,24 @@ def claim_streams() -> tuple[MessageInput, MessageOutput]:
     return MessageInput(heard, output), output
 
 
-class MessageOutput:
+class _Stream:
+    """As the SDK uses a stream: in an `async with` that closes it."""
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        await self.aclose()
+        return None
+
+
+class MessageOutput(_Stream):
     """Our messages, a line each. A message that was begun is sent whole, even if its sender is cancelled meanwhile."""
 
     def __init__(self, fd: int) -> None:
@@ -98,17 +115,8 @@ class MessageOutput:
         """Wait until everything is sent."""
         await self._sent.wait()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
-
-
-class MessageInput:
+class MessageInput(_Stream):
     """The messages of the client. A line that is no message is answered with an error; the SDK would ignore it."""
 
     def __init__(self, fd: int, output: MessageOutput) -> None:
@@ -183,15 +191,6 @@ class MessageInput:
         """Read no further."""
         self._ended = True
         self._lines.clear()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
 
 
 def _done(come: asyncio.Future[None]) -> None:
