@@ -73,7 +73,8 @@ def main(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     if args.http is None and os.isatty(0) and os.isatty(1):
         return _introduce()
-    if args.policy is not None:  # each job reads it anew; one that cannot be used is said now, and not at every call
+    # each job reads it anew; one that cannot be used is said now, and not at every call
+    if args.policy is not None or os.environ.get("UNHANG_POLICY"):
         from unhang.jobs.policy import find_policy
 
         find_policy(args.policy, os.getcwd())
