@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import select
 from collections import deque
+from functools import partial
 
 from unhang.core import values
 from unhang.core.overview import Pulse, count_in, counts, entry_of, in_order, session_entry, usage_json
@@ -463,8 +464,7 @@ class Overview:
     def _check_usage(self) -> set[str]:
         """Those whose use of processors and memory has changed enough to be shown."""
         if self._wants_usage and self._usage.due:
-            keepers = self._keepers()
-            self._usage.begin(lambda: (keepers, clock.monotonic(), usage_below(keepers)))
+            self._usage.begin(partial(_usage_of, self._keepers()))
         changed: set[str] = set()
         keepers, now, found = self._usage.take(_USAGE) or ({}, 0.0, {})
         for pid, after in found.items():
@@ -476,8 +476,7 @@ class Overview:
     def _check_ports(self) -> set[str]:
         """Those that listen at other addresses than before."""
         if self._wants_usage and self._ports.due:
-            keepers = self._keepers()
-            self._ports.begin(lambda: (keepers, listening_below(list(keepers))))
+            self._ports.begin(partial(_ports_of, self._keepers()))
         keepers, found = self._ports.take(_PORTS) or ({}, {})
         changed: set[str] = set()
         for pid, each in keepers.items():
@@ -530,6 +529,14 @@ class Overview:
             count_in(self._counts, entry)
             self._some_ended |= entry["endedAt"] is not None
         return before is not None
+
+
+def _usage_of(keepers: dict[int, str]) -> tuple[dict[int, str], float, dict[int, Usage]]:
+    return keepers, clock.monotonic(), usage_below(keepers)
+
+
+def _ports_of(keepers: dict[int, str]) -> tuple[dict[int, str], dict[int, list[str]]]:
+    return keepers, listening_below(list(keepers))
 
 
 def _differs(before: dict[str, Any] | None, after: dict[str, Any]) -> bool:
