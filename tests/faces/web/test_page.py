@@ -56,6 +56,7 @@ def test_from_a_newcomers_click_to_a_job_that_is_answered_extended_and_cancelled
     page.keyboard.type("bob")
     page.keyboard.press("Enter")
     wait_until(lambda: b"got bob" in job.output("stdout").data, "the answer")
+    page.wait_for_selector(f"{at} a.name:focus")
     page.click(f"{at} [data-act=extend]")
     wait_until(lambda: job.view().limits["idleMs"]["value"] == 900_000, "ten more minutes")
     page.click(f"{at} a.name")

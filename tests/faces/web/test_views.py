@@ -45,6 +45,35 @@ def test_why_shows_what_each_process_of_a_silent_job_waits_for(jobs: Jobs, watch
     page.wait_for_selector(".tree td >> text=sleep")
 
 
+def test_the_keys_are_listed_and_the_filter_leads_to_the_first_match(jobs: Jobs, watched: Watched) -> None:
+    jobs.begin(*STILL, "--name", "red", "--", "sleep", "3600")
+    blue = jobs.begin(*STILL, "--name", "blue", "--", "sleep", "3600")
+    page = watched.page
+    page.wait_for_selector(f"#r-{blue.id}")
+    page.keyboard.press("?")
+    page.wait_for_selector("#keys[open]")
+    shown = page.locator("#keys dt").all_inner_texts()
+    assert {"Enter", "a", "e", "w", "c", "r", "/", "Esc", "?"} <= set(shown)
+    assert page.locator("#keys dd").count() == len(shown)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#keys:not([open])", state="attached")
+    page.keyboard.press("/")
+    page.keyboard.type("blue")
+    page.wait_for_function("document.querySelectorAll('.row').length === 1")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#r-{blue.id} a.name:focus")
+
+
+def test_a_job_that_printed_only_to_stderr_opens_there(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin("--", "sh", "-c", "echo no such file >&2; exit 3")
+    job.wait()
+    page = watched.page
+    page.click(f"#r-{job.id} a.name")
+    page.wait_for_selector(".line >> text=no such file")
+    assert page.get_attribute("[role=tab] >> text=stderr", "aria-selected") == "true"
+    assert page.locator("button >> text=Look now").is_hidden()
+
+
 def test_a_session_has_its_calls_what_the_watcher_did_and_its_saved_screen(jobs: Jobs, watched: Watched) -> None:
     log = SessionLog(SESSION, str(jobs.home))
     log.append({"type": "hook", "phase": "tool", "toolUseId": "t1", "message": "Bash: npm test", "cwd": "/srv/login"})

@@ -83,6 +83,7 @@ document.addEventListener("click", (event) => {
 });
 window.addEventListener("popstate", show);
 filter.addEventListener("input", () => page?.setFilter?.(filter.value));
+filter.addEventListener("keydown", (event) => { if (event.key === "Enter") page?.focusFirst?.(); });
 
 function theme() {
   const dark = document.documentElement.dataset.theme

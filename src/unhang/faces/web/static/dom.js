@@ -14,7 +14,7 @@ export function h(tag, attributes = {}, ...children) {
     else if (key === "value" || key === "checked" || key === "disabled") made[key] = value;
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
@@ -24,7 +24,7 @@ export function say(element, text) {
 }
 
 export function replace(parent, ...children) {
-  parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
 export function link(href, ...children) {

@@ -65,7 +65,12 @@ export class JobPage {
     this.entry = entry;
     this.title = entry.name || entry.command.slice(0, 40);
     this.drawHead();
-    if (!first && printed) this.output.grow();
+    if (!this.chose && !entry.bytes.stdout && entry.bytes.stderr) this.output.choose("stderr"); // what there is
+    else if (!first && printed) this.output.grow();
+    this.chose = true;
+    this.output.ended = entry.endedAt !== null;
+    this.refresh.hidden = this.output.ended;
+    if (this.output.ended && this.tree.dataset.looked !== "yes") replace(this.tree, h("p.dim", {}, "None is left. Below is what was seen at each notice, if there was one."));
     if (ended) this.loadStatus();
   }
 
@@ -228,6 +233,7 @@ export class JobPage {
     say(this.refresh, "Looking…");
     try {
       const found = await get(`/api/jobs/${this.id}/tree`);
+      this.tree.dataset.looked = "yes";
       replace(this.tree, h("p", {}, h("b", {}, `${found.state}: `), found.reason), processes(found.processes), h("p.dim", {}, `seen ${moment(now())}`));
     } catch (error) {
       replace(this.tree, h("p.dim", {}, error.message));

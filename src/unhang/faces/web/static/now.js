@@ -114,7 +114,7 @@ export class Now {
     let left = false;
     for (const [name] of GROUPS) {
       const { section, list, number } = this.sections[name];
-      section.hidden = places[name].length === 0;
+      if (places[name].length) section.hidden = false;
       say(number, String(places[name].length));
       let at = list.firstElementChild;
       for (const entry of places[name]) {
@@ -135,6 +135,8 @@ export class Now {
         if (focused) focused.focus();
       }
     }
+    // last, since what is inside of a hidden section cannot keep the focus while it moves out
+    for (const [name] of GROUPS) this.sections[name].section.hidden = places[name].length === 0;
     this.empty.hidden = !this.loaded || this.entries.size > 0;
     this.none.hidden = this.entries.size === 0 || shown.length > 0;
     if (left) requestAnimationFrame(() => this.draw());
@@ -142,6 +144,10 @@ export class Now {
 
   tick() {
     for (const id of this.seen) this.rows.get(id)?.tick();
+  }
+
+  focusFirst() {
+    this.rows.get(this.order?.[0]?.id)?.focus();
   }
 
   // j and k walk, the other keys act on the row that has the focus.
@@ -230,7 +236,9 @@ class Row {
     if (key === this.replyKey) return;
     this.replyKey = key;
     const made = key ? answering(this) : null;
+    const focused = this.answer.contains(document.activeElement);
     replace(this.answer, made);
+    if (focused) this.name.focus(); // whoever answered by keyboard goes on from this row
     this.answer.hidden = !made;
   }
 

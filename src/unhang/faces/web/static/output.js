@@ -90,7 +90,7 @@ export class Output {
     this.total = found.total;
     this.bytes = found.bytes;
     this.element.classList.toggle("blank", !found.total);
-    say(this.size, found.total ? `${found.total.toLocaleString()} lines, ${bytes(found.bytes)}` : "nothing yet");
+    say(this.size, found.total ? `${found.total.toLocaleString()} lines, ${bytes(found.bytes)}` : this.ended ? "nothing was printed" : "nothing yet");
     this.spacer.style.height = `${Math.min(TALLEST, this.total * HEIGHT)}px`;
     this.scale = this.total * HEIGHT > TALLEST ? (this.total * HEIGHT) / TALLEST : 1;
   }
