@@ -94,6 +94,22 @@ def test_jobs_of_a_killed_and_of_a_frozen_worker(server: Server, machine: Make, 
     frozen.end()
 
 
+def test_a_job_that_is_taken_from_its_worker_is_ended_there(server: Server, machine: Make, tmp_path: Path) -> None:
+    alpha = machine("alpha", server.url).join().joined()
+    worker = Worker(alpha, "q")
+    queued = submit(alpha, "q", *guarded(tmp_path / "lock", "exec sleep 1000"))
+    job = running_on(alpha, queued)
+    # its machine is offline for all others, so that only the record can be changed
+    alpha.stop_publisher()
+    assert "offline" in alpha.refused("cancel", "--fleet", queued)
+    assert alpha.call("cancel", "--fleet", "--force", queued).code == 0
+    assert job.wait().status == "cancelled"
+    after = submit(alpha, "q", *guarded(tmp_path / "lock", "exit 0"))
+    wait_for(server.url, {queued: "cancelled", after: "success"})
+    check_history(changes(server.url))
+    worker.end()
+
+
 def test_a_keeper_that_is_killed_under_its_worker(server: Server, machine: Make, tmp_path: Path) -> None:
     alpha = machine("alpha", server.url).join().joined()
     worker = Worker(alpha, "q", "--slots", "2")

@@ -18,7 +18,7 @@ from tests.support import programs
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
-from tests.support.queues import Worker
+from tests.support.queues import Worker, changes, check_history, submit, wait_for
 from unhang.fleet.connection import Connection, Refused, connect
 
 Make = Callable[[str, str], Machine]
@@ -122,6 +122,33 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     assert done.code == 7, done.err
     worker.end()
     assert "does not let these credentials" in viewer.refused("start", "--fleet", "q", "--", "true")
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_takes_jobs_of_its_queue_alone(fleet: Fleet, machine: Make) -> None:
+    operator, beta = machine("operator", fleet.url("operator")), machine("beta", fleet.url("beta"))
+    assert operator.call("fleet", "prepare").code == 0
+    beta.join().joined()
+    line = "echo ran; exec sleep 1000"
+    lost = submit(operator, "q", "--on-lost", "retry", "--hold", "1h", *STILL, "--", "sh", "-c", line)
+    killed = Worker(beta, "q")
+    wait_for(fleet.url("operator"), {lost: "running"})
+    # a viewer finds it where it runs, and may not cancel it in its queue
+    viewer = machine("viewer", fleet.url("viewer"))
+    wait_until(lambda: viewer.call("logs", "--fleet", lost).out == b"ran\n", "it is seen", 60)
+    for words in (("queue", "pause", "q"), ("start", "--fleet", "q", "--", "true")):
+        assert "does not let these credentials" in viewer.refused(*words)
+    # what a dead worker had is found by another: all that is read for it may be read
+    other = Worker(beta, "q")
+    killed.kill()
+    wait_until(lambda: len(changes(fleet.url("operator"))[lost]) >= 4, "it was given back and taken again", 120)
+    assert operator.call("queue", "pause", "q").code == 0
+    assert operator.call("cancel", "--fleet", lost).code == 0
+    wait_for(fleet.url("operator"), {lost: "cancelled"})
+    check_history(changes(fleet.url("operator")))
+    other.end()
+    gamma = machine("gamma", fleet.url("gamma"))
+    assert "does not let these credentials" in gamma.refused("worker", "--queue", "q")
 
 
 async def _forge(connection: Connection, client: Client) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 from typing import Any
 
-import nats
 from nats.js.errors import NotFoundError
 
 from tests.support.engine import wait_until
@@ -68,9 +67,9 @@ def submit(machine: Machine, queue: str, *words: str) -> str:
 
 
 async def _changes(url: str) -> dict[str, list[dict[str, Any]]]:
-    client = await nats.connect(url.split(","), max_reconnect_attempts=2, connect_timeout=5)
+    connection = await connect(url)
     try:
-        js = client.jetstream(timeout=10)
+        js = connection._client.jetstream(timeout=10)
         found: dict[str, list[dict[str, Any]]] = {}
         try:
             state = (await js.stream_info("UNHANG_QUEUE", subjects_filter="unhang.queue.*.job.*")).state
@@ -85,7 +84,7 @@ async def _changes(url: str) -> dict[str, list[dict[str, Any]]]:
             found.setdefault(message.subject.rpartition(".")[2], []).append(json.loads(message.data))
         return found
     finally:
-        await client.close()
+        await connection.close()
 
 
 def changes(url: str) -> dict[str, list[dict[str, Any]]]:

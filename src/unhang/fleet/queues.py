@@ -61,10 +61,14 @@ class Mirror:
         job = read_job(data, place) if len(parts) == 5 else None
         return job is not None and (job.queue, job.id) == (parts[2], parts[4]) and self.know(job)
 
+    def place_of(self, job: str) -> int:
+        """Return where the last that is known of a job was said; 0: nothing is known of it."""
+        known = self.jobs.get(job)
+        return self._over.get(job, 0) if known is None else known.place
+
     def know(self, job: QueuedJob) -> bool:
         """Take a job as the server has stored it; False: it is no news."""
-        known = self.jobs.get(job.id)
-        if job.place <= max(self._over.get(job.id, 0), 0 if known is None else known.place):
+        if job.place <= self.place_of(job.id):
             return False
         self.jobs[job.id] = job
         if self._lean and job.state == ENDED:
@@ -144,7 +148,7 @@ async def change(connection: Connection, job: QueuedJob) -> QueuedJob | None:
     if job.state == ENDED:  # what it ran is of no use any more, and may hold secrets
         try:
             await connection.store(subjects.TASKS, subjects.task_of(job.queue, job.id), b"")
-        except ServerAway:
+        except UnhangError:
             pass  # it is dropped after a while
     return job.replace(place=place)
 

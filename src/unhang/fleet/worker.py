@@ -64,6 +64,7 @@ class _Held:
         self.place: JobDir | None = None
         self.said = 0  # where the server has our last word
         self.renewed = 0.0  # when we began to say it
+        self.over = False  # it has ended here
         self.fenced = False
 
 
@@ -80,6 +81,7 @@ class QueueWorker:
         self._held: dict[str, _Held] = {}
         self._tried: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._started: set[tuple[str, int]] = set()  # what was given to a keeper, by attempt
         self._tether = tether.Tether()
         self._looked = 0.0  # when the queue was last read as a whole
         self._begun = self._stopping = self._draining = self._closing = self._away = False
@@ -285,9 +287,10 @@ class QueueWorker:
     def _check_own(self) -> None:
         """End what others have by now; give back what is ours by a claim that was stored after we gave it up."""
         for held in self._held.values():
-            known = self._mirror.jobs.get(held.job.id)
-            later = known is not None and held.place is not None and known.place > held.job.place
-            if known is not None and later and not known.is_of(self._offered.id, held.job.attempt):
+            if held.place is None or held.over or self._mirror.place_of(held.job.id) <= held.job.place:
+                continue
+            known = self._mirror.jobs.get(held.job.id)  # None: it has ended, and not by us
+            if known is None or not known.is_of(self._offered.id, held.job.attempt):
                 self._fence(held)
         for job in self._mirror.jobs.values():
             if job.state == RUNNING and job.worker == self._offered.id and job.id not in self._held:
@@ -336,8 +339,12 @@ class QueueWorker:
         self._tried[job.id] = (job.place, clock.monotonic() + _AGAIN)
 
     async def _return(self, held: _Held, why: str) -> None:
+        now, started = clock.now(), (held.job.id, held.job.attempt) in self._started
         try:
-            await self._give_back(held, why)
+            if started:  # it may have run, and must not be run again unless it may
+                await self._store(held, lambda job: job.lost(now, why))
+            else:
+                await self._give_back(held, why)
         finally:
             self._held.pop(held.job.id, None)
             self._wake.set()
@@ -400,19 +407,29 @@ class QueueWorker:
             self._end_if_stopping(held)
             try:
                 await line.wait_until_ended_async(asyncio.to_thread)
-                result = await asyncio.to_thread(_result, line, place)
             except (UnhangError, OSError, ValueError) as error:  # it cannot be followed any more, so it must not run
                 self._tell(f"job {held.job.id} ({place.id}): {error}; it is ended")
                 await asyncio.to_thread(tether.end, place, grace_of(held.job.hold))
-                result = await asyncio.to_thread(Job(place).result)
+            result = await self._result(place)
         finally:
             await end([keeping])
             self._tether.release(place)
             line.close()
         await self._record(held, place, result)
 
+    async def _result(self, place: JobDir) -> Result:
+        """Return how a job has ended, when that is recorded: others may be about to find out and record it, too."""
+        while True:
+            try:
+                if await asyncio.to_thread(reconcile.settle, place, birth=0.0):
+                    return await asyncio.to_thread(Job(place).result)
+            except (UnhangError, OSError):
+                pass
+            await asyncio.sleep(_AGAIN)
+
     def _launch(self, task: Task, held: _Held) -> Any:
         job = held.job
+        self._started.add((job.id, job.attempt))
         labels = task.labels | {"queue": job.queue, "queued": job.id}
         own = {"UNHANG_QUEUE": job.queue, "UNHANG_QUEUE_JOB": job.id, "UNHANG_QUEUE_ATTEMPT": str(job.attempt)}
         prepared = prepare(
@@ -433,9 +450,11 @@ class QueueWorker:
 
     async def _record(self, held: _Held, place: JobDir, result: Result) -> None:
         """Say how it ended; nothing is stored if others have it."""
+        held.over = True
         last, now = result.outcome, clock.now()
         why = str(last.get("message") or result.status)
-        lost = last.get("phase") == "lost" or last.get("cancelledBy") in (tether.LET_GO, STOPPED)
+        gone = result.status == "running"  # its record was removed
+        lost = gone or last.get("phase") == "lost" or last.get("cancelledBy") in (tether.LET_GO, STOPPED)
         phase, code = str(last.get("phase") or ""), result.shell_code
 
         def become(job: QueuedJob) -> QueuedJob:
@@ -443,7 +462,9 @@ class QueueWorker:
                 return job.lost(now, why, place.id)
             return job.finished(place.id, result.status, phase, code, now, why)
 
-        if not await self._store(held, become):
+        stored = await self._store(held, become)
+        self._started.discard((held.job.id, held.job.attempt))
+        if not stored:
             self._tell(f"job {held.job.id} is another worker's by now: its end here is not recorded")
 
     # --- holding a job ----------------------------------------------------------------------------------------
@@ -564,11 +585,6 @@ def _lives(place: JobDir) -> bool:
         return claim.is_claimed(place.events) or records.job(place) is None
     job = records.job(place)
     return job is None or reconcile.keeper_lives(job)
-
-
-def _result(line: Any, place: JobDir) -> Result:
-    line.settle()
-    return Job(place).result()
 
 
 def memory_of_this_machine() -> int:

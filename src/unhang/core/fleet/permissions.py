@@ -63,7 +63,8 @@ def _worker(machine: str, queues: Sequence[str]) -> tuple[list[str], list[str]]:
     ]
     subscribe = [subjects.requests_of(machine), subjects.questions_of(machine)]
     if queues:
-        publish += _reading(*_WORK)
+        # the rows, too: whether a job whose worker is gone has ended on its machine
+        publish += _reading(*_WORK, _BUCKETS[0])
     for queue in queues:
         publish += [each(queue, "*") for each in (subjects.queued_of, subjects.task_of, subjects.hold_of)]
         publish.append(f"$KV.{subjects.WORKERS}.{queue}.{machine}.>")
@@ -72,7 +73,8 @@ def _worker(machine: str, queues: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _viewer(_: str, __: Sequence[str]) -> tuple[list[str], list[str]]:
-    publish = [*_reading(subjects.EVENTS, subjects.QUEUE, *_BUCKETS), subjects.questions_of("*")]
+    # the holds say as what a job of a queue runs on its machine
+    publish = [*_reading(subjects.EVENTS, subjects.QUEUE, subjects.HOLDS, *_BUCKETS), subjects.questions_of("*")]
     return publish, [subjects.ALL_LIVE, subjects.ROWS_LIVE, subjects.ALL_QUEUES_LIVE]
 
 
