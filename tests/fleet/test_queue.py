@@ -19,6 +19,7 @@ from unhang.faces.cli.parser import load, parser_of
 from unhang.faces.cli.queued import job_and_task
 from unhang.fleet.queues import Mirror
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 
 

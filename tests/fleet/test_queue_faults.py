@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Machine, Server
 from tests.support.jobs import STILL, keeper_of
@@ -15,6 +17,8 @@ from unhang.jobs.handle import Job
 from unhang.store import find
 from unhang.store.layout import JobDir
 
+# many processes, each of which has to start, and a hold that has to pass
+pytestmark = pytest.mark.timeout(300)
 Make = Callable[[str, str], Machine]
 # Long enough that a busy machine ends a job in the time between the half and the whole of it; and one that nobody waits
 # for: where the machine lives, it publishes that the jobs of its dead worker have ended.
