@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.desk import Desk
 from tests.support.engine import wait_until
+from tests.support.programs import unavailable
 from tests.zoo.toolchains import found
 
 # PostgreSQL does not run as root.
@@ -40,7 +41,7 @@ def running(words: list[str], ready: Callable[[], bool], folder: Path, **options
     try:
         wait_until(lambda: ready() or server.poll() is not None, "the server is there", 120)
         if server.poll() is not None:
-            pytest.skip(f"NOT TESTED: the server ended: {(folder / 'log').read_text()[-500:]}")
+            unavailable(f"NOT TESTED: the server ended: {(folder / 'log').read_text()[-500:]}")
         yield
     finally:
         server.send_signal(2)
@@ -78,7 +79,7 @@ def used_and_left(desk: Desk, *, typed: str, answer: str, leave: str) -> None:
 def test_psql_is_used_as_without_unhang(desk_of: Callable[..., Desk], place: Path) -> None:
     tools = {name: found(name) for name in ("psql", "initdb", "postgres")}
     if None in tools.values():
-        pytest.skip(f"NOT TESTED: not installed: {', '.join(name for name, path in tools.items() if path is None)}")
+        unavailable(f"NOT TESTED: not installed: {', '.join(name for name, path in tools.items() if path is None)}")
     who = {}
     if os.geteuid() == 0:
         user = pwd.getpwnam(NOBODY)
@@ -107,7 +108,7 @@ def test_psql_is_used_as_without_unhang(desk_of: Callable[..., Desk], place: Pat
 def test_ssh_is_used_as_without_unhang(desk_of: Callable[..., Desk], place: Path) -> None:
     server = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if server is None or shutil.which("ssh") is None:
-        pytest.skip("NOT TESTED: ssh and sshd are not installed")
+        unavailable("NOT TESTED: ssh and sshd are not installed")
     for name in ("host", "own"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)], check=True)
     shutil.copy(place / "own.pub", place / "allowed")
