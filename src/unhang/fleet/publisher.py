@@ -333,11 +333,14 @@ class Publisher:
         if row is None:
             return False
         if row != self._rows.get(job):
-            self._row_due.add(job)  # until it is there
             if not ended and self._is_early(job, row):
+                self._row_due.add(job)
                 return False
-            await connection.put_row(self._machine, job, row)
-            self._row_due.discard(job)
+            try:
+                await connection.put_row(self._machine, job, row)
+            except BaseException:
+                self._row_due.add(job)  # until it is there; what was marked meanwhile stays due in any case
+                raise
             self._rows[job], self._row_at[job] = row, time.monotonic()
         if ended and row["status"] != "running":
             self._spool.finish(job)
