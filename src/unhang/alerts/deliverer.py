@@ -135,12 +135,14 @@ class _Deliverer:
                 self._ledger.failures.clear()
                 if not self._flying and self._ledger.next_due() is None and not running:
                     self._save()
-                    if self._saved:
+                    self._write_notes()
+                    if self._saved and not self._unwritten:
                         return
                 self._wait(wakeup)
         for pid in self._flying:
             os.kill(pid, signal.SIGKILL)
         self._save()
+        self._write_notes()
 
     def _stop(self, *_: object) -> None:
         self._ended = True
