@@ -65,9 +65,10 @@ class TypeScriptCaller:
     async def begin(self, tool: str, /, **arguments: Any) -> int:
         """Make a call and return its number, without waiting for its answer."""
         self._number += 1
-        self._waiting[self._number] = anyio.Event()
-        await self._say({"id": self._number, "tool": tool, "arguments": arguments})
-        return self._number
+        number = self._number  # another call may begin while this one is being said
+        self._waiting[number] = anyio.Event()
+        await self._say({"id": number, "tool": tool, "arguments": arguments})
+        return number
 
     async def abort(self, number: int) -> None:
         """Cancel a call."""
