@@ -96,7 +96,8 @@ def _shell_server(home: str) -> Server | None:
     def call(line: str) -> tuple[str, dict[str, Any]]:
         return "shell_execute", {"command": line.split(), "directory": home, "timeout": 60}
 
-    env = {"ALLOW_COMMANDS": "true,head,list,echo,sh", "HOME": home}
+    # the token: its commands get no more of its environment than is listed
+    env = {"ALLOW_COMMANDS": "true,head,list,echo,sh", "HOME": home, "MCP_SHELL_CHILD_ENV_ALLOWLIST": TOKEN}
     return Server("mcp-shell-server", [str(program)], env, call)
 
 
@@ -204,7 +205,7 @@ def mcp_survivors(home: str) -> list[Row]:
     ours = found.pop("unhang")
     if ours is None:
         return []
-    note = "of 2; " + ", ".join(f"{name} {'did not run it' if left is None else left}" for name, left in found.items())
+    note = "of 2; " + ", ".join(f"{name} {'not seen' if left is None else left}" for name, left in found.items())
     return [Row("MCP processes left by a killed server", ours, None, 0.0, "", note=note)]
 
 
@@ -216,7 +217,7 @@ def _script(home: str, text: str) -> str:
 
 
 def _survivors(server: Server, line: str) -> int | None:
-    """How many are left; None: the command was not run."""
+    """How many are left; None: the command was not seen to run."""
     import anyio
 
     token = os.urandom(8).hex()
@@ -235,16 +236,15 @@ def _survivors(server: Server, line: str) -> int | None:
                 ran.append(True)
             for pid in servers:
                 os.kill(pid, signal.SIGKILL)
-            with anyio.move_on_after(_TO_END):
-                while running():
-                    await anyio.sleep(0.05)
-            left.extend(running())
             group.cancel_scope.cancel()
 
     ran: list[bool] = []
-    left: list[int] = []
     with suppress(Exception):  # its server was killed
         anyio.run(main)
+    # not above: there the death of the server ends the counting as well
+    deadline = time.monotonic() + _TO_END
+    while (left := running()) and time.monotonic() < deadline:
+        time.sleep(0.05)
     for pid in left:  # ours to end: no process but these has the token
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
