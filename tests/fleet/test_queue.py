@@ -65,7 +65,7 @@ def test_workers_take_what_suits_them_in_order_and_within_limits(server: Server,
     needy = submit(viewer, "q", "--need", "gpu", *words, "needy")
     large = submit(viewer, "q", "--memory", "100T", *words, "large")
     gone = submit(viewer, "q", *words, "gone")
-    assert viewer.call("cancel", "--fleet", gone).code == 0
+    assert viewer.call("cancel", "--fleet", "@last").code == 0
     assert viewer.call("cancel", "--fleet", gone).code == 0  # says that it has ended
     assert viewer.call("queue", "pause", "q").code == 0
     plain = Worker(alpha, "q", "--memory", "1G")

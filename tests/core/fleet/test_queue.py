@@ -30,6 +30,7 @@ from unhang.core.fleet.queue import (
     read_job,
     read_settings,
     read_worker,
+    submitted_last,
     to_take,
     why_it_waits,
 )
@@ -120,6 +121,16 @@ def test_a_person_means_a_job_by_id_name_or_prefix() -> None:
     assert found_by_name(jobs, "web") == [jobs["abd"]]
     assert found_by_name(jobs, "ab") == [jobs["abc"], jobs["abd"]]
     assert found_by_name(jobs, "nothing") == []
+
+
+def test_the_last_job_is_one_that_waits_unless_a_machine_has_a_newer_one() -> None:
+    first, second = job("abc", created="2026-01-02T03:04:05.000Z"), job("abd", created="2026-01-02T03:04:06.000Z")
+    jobs = {each.id: each for each in (second, first)}
+    older, newer = {"createdAt": "2026-01-02T03:04:05.500Z"}, {"createdAt": "2026-01-02T03:04:07.000Z"}
+    assert submitted_last(jobs, [older, {}]) == [second]
+    assert submitted_last(jobs, []) == [second]
+    assert submitted_last(jobs, [newer, older]) == []
+    assert submitted_last({}, [older]) == []
 
 
 @pytest.mark.parametrize(("text", "size"), [("24G", 24 << 30), ("1.5k", 1536), ("7", 7), ("2GiB", 2 << 30)])

@@ -384,3 +384,9 @@ def found_by_name(jobs: Mapping[str, QueuedJob], name: str) -> list[QueuedJob]:
     if named and len(live) <= 1:
         return live or [max(named, key=lambda job: job.order)]
     return live or [job for job in jobs.values() if job.id.startswith(name)]
+
+
+def submitted_last(jobs: Mapping[str, QueuedJob], rows: Iterable[Mapping[str, object]]) -> list[QueuedJob]:
+    """Return the newest job if no machine has published a newer one (`rows`): it waits, or was taken just now."""
+    newest = max((str(row.get("createdAt") or "") for row in rows), default="")
+    return [job for job in sorted(jobs.values(), key=lambda job: job.created)[-1:] if job.created > newest]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 UNKNOWN = "unknown"
+# what a person calls the newest job
+LAST = "@last"
 _CUT = 1000
 _FIELDS = {
     "jobId": values.text,
@@ -106,7 +108,7 @@ def found_by(rows: Mapping[tuple[str, str], Json], name: str, machine: str | Non
     """
     there = {where: row for where, row in rows.items() if machine in (None, where[0])}
     place = "the fleet" if machine is None else machine
-    if name == "@last":
+    if name == LAST:
         if not there:
             raise NoSuchJob(f"{place} has no job yet")
         return max(there, key=lambda where: str(there[where].get("createdAt") or ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING
 
 from unhang.core import values
@@ -20,14 +21,16 @@ from unhang.core.fleet.queue import (
     found_by_name,
     is_queue,
     read_bytes,
+    submitted_last,
 )
 from unhang.core.fleet.queue_rows import queued_row
+from unhang.core.fleet.rows import LAST
 from unhang.core.fleet.subjects import is_machine
 from unhang.core.fleet.task import LARGEST, Task
 from unhang.core.limit_request import read_positive
 from unhang.core.spec import NAME, NOTIFY, is_name, masked
 from unhang.errors import UnhangError, UsageError
-from unhang.faces.cli import options, output
+from unhang.faces.cli import options, output, times
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import queues
 from unhang.fleet.connection import ServerAway
@@ -147,6 +150,8 @@ async def named_in_queues(connection: Connection, names: list[str]) -> dict[str,
     """Return which of these names are jobs of a queue."""
     mirror = await queues.everything(connection) if names else queues.Mirror("*")
     found = {name: found_by_name(mirror.jobs, name) for name in names}
+    if LAST in found:
+        found[LAST] = submitted_last(mirror.jobs, (await connection.rows()).values())
     return {name: queues.one_of(jobs, name) for name, jobs in found.items() if jobs}
 
 
@@ -208,14 +213,14 @@ async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJ
         "queue": job.queue,
         "state": row["status"],
         "why": row["why"],
-        "since": job.created,
+        "since": times.with_age(job.created, utc=args.utc, now=time.time()),
         "needs": ", ".join(job.needs),
         "priority": str(job.priority) if job.priority else "",
         "attempt": str(job.attempt) if job.attempt else "",
     }
     for name, text in shown.items():
         if text:
-            output.print_line(f"{name:<10} {text[:1000]}")
+            output.print_wrapped(text[:1000], head=f"{name:<10} ")
 
 
 async def end_of_queued(connection: Connection, job: QueuedJob) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 
 from unhang.core import values
-from unhang.core.durations import parse
+from unhang.core.durations import human, parse
 from unhang.errors import UsageError
 
 
@@ -21,6 +21,12 @@ def shown(moment: float, *, utc: bool, now: float | None = None) -> str:
     at = datetime.fromtimestamp(moment, zone)
     same_day = now is not None and datetime.fromtimestamp(now, zone).date() == at.date()
     return at.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S") + ("Z" if utc else "")
+
+
+def with_age(text: str | None, *, utc: bool, now: float) -> str:
+    """Return a recorded time for a person, and how long ago it was; "" if it is none."""
+    at = values.moment(text)
+    return "" if at is None else f"{shown(at, utc=utc, now=now)} ({human(max(0.0, now - at))} ago)"
 
 
 def read_since(text: str, now: float) -> float:

@@ -9,7 +9,6 @@ from unhang.agents import registry
 from unhang.core import plain_text
 from unhang.core.durations import human, human_ms
 from unhang.core.spec import NAME
-from unhang.core.values import moment
 from unhang.faces.cli import output, times
 
 TYPE_CHECKING = False
@@ -55,8 +54,8 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
         ("labels", ", ".join(f"{name}={value}" for name, value in labels.items())),
         ("status", _standing(status)),
         ("pid", str(status["pid"]) if status["pid"] is not None and status["status"] == "running" else ""),
-        ("started", _moment(status["startedAt"], utc, now)),
-        ("ended", _moment(status["endedAt"], utc, now)),
+        ("started", times.with_age(status["startedAt"], utc=utc, now=now)),
+        ("ended", times.with_age(status["endedAt"], utc=utc, now=now)),
         ("how", _how(status)),
         ("took", human_ms(status["durationMs"])),
         ("attempts", _attempts(status)),
@@ -87,7 +86,7 @@ def _standing(status: dict[str, Any]) -> str:
     if status["status"] == "unknown":
         return "unknown"
     if status["status"] == "running":
-        return f"running ({status['phase']})"
+        return "running" if status["phase"] == "running" else f"running ({status['phase']})"
     ended = f"exit code {status['exitCode']}" if status["exitCode"] is not None else status["signal"]
     return f"{status['status']} ({status['phase']}{f', {ended}' if ended else ''})"
 
@@ -99,11 +98,6 @@ def _how(status: dict[str, Any]) -> str:
         return ""  # the status says so
     said_below = status["error"] is not None and str(status["error"].get("message")) in known
     return "" if status["status"] in ("success", "running", "unknown") or said_below else known
-
-
-def _moment(text: str | None, utc: bool, now: float) -> str:
-    at = moment(text)
-    return "" if at is None else f"{times.shown(at, utc=utc, now=now)} ({human(max(0.0, now - at))} ago)"
 
 
 def _attempts(status: dict[str, Any]) -> str:
