@@ -159,6 +159,14 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(jobs: list[Outlook], wi
     assert all(line.startswith(job.row.called[:9]) for line, job in zip(lines[1:], jobs, strict=True))
 
 
+@pytest.mark.parametrize("texts", [("w" * 40, "make"), ("no room", "c" * 40), ("w" * 60, "c" * 60)])
+def test_the_columns_of_text_use_the_whole_line_between_them(texts: tuple[str, str]) -> None:
+    why, command = texts
+    row = Row("a1b2c3d4e5", "", command, "/", {}, "command", "running", "quiet", None, None, None, 0, False)
+    line = ps.table([Outlook(row=row, attention=None, why=why, ends_at=None, ports=[])], 1.8e9, 80)[1]
+    assert all(text in line for text in texts) or len(line) == 80, line
+
+
 def test_status_says_how_a_job_ended_that_did_not_end_well(jobs: Jobs) -> None:
     job = jobs.begin("--", "sh", "-c", "kill -SEGV $$")
     job.wait()

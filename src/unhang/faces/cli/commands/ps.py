@@ -73,6 +73,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 _NONE_RUNS = "no job runs (those that have ended: unhang ps --all)"
+_NONE_RUNS_THERE = "no job runs or waits (those that have ended: unhang ps --fleet --all)"
 
 
 def _show(args: argparse.Namespace) -> None:
@@ -94,7 +95,7 @@ def _show(args: argparse.Namespace) -> None:
         for job in found:
             print(job.row.id)
     elif not found and sys.stdout.isatty():
-        print("no such job" if args.label or args.status else "no job" if args.all else _NONE_RUNS)
+        print(_none(args, _NONE_RUNS))
     else:
         for line in table(found, time.time(), _width()):
             print(line)
@@ -118,9 +119,16 @@ def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None
     elif args.quiet:
         for found in shown:
             print(f"{found.outlook.row.id}@{found.machine}" if found.machine else found.outlook.row.id)
+    elif not shown and sys.stdout.isatty():
+        print(_none(args, _NONE_RUNS_THERE))
     else:
         for line in table(jobs, time.time(), _width(), [found.machine or "-" for found in shown]):
             print(line)
+
+
+def _none(args: argparse.Namespace, runs: str) -> str:
+    """Return what a list without jobs says at a terminal; `runs`: where those that run were asked for."""
+    return "no such job" if args.label or args.status else "no job" if args.all else runs
 
 
 def _is(row: Row, status: str | None) -> bool:
@@ -187,9 +195,9 @@ def _fit(names: list[str], widths: list[int], width: int) -> None:
         room = width - taken - _GAP * (len(text) - 1)
         if room >= _NARROWEST * len(text):
             break
-    for place, at in enumerate(text):
+    # each gets its share; what one does not need is the other's, whichever comes first
+    for place, at in enumerate(sorted(text, key=lambda at: widths[at])):
         left = len(text) - place
-        # each gets its share; what one does not need is the next one's
         widths[at] = max(1, min(widths[at], room // left if left > 1 else room))
         room -= widths[at]
 
