@@ -23,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# By whom a job is ended, in its log.
-LET_GO = "the fleet, since its worker was silent or gone"
+# By whom a job is ended, in its log; short enough to be told whole.
+LET_GO = "the fleet, its worker silent or gone"
 _NAP = 5.0
 
 
