@@ -68,6 +68,42 @@ def test_a_client_that_is_gone_is_told_to_the_sender() -> None:
     with_pipe(work)
 
 
+def test_a_client_that_takes_nothing_of_what_is_left_does_not_hold_the_end() -> None:
+    async def work(reads: int, writes: int) -> None:
+        output = MessageOutput(writes, patience=0.01)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await output.send(message(1, LARGE))
+        await output.aclose()
+        assert os.read(reads, 1)  # some of it was said: the pipe was full, and not closed
+
+    with_pipe(work)
+
+
+@pytest.mark.parametrize("asked", [b"no message\n", b""], ids=["while it is answered", "while it is waited for"])
+def test_the_messages_end_when_nobody_hears_the_answers_though_their_pipe_is_open(asked: bytes) -> None:
+    async def work(reads: int, writes: int) -> None:
+        answers, said = os.pipe()
+        os.close(answers)
+        output = MessageOutput(said)
+        heard = MessageInput(reads, output)
+        os.write(writes, asked)
+        found: list[object] = []
+
+        async def listen() -> None:
+            found.extend([each async for each in heard])
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(listen)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(anyio.BrokenResourceError):
+                await output.send(message(1))
+        assert not found
+        os.close(said)
+
+    with_pipe(work)
+
+
 def test_lines_come_whole_whatever_the_pieces_and_those_that_are_no_message_are_answered() -> None:
     sent = [b'{"jsonrpc":"2.0","method":"n/1"}\n', b"no message\n", b'{"jsonrpc":"2.0","method":"n/2"}']
 

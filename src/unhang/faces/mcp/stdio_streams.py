@@ -8,10 +8,12 @@ client's own included. A read of what is readable does not block, nor does a wri
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import select
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +27,8 @@ _READ = 1 << 16
 _PAGE = 4096
 # How much may wait for a client that does not read, before the next sender waits with it.
 _MOST_WAITING = 1 << 16
+# At the end: how long a client may take nothing of what is left for it, before it is not waited for any more.
+_PATIENCE = 5.0
 
 
 def claim_streams() -> tuple[MessageInput, MessageOutput]:
@@ -64,8 +68,10 @@ class _Stream:
 class MessageOutput(_Stream):
     """Our messages, a line each. A message that was begun is sent whole, even if its sender is cancelled meanwhile."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, patience: float = _PATIENCE) -> None:
+        self.when_broken: Callable[[], None] | None = None  # called when nothing can be said any more
         self._fd = fd
+        self._patience = patience
         self._waiting: deque[memoryview] = deque()
         self._size = 0  # of what waits
         self._sent = asyncio.Event()  # nothing waits
@@ -104,6 +110,8 @@ class MessageOutput(_Stream):
             self._broken = True
             self._waiting.clear()
             self._size = 0
+            if self.when_broken is not None:
+                self.when_broken()
         loop = asyncio.get_running_loop()
         if self._waiting:
             loop.add_writer(self._fd, self._write)
@@ -112,12 +120,20 @@ class MessageOutput(_Stream):
             self._sent.set()
 
     async def aclose(self) -> None:
-        """Wait until everything is sent."""
-        await self._sent.wait()
+        """Wait until everything is sent, or until the client reads no more of it."""
+        while not self._sent.is_set():
+            before = self._size
+            with anyio.move_on_after(self._patience):
+                await self._sent.wait()
+            if self._size == before:
+                return
 
 
 class MessageInput(_Stream):
-    """The messages of the client. A line that is no message is answered with an error; the SDK would ignore it."""
+    """The messages of the client. A line that is no message is answered with an error; the SDK would ignore it.
+
+    They end with our output, too: a client that does not hear the answers is gone, whoever holds its other pipe open.
+    """
 
     def __init__(self, fd: int, output: MessageOutput) -> None:
         self._fd = fd
@@ -125,6 +141,8 @@ class MessageInput(_Stream):
         self._lines: deque[bytes] = deque()
         self._begun: list[bytes] = []  # of a line whose end has not come yet
         self._ended = False
+        self._come: asyncio.Future[None] | None = None  # while there is nothing to read
+        output.when_broken = self._end
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, after answering the lines before it that are none. Raises EndOfStream."""
@@ -134,7 +152,8 @@ class MessageInput(_Stream):
                 # as the SDK reads them: bytes that are no UTF-8 are replaced, and may stand in a text
                 found = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
             except ValueError as error:
-                await self._output.send(SessionMessage(_refusal(error)))
+                with contextlib.suppress(anyio.BrokenResourceError):  # then this is the end
+                    await self._output.send(SessionMessage(_refusal(error)))
                 continue
             return SessionMessage(found)
 
@@ -143,7 +162,8 @@ class MessageInput(_Stream):
             if self._ended:
                 raise anyio.EndOfStream
             await self._readable()
-            self._take(self._read())
+            if not self._ended:  # it may be the output that ended, with nothing to read
+                self._take(self._read())
         return self._lines.popleft()
 
     def _read(self) -> bytes:
@@ -167,7 +187,7 @@ class MessageInput(_Stream):
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
-        come = loop.create_future()
+        come = self._come = loop.create_future()
         try:
             loop.add_reader(self._fd, _done, come)
         except PermissionError:  # a file or the null device, which never blocks
@@ -189,8 +209,13 @@ class MessageInput(_Stream):
 
     async def aclose(self) -> None:
         """Read no further."""
+        self._end()
+
+    def _end(self) -> None:
         self._ended = True
         self._lines.clear()
+        if self._come is not None:
+            _done(self._come)
 
 
 def _done(come: asyncio.Future[None]) -> None:
