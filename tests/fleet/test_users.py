@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
@@ -171,6 +172,57 @@ async def _forge(connection: Connection, client: Client) -> None:
     # a roll-up on its own subject would have removed the rows of all machines
     with pytest.raises(Exception, match="rollup"):
         await js.publish("$KV.unhang_rows.gamma.x", b"{}", headers={"Nats-Rollup": "all"})
+
+
+@pytest.mark.timeout(300)
+def test_what_the_server_answered_to_another_queue_is_not_run_and_a_machine_answers_inboxes_alone(
+    fleet: Fleet, machine: Make, tmp_path: Path
+) -> None:
+    operator, beta = machine("operator", fleet.url("operator")), machine("beta", fleet.url("beta"))
+    assert operator.call("fleet", "prepare").code == 0
+    beta.join().joined()
+    ran = tmp_path / "ran"
+    # the server asks nobody whether an answer may be published where the asker wants it: gamma itself may not
+    sent = [submit(operator, "q", *STILL, "--", "true") for _ in range(2)]
+    for job, bare in zip(sent, (False, True), strict=True):
+        task: dict[str, Any] = {
+            "argv": ["touch", str(ran)],
+            "shell": None,
+            "cwd": "/",
+            "env": {},
+            "labels": {},
+            "limits": {},
+        }
+        as_user(fleet.url("gamma"), partial(_relay, subject=f"unhang.task.q.{job}", task=task, bare=bare))
+        as_user(fleet.url("operator"), partial(_until_there, subject=f"unhang.task.q.{job}", task=task))
+    worker = Worker(beta, "q")
+    wait_for(fleet.url("operator"), dict.fromkeys(sent, "error"))
+    assert not ran.exists()
+    assert all("cannot be read" in changes(fleet.url("operator"))[job][-1]["why"] for job in sent)
+    worker.end()
+    # nor does a machine write for a viewer where the viewer may not
+    as_user(fleet.url("viewer"), _ask_for_an_answer_in_a_queue)
+    assert set(changes(fleet.url("operator"))) == set(sent)
+
+
+async def _relay(_: Connection, client: Client, *, subject: str, task: dict[str, Any], bare: bool) -> None:
+    """Have the server put a task on a subject, with the headers that it had or with none."""
+    own = "unhang.ev.gamma.x"
+    await client.jetstream(timeout=60).publish(own, json.dumps(task).encode(), headers={"Unhang-Stored": "1"})
+    wanted = {"last_by_subj": own, "no_hdr": bare}
+    await client.publish("$JS.API.DIRECT.GET.UNHANG_EVENTS", json.dumps(wanted).encode(), reply=subject)
+    await client.flush(timeout=60)
+
+
+async def _until_there(connection: Connection, _: Client, *, subject: str, task: dict[str, Any]) -> None:
+    while (raw := await connection.newest("UNHANG_TASKS", subject)) is None or json.loads(raw.data) != task:
+        await asyncio.sleep(0.05)
+
+
+async def _ask_for_an_answer_in_a_queue(_: Connection, client: Client) -> None:
+    await client.publish("unhang.ask.beta", b"{}", reply="unhang.queue.q.job.forged")
+    # what is refused is answered at once, and in order: the second answer means that the first would have been there
+    await client.request("unhang.ask.beta", b"{}", timeout=60)
 
 
 @pytest.mark.timeout(300)

@@ -16,6 +16,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from unhang.core.fleet.permissions import inbox_of
 from unhang.core.fleet.requests import (
     ALIVE,
     ALIVE_EVERY,
@@ -66,7 +67,8 @@ class Answerer:
         self._begin(message, may_change=False)
 
     def _begin(self, message: Msg, *, may_change: bool) -> None:
-        if not message.reply:
+        # A server lets an asker name any subject for the answer: elsewhere we would write where the asker may not.
+        if not message.reply.startswith(inbox_of("")):
             return
         task = asyncio.ensure_future(self._answer(message, may_change=may_change))
         self._tasks.add(task)

@@ -44,6 +44,8 @@ _REPLICAS = 3
 _NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
 _PAUSE = 0.2
 _DELETED = ("DEL", "PURGE")
+# A header of all that `store` stores.
+_STORED = "Unhang-Stored"
 # Of a job of a queue: the last so many changes are kept, for those who want to know what became of it.
 _KEPT_CHANGES = 10
 # The last word about a job that has ended is of no use any more, in seconds.
@@ -514,7 +516,9 @@ class Connection:
         """
         from nats.js.errors import APIError
 
-        headers = None if expected is None else {"Nats-Expected-Last-Subject-Sequence": str(expected)}
+        headers = {_STORED: "1"}
+        if expected is not None:
+            headers["Nats-Expected-Last-Subject-Sequence"] = str(expected)
         try:
             made = await self._answer(lambda: self._js.publish(subject, data, stream=stream, headers=headers))
         except APIError as error:
@@ -663,6 +667,15 @@ async def _unheard(subscription: Subscription) -> None:
         await subscription.unsubscribe()
     except Error:
         pass  # the connection is gone, and it with it
+
+
+def is_stored(newest: Raw) -> bool:
+    """Whether `Connection.store` stored what `Connection.newest` returned, and not the server's answer to somebody.
+
+    The server does not ask whether one who reads a stream may publish on the subject that is named for the answer. Such
+    an answer says which stream it is from, or has none of the headers that were stored.
+    """
+    return _STORED in newest.headers and "Nats-Stream" not in newest.headers
 
 
 def _is_gone(raw: Raw) -> bool:

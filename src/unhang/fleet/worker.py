@@ -25,7 +25,7 @@ from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.fleet import queues, tether
-from unhang.fleet.connection import Refused, ServerAway, connect
+from unhang.fleet.connection import Refused, ServerAway, connect, is_stored
 from unhang.fleet.note import without_password
 from unhang.fleet.tasks import end
 from unhang.jobs import reconcile
@@ -385,7 +385,7 @@ class QueueWorker:
         except ServerAway as error:
             await self._give_back(held, str(error))
             return
-        task = None if raw is None else read_task(raw.data)
+        task = None if raw is None or not is_stored(raw) else read_task(raw.data)
         if task is None:
             why = "what it was to run cannot be read"
             await self._store(held, lambda job: job.finished("", "error", "failed", EXIT_FAILED, at_first, why))
