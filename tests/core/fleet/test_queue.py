@@ -131,6 +131,8 @@ def test_the_last_job_is_one_that_waits_unless_a_machine_has_a_newer_one() -> No
     assert submitted_last(jobs, []) == [second]
     assert submitted_last(jobs, [newer, older]) == []
     assert submitted_last({}, [older]) == []
+    twins = {each.id: each for each in (job("b", created=second.created, order=2), job("a", created=second.created))}
+    assert submitted_last(twins, []) == [twins["b"]]  # within one millisecond
 
 
 @pytest.mark.parametrize(("text", "size"), [("24G", 24 << 30), ("1.5k", 1536), ("7", 7), ("2GiB", 2 << 30)])

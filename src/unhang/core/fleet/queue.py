@@ -389,4 +389,5 @@ def found_by_name(jobs: Mapping[str, QueuedJob], name: str) -> list[QueuedJob]:
 def submitted_last(jobs: Mapping[str, QueuedJob], rows: Iterable[Mapping[str, object]]) -> list[QueuedJob]:
     """Return the newest job if no machine has published a newer one (`rows`): it waits, or was taken just now."""
     newest = max((str(row.get("createdAt") or "") for row in rows), default="")
-    return [job for job in sorted(jobs.values(), key=lambda job: job.created)[-1:] if job.created > newest]
+    in_time = sorted(jobs.values(), key=lambda job: (job.created, job.order))
+    return [job for job in in_time[-1:] if job.created > newest]
