@@ -102,6 +102,7 @@ def test_workers_take_what_suits_them_in_order_and_within_limits(server: Server,
     waits = submit(viewer, "q", "--", "true")
     wait_until(lambda: viewer.call("send", "--fleet", runs, "x").code == 0, "it can be reached", 60)
     assert only.process.wait(60) == 0
+    assert b"takes no more jobs; 1 still runs" in only.said
     assert states(server.url)[runs] == "success"
     assert states(server.url)[waits] == "queued"
     assert viewer.said("worker", "--list") == []

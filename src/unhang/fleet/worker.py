@@ -195,7 +195,9 @@ class QueueWorker:
 
     def _drain(self) -> None:
         self._draining = True
-        self._tell(f"takes no more jobs; {len(self._held)} still run (Ctrl-C again ends them)")
+        runs = {0: "none runs", 1: "1 still runs (Ctrl-C again ends it)"}
+        count = len(self._held)
+        self._tell(f"takes no more jobs; {runs.get(count, f'{count} still run (Ctrl-C again ends them)')}")
         self._said.set()
         self._wake.set()
         self._check_over()
