@@ -128,3 +128,26 @@ def test_lines_come_whole_whatever_the_pieces_and_those_that_are_no_message_are_
             os.close(fd)
 
     with_pipe(work)
+
+
+@pytest.mark.parametrize(
+    ("number", "refused"),
+    [(b"1.0", True), (b"true", True), (b"{}", True), (b"null", False)],
+    ids=["a float", "a truth", "an object", "null"],
+)
+def test_a_request_with_an_id_of_no_known_kind_is_refused_and_not_taken_for_a_notification(
+    number: bytes, refused: bool
+) -> None:
+    async def work(reads: int, writes: int) -> None:
+        answers, said = os.pipe()
+        heard = MessageInput(reads, MessageOutput(said))
+        os.write(writes, b'{"jsonrpc":"2.0","id":%b,"method":"n/1"}\n{"jsonrpc":"2.0","method":"n/2"}\n' % number)
+        found = await heard.receive()
+        assert isinstance(found, SessionMessage)
+        assert found.message.method == ("n/2" if refused else "n/1")  # type: ignore[union-attr]
+        if refused:
+            assert lines_of(answers, 1)[0]["error"]["code"] == -32600
+        for fd in (answers, said):
+            os.close(fd)
+
+    with_pipe(work)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import json
 import os
 import select
 from collections import deque
@@ -19,7 +20,15 @@ from typing import Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 _READ = 1 << 16
@@ -149,13 +158,10 @@ class MessageInput(_Stream):
         while True:
             line = await self._next_line()
             try:
-                # as the SDK reads them: bytes that are no UTF-8 are replaced, and may stand in a text
-                found = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+                return SessionMessage(_message_of(line))
             except ValueError as error:
                 with contextlib.suppress(anyio.BrokenResourceError):  # then this is the end
                     await self._output.send(SessionMessage(_refusal(error)))
-                continue
-            return SessionMessage(found)
 
     async def _next_line(self) -> bytes:
         while not self._lines:
@@ -221,6 +227,17 @@ class MessageInput(_Stream):
 def _done(come: asyncio.Future[None]) -> None:
     if not come.done():
         come.set_result(None)
+
+
+def _message_of(line: bytes) -> JSONRPCMessage:
+    """Raises ValueError for a line that is no message."""
+    # as the SDK reads them: bytes that are no UTF-8 are replaced, and may stand in a text
+    text = line.decode("utf-8", "replace")
+    found = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    # a request with an id that the protocol does not know (1.0, say) passes for a notification, and its client waits
+    if isinstance(found, JSONRPCNotification) and json.loads(text).get("id") is not None:
+        raise ValueError("an id is a whole number or a text")
+    return found
 
 
 def _refusal(found: ValueError) -> JSONRPCError:
