@@ -6,8 +6,10 @@ the server reads as well as its own form, so this is also where the users are kn
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 
 from unhang.core import values
 from unhang.core.fleet.permissions import inbox_of, permissions, user_name
@@ -74,8 +76,7 @@ def listed(path: str) -> list[User]:
 def read_credentials(path: str) -> Credentials:
     """Read what a user connects with. Raises UsageError."""
     try:
-        with open(path, "rb") as file:
-            found = values.parse(file.read(_LARGEST))
+        found = values.parse(_contents(path))
     except OSError as error:
         raise UsageError(f"--creds: {error.strerror}: {path}") from None
     except ValueError:
@@ -86,10 +87,18 @@ def read_credentials(path: str) -> Credentials:
     return Credentials(user, seed)
 
 
+def _contents(path: str) -> bytes:
+    """Read a regular file, also through a link; OSError for anything else: a pipe in its place is not waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return file.read(_LARGEST)
+
+
 def _read(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            config = values.parse(file.read(_LARGEST))
+        config = values.parse(_contents(path))
     except FileNotFoundError:
         return {"accounts": {}}
     except (OSError, ValueError) as error:
