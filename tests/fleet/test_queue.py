@@ -11,7 +11,7 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
-from tests.support.queues import Worker, changes, check_history, states, submit, wait_for
+from tests.support.queues import Worker, changes, check_history, running_on, states, submit, wait_for
 from unhang.core.fleet import subjects
 from unhang.core.fleet.queue import QueuedJob, Settings
 from unhang.errors import UsageError
@@ -116,7 +116,9 @@ def test_a_worker_that_is_stopped_gives_its_jobs_back_or_ends_them(server: Serve
         viewer, "q", "--on-lost", "retry", *STILL, "--", "sh", "-c", '[ "$UNHANG_QUEUE_ATTEMPT" = 2 ] || sleep 1000'
     )
     once = submit(viewer, "q", *STILL, "--", "sleep", "1000")
-    wait_for(server.url, {again: "running", once: "running"})
+    # taken is not started: one that was not is given back, whatever is to be done with a lost one
+    running_on(alpha, again)
+    running_on(alpha, once)
     assert alpha.call("worker", "--stop").code == 0
     assert worker.process.wait(60) == 0
     wait_for(server.url, {again: "queued", once: "error"})

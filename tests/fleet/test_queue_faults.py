@@ -12,10 +12,7 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Machine, Server
 from tests.support.jobs import STILL, keeper_of
-from tests.support.queues import Worker, changes, check_history, states, submit, wait_for
-from unhang.jobs.handle import Job
-from unhang.store import find
-from unhang.store.layout import JobDir
+from tests.support.queues import Worker, changes, check_history, jobs_of, running_on, states, submit, wait_for
 
 # many processes, each of which has to start, and a hold that has to pass
 pytestmark = pytest.mark.timeout(300)
@@ -29,22 +26,6 @@ _OVERLAP = 9
 def guarded(lock: Path, line: str) -> tuple[str, ...]:
     """A command that fails with _OVERLAP if it runs twice at once."""
     return (*STILL, "--", "flock", "-n", "-E", str(_OVERLAP), str(lock), "sh", "-c", line)
-
-
-def jobs_of(machine: Machine, queued: str) -> list[Job]:
-    """What a machine has run of a job of a queue."""
-    jobs = [Job(JobDir(str(machine.home), each)) for each in find.all_ids(str(machine.home))]
-    return [job for job in jobs if (job.spec.get("labels") or {}).get("queued") == queued]
-
-
-def running_on(machine: Machine, queued: str) -> Job:
-    """The job of a machine that a job of a queue runs as, when its command has been started."""
-
-    def found() -> Job | None:
-        return next((job for job in jobs_of(machine, queued) if job.view().pid), None)
-
-    job: Job = wait_until(found, f"{queued} runs", PATIENCE)
-    return job
 
 
 def test_jobs_of_a_killed_and_of_a_frozen_worker(server: Server, machine: Make, tmp_path: Path) -> None:

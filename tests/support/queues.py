@@ -17,6 +17,9 @@ from unhang.faces.cli.parser import load, parser_of
 from unhang.faces.cli.queued import job_and_task
 from unhang.fleet import queues
 from unhang.fleet.connection import connect
+from unhang.jobs.handle import Job
+from unhang.store import find
+from unhang.store.layout import JobDir
 
 
 class Worker:
@@ -99,12 +102,32 @@ def states(url: str) -> dict[str, str]:
 
 def wait_for(url: str, wanted: dict[str, str]) -> None:
     """Wait until these jobs stand so."""
+    found: dict[str, str] = {}
 
     def there() -> bool:
-        found = states(url)
+        found.update(states(url))
         return all(found.get(job) == state for job, state in wanted.items())
 
-    wait_until(there, f"the queue is {wanted}", 2 * PATIENCE)
+    try:
+        wait_until(there, f"the queue is {wanted}", 2 * PATIENCE)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}, and not {found}") from None
+
+
+def jobs_of(machine: Machine, queued: str) -> list[Job]:
+    """What a machine has run of a job of a queue."""
+    jobs = [Job(JobDir(str(machine.home), each)) for each in find.all_ids(str(machine.home))]
+    return [job for job in jobs if (job.spec.get("labels") or {}).get("queued") == queued]
+
+
+def running_on(machine: Machine, queued: str) -> Job:
+    """The job of a machine that a job of a queue runs as, when its command has been started."""
+
+    def found() -> Job | None:
+        return next((job for job in jobs_of(machine, queued) if job.view().pid), None)
+
+    job: Job = wait_until(found, f"{queued} runs", PATIENCE)
+    return job
 
 
 def check_history(found: dict[str, list[dict[str, Any]]]) -> None:
