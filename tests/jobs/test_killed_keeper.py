@@ -15,7 +15,7 @@ import pytest
 from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
-from unhang.procs import markers
+from unhang.procs import identity, markers
 from unhang.procs.base import ProcessInfo
 from unhang.store import reader
 from unhang.store.layout import JobDir
@@ -178,6 +178,29 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
     monkeypatch.setattr(markers, "find", find)
     assert reconcile.settle(job.place)
     assert roll.wait_empty()
+
+
+def test_a_stranger_that_carries_a_copied_mark_outlives_the_sweep(jobs: Jobs, roll: RollCall) -> None:
+    """Environments are copied (`export -p`, a systemd unit, an editor's terminal): the mark alone proves nothing."""
+    job = jobs.begin(*STILL, "--", *actor("env_cleared", roll.path))
+    roll.wait_for("member")
+    leader = roll.wait_for("leader")
+    marks = identity.environment(leader.pid)
+    assert marks[markers.JOB].split(":")[-1] == job.id
+    stranger = subprocess.Popen(["sleep", "1000"], env={**os.environ, markers.JOB: marks[markers.JOB]})
+    keeper, guard = keeper_of(job.place)
+    guard.send(signal.SIGKILL)
+    assert guard.wait_gone()
+    keeper.send(signal.SIGKILL)
+    assert keeper.wait_gone()
+    try:
+        assert job.wait().status == "error"
+        assert roll.wait_empty()
+        assert stranger.poll() is None
+        assert stranger.pid not in check_log(job.place)[-1]["endedPids"]
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 def test_doctor_finds_and_repairs_the_record_of_a_lost_job(jobs: Jobs, roll: RollCall) -> None:
