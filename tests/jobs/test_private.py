@@ -16,7 +16,7 @@ from unhang.store import home as homes
 from unhang.testing.liveness import RollCall
 
 
-def _open_to_others(home: Path) -> dict[str, str]:
+def open_to_others(home: Path) -> dict[str, str]:
     """Everything below that is not 0700 (a directory) or 0600 (anything else) → its mode."""
     found: dict[str, str] = {}
     for path in (home, *home.rglob("*")):
@@ -33,7 +33,7 @@ def test_every_file_is_for_this_user_alone_whatever_the_umask(jobs: Jobs, umask:
     jobs.env["UNHANG_HOME"] = str(jobs.home)
     job = jobs.begin(*STILL, "--", *actor("obedient", roll.path), umask=umask)
     roll.wait_for("leader")
-    assert _open_to_others(jobs.home) == {}, "its socket included"
+    assert open_to_others(jobs.home) == {}, "its socket included"
     assert jobs.call("cancel", job.id, umask=umask).code == 0
     for _ in range(11):  # long enough a history to be learnt from
         assert jobs.call("run", "--", "true", umask=umask).code == 0
@@ -44,7 +44,7 @@ def test_every_file_is_for_this_user_alone_whatever_the_umask(jobs: Jobs, umask:
     said.communicate(hook, timeout=60)
     names = {path.name for path in jobs.home.rglob("*")}
     assert {"index.db", "maintained", "job.json", "events.ndjson", "stdout", "profiles"} <= names
-    assert _open_to_others(jobs.home) == {}
+    assert open_to_others(jobs.home) == {}
     assert modes.S_IMODE((jobs.folder / "parent").stat().st_mode) == 0o700
 
 
@@ -71,11 +71,11 @@ def test_a_directory_that_others_may_read_is_closed_to_them(jobs: Jobs, mode: in
     (jobs.home / folder).mkdir(exist_ok=True)
     (jobs.home / folder).chmod(mode)
     job = over(jobs.begin("--", "echo", "secret"))
-    assert _open_to_others(jobs.home) == {}
+    assert open_to_others(jobs.home) == {}
     for words in (("ps",), ("status", job.id), ("gc",)):
         (jobs.home / folder).chmod(mode)
         assert jobs.call(*words).code == 0
-        assert _open_to_others(jobs.home) == {}
+        assert open_to_others(jobs.home) == {}
 
 
 def test_a_directory_that_cannot_be_closed_to_others_is_refused(
