@@ -136,6 +136,29 @@ def test_force_ends_a_job_whose_keeper_does_not_answer(servers: Servers) -> None
     servers.run("auto", work)
 
 
+@pytest.mark.slow  # each call waits out its patience with the keeper
+def test_every_call_about_a_job_whose_keeper_is_stopped_is_answered(servers: Servers) -> None:
+    """By the record or by an error, but answered: the caller's own patience is not what ends it."""
+
+    async def work(caller: Caller) -> None:
+        job = (await caller.call("start", command="sleep 600")).data["jobId"]
+        keeper, guard = keeper_of(servers.job(job).place)
+        assert keeper.send(signal.SIGSTOP)
+        for name in ("list", "events", "output"):
+            words = {} if name == "list" else {"job_id": job}
+            assert not (await caller.call(name, **words)).error, name
+        assert (await caller.call("wait", job_id=job, wait_sec=0.2)).data["status"] == "running"
+        for name, words in (("extend", {"hard_sec": 50}), ("send", {"text": "x"}), ("cancel", {})):
+            refused = await caller.call(name, job_id=job, **words)
+            assert refused.error, name
+            assert refused.text
+        await caller.call("diagnose", job_id=job)
+        assert not (await caller.call("cancel", job_id=job, force=True)).error
+        assert guard.wait_gone()
+
+    servers.run("auto", work)
+
+
 def test_explain_policy_names_the_category_the_pieces_and_a_command_that_never_ends(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         explained = await caller.call("explain_policy", command="cd web && npm ci")
