@@ -10,6 +10,9 @@ import socket
 import struct
 import sys
 import termios
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from fcntl import ioctl
 
 import hypothesis.strategies as st
@@ -18,6 +21,8 @@ from hypothesis import given, settings
 
 from tests.support.jobs import STILL, Jobs, over, wait_until
 from unhang.core.attention import KINDS, Attention
+from unhang.core.values import moment
+from unhang.faces.cli import times
 from unhang.faces.cli.commands import ps
 from unhang.jobs.outlook import Outlook
 from unhang.store.index import Row
@@ -27,6 +32,29 @@ LISTENS = (
     "import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
     "print(s.getsockname()[1], flush=True); time.sleep(100)"
 )
+# A zone of the test's own, five and a half hours ahead of UTC.
+ZONE, AHEAD = "TEST-5:30", timezone(timedelta(hours=5, minutes=30))
+
+
+@pytest.fixture
+def local_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", ZONE)
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("local_zone")
+def test_times_are_local_have_the_date_of_another_day_and_are_utc_if_asked_for() -> None:
+    at = datetime(2026, 1, 2, 18, 29, 59, tzinfo=UTC).timestamp()  # a second before midnight here
+    assert times.shown(at, utc=False) == "2026-01-02 23:59:59"
+    assert times.shown(at, utc=True) == "2026-01-02 18:29:59Z"
+    assert times.shown(at, utc=False, now=at) == "23:59:59"
+    assert times.shown(at, utc=False, now=at + 1) == "2026-01-02 23:59:59", "the day is another here"
+    assert times.shown(at, utc=True, now=at + 1) == "18:29:59Z", "and the same there"
+    assert times.with_age("2026-01-02T18:29:59.000Z", utc=False, now=at + 60) == "2026-01-02 23:59:59 (1m ago)"
+    assert times.with_age(None, utc=False, now=at) == ""
 
 
 def _on_a_terminal(jobs: Jobs, columns: int, *words: str) -> list[str]:
@@ -69,6 +97,8 @@ def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> N
     assert re.search(r"exit 3", text)
     (row,) = jobs.said("ps")
     assert row["jobId"] == live.id
+    head, line = jobs.call("ps").out.decode().splitlines()
+    assert re.match(r"(59m|1h)", line[head.index("ENDS IN") :]), line
     assert 3_500_000 < row["endsInMs"] <= 3_600_000
     assert len(jobs.said("ps", "--status", "error")) == 2
     assert len(jobs.said("ps", "--status", "ended")) == 3
@@ -77,6 +107,22 @@ def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> N
     assert len(jobs.said("ps", "--all", "--limit", "2")) == 2
     assert [row["jobId"] for row in jobs.said("ps", "--all", "--sort", "oldest")][-1] == live.id
     assert jobs.said("ps", "--all")[0]["jobId"] == live.id
+
+
+def test_the_list_is_in_the_order_that_is_asked_for(jobs: Jobs) -> None:
+    old = jobs.begin("--name", "b", "--idle", "off", "--hard", "2h", "--", "sleep", "300").id
+    done = over(jobs.begin("--name", "a", "--", "echo")).id
+    new = jobs.begin("--idle", "off", "--hard", "1h", "--", "sleep", "200").id
+
+    def listed(order: str) -> list[str]:
+        return jobs.call("ps", "--all", "--quiet", "--sort", order).out.decode().split()
+
+    assert listed("newest") == [new, done, old]
+    assert listed("oldest") == [old, done, new]
+    assert listed("ends") == [new, old, done]
+    assert listed("name") == [done, old, new], "those without a name are the last"
+    assert listed("command") == [done, new, old]
+    wait_until(lambda: listed("took") == [old, new, done], "the new one has run longer than the one that ended")
 
 
 def test_the_list_is_shown_anew_until_it_is_stopped(jobs: Jobs) -> None:
@@ -108,7 +154,9 @@ def test_status_says_everything_that_its_json_says(jobs: Jobs) -> None:
     assert said["command"] == "sh -c 'sleep 100; exit 3'"
     assert (said["labels"], said["cwd"]) == ({"a": "b"}, os.getcwd())
     assert re.search(r"^ends in +(59m|1h)", text, re.MULTILINE)
-    assert re.search(r"^started +\d\d:\d\d:\d\d \(", text, re.MULTILINE) or "-" in text
+    here = jobs.call("status", job.id, env=jobs.env | {"TZ": ZONE}).out.decode()
+    began = datetime.fromtimestamp(moment(said["startedAt"]) or 0, AHEAD)
+    assert re.search(rf"^started +({began:%Y-%m-%d} )?{began:%H:%M:%S} \(", here, re.MULTILINE), here
     assert re.search(r"^started .*Z \(", jobs.call("status", job.id, "--utc").out.decode(), re.MULTILINE)
     job.cancel()
     failed = over(jobs.begin("--", "sh", "-c", "exit 7"))

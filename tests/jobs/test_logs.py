@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -75,6 +76,15 @@ def test_lines_have_their_time_and_can_be_chosen_by_it(jobs: Jobs) -> None:
     assert jobs.call("logs", job.id, "--since", late).out == b"late\n"
     assert jobs.call("logs", job.id, "--since", "1h").out == b"early\nlate\n"
     assert jobs.call("logs", job.id, "--grep", "^l").out == b"late\n"
+
+
+def test_the_times_of_lines_are_local_unless_utc_is_asked_for(jobs: Jobs) -> None:
+    job = over(jobs.begin("--", "echo", "hello"))
+    env = jobs.env | {"TZ": "TEST-5:30"}
+    here = jobs.call("logs", job.id, "--timestamps", env=env).out.decode()
+    there = jobs.call("logs", job.id, "--timestamps", "--utc", env=env).out.decode()
+    utc = datetime.strptime(there, "%Y-%m-%d %H:%M:%SZ hello\n")
+    assert here == f"{utc + timedelta(hours=5, minutes=30):%Y-%m-%d %H:%M:%S} hello\n"
 
 
 def _second_after(ts: str) -> bool:
