@@ -95,7 +95,7 @@ def test_a_program_that_stays_is_ended_by_the_second_and_killed_by_the_third_ctr
     )
     desk.sees("ready")
     desk.type("C-c")
-    desk.matches(r"^unhang: sh: ")
+    desk.matches(r"^unhang: sh: (.|\n)*again(.|\n)*end(.|\n)*third(.|\n)*kill")
     assert "interrupted" in _phases(desk)
     assert all(len(line) <= 40 for line in desk.lines())
     desk.type("C-c")
@@ -142,6 +142,27 @@ def test_in_the_background_it_waits_for_its_turn_as_any_job(desk_of: Callable[..
     desk.type("C-d")
     desk.is_back()
     assert desk.engine.events()[-1]["status"] == "success"
+
+
+def test_after_ctrl_z_and_bg_it_goes_on_in_the_background_to_its_end(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    rounds = desk.folder / "rounds"
+    (desk.folder / "loop.sh").write_text(
+        "echo ready; while test ! -e enough; do echo >>rounds; sleep 0.1; done; exit 3\n"
+    )
+    desk.enter("unhang run -- sh loop.sh")
+    desk.matches(r"^ready$")
+    wait_until(rounds.exists, "it goes round", 60)
+    desk.type("C-z")
+    desk.matches(r"Stopped +unhang run")
+    assert set(_states(desk, "sh")) == {"T"}  # one more while it starts the next sleep
+    before = rounds.stat().st_size
+    desk.enter("bg")
+    wait_until(lambda: rounds.stat().st_size > before, "it goes round again", 60)
+    desk.enter("echo the shell is $((1 + 1)); touch enough; wait %1; echo code $?")
+    desk.matches(r"^the shell is 2$")
+    desk.matches(r"^code 3$")
+    assert [phase for phase in _phases(desk) if phase in ("paused", "continued")] == ["paused", "continued"]
 
 
 def test_with_a_redirection_it_keeps_pipes_and_ctrl_z_stops_the_whole_job(desk_of: Callable[..., Desk]) -> None:
