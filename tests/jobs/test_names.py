@@ -19,6 +19,19 @@ def test_a_name_is_usable_wherever_an_id_is(jobs: Jobs, monkeypatch: pytest.Monk
     assert unhang.job("web").id == job.id
 
 
+def test_a_name_is_usable_for_what_gives_time_and_what_explains(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--name", "web", "--stdin", "pipe", "--", "sh", "-c", "read line; echo $line; exit 3")
+    assert jobs.call("extend", "web", "--hard", "1h").code == 0
+    status = jobs.said("status", job.id)
+    assert status["endsInMs"] > 3_600_000
+    assert status["pid"] in [process["pid"] for process in jobs.said("diagnose", "web")["processes"]]
+    job.send("hello\n")
+    job.wait()
+    assert jobs.said("events", "web", "--envelope")["jobId"] == job.id
+    assert jobs.call("result", "web")[:2] == (3, b"hello\n")
+    assert jobs.said("result", "web", code=3)["jobId"] == job.id
+
+
 def test_one_running_job_has_a_name_and_an_ended_one_gives_it_free(jobs: Jobs) -> None:
     first = jobs.begin(*STILL, "--name", "web", "--", "sleep", "100")
     assert first.id in jobs.refused("start", "--name", "web", "--", "true", code=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import unhang
@@ -155,4 +156,9 @@ def test_a_result_after_retries_tells_each_attempt(jobs: Jobs) -> None:
     assert {end["timeoutReason"] for end in shown["attemptEnds"]} == {"exec_timeout"}
     assert sum(end["durationMs"] for end in shown["attemptEnds"]) <= shown["totalMs"] <= took * 1000
     assert jobs.said("result", result.job_id, code=124)["attemptEnds"] == shown["attemptEnds"]
+    status = jobs.said("status", result.job_id)
+    assert (status["attemptEnds"], status["totalMs"]) == (shown["attemptEnds"], shown["totalMs"])
+    told = "; ".join(f"{end['attempt']}: {end['message']}" for end in shown["attemptEnds"])
+    text = jobs.call("status", result.job_id).out.decode()
+    assert re.search(rf"^attempts +2, \S+ in all; {re.escape(told)}$", text, re.MULTILINE), text
     assert "attempts" not in unhang.run(["true"]).to_json()
