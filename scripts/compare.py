@@ -1,4 +1,4 @@
-"""Measures what docs/comparison.md says: the same commands under timeout, nohup and unhang, on this machine.
+"""Measures the like of what docs/comparison.md says: commands under timeout, nohup and unhang, on this machine.
 
     python scripts/compare.py       a table in Markdown; takes some two minutes
 
