@@ -98,6 +98,17 @@ def test_extending_the_built_in_policy() -> None:
     assert resolve("git log", policy).env["GIT_PAGER"] == "cat"
 
 
+def test_what_the_file_to_begin_with_says_of_its_limits_is_true() -> None:
+    limits = resolve("make integration", load(STARTER, "p", toml=True)).limits
+    assert (limits.hard, limits.idle) == (30 * 60, 8 * 60)
+    assert 'at most 30 minutes, and never silent for more than 8"' in STARTER
+    assert "Left out: 5 minutes, but never more than the hard limit" in STARTER
+    without = "".join(line for line in STARTER.splitlines(True) if not line.startswith("no_output_timeout_sec"))
+    assert resolve("make integration", load(without, "p", toml=True)).limits.idle == 5 * 60
+    shorter = without.replace('exec_timeout_sec = "30m"', 'exec_timeout_sec = "2m"')
+    assert resolve("make integration", load(shorter, "p", toml=True)).limits.idle == 2 * 60
+
+
 def test_extending_changes_only_what_is_written() -> None:
     policy = load('{"extends": "built-in", "categories": {"long": {"exec_timeout_sec": 60}}}', "p")
     long = policy.categories["long"]
