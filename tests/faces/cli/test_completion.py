@@ -104,7 +104,7 @@ def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
     assert dict(zip(wanted, answers, strict=True)) == wanted
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_labels_files_and_programs(shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path) -> None:
     jobs.begin("--label", "tier=front", "--", "true").wait()
     (tmp_path / "policy-of-mine.toml").write_text("")
