@@ -223,14 +223,31 @@ def test_what_was_installed_is_uninstalled(tmp_path: Path, name: str) -> None:
     assert (again.returncode, "not installed" in again.stdout) == (0, True)
 
 
-def test_a_project_file_holds_nothing_of_this_machine(tmp_path: Path) -> None:
-    done = run(tmp_path, "install", "claude-code", "--project")
-    assert done.returncode == 0
-    text = (tmp_path / ".mcp.json").read_text()
-    assert json.loads(text)["mcpServers"]["unhang"] == {"type": "stdio", "command": "unhang", "args": ["mcp"]}
+PROJECT_FILES = {
+    "claude-code": (".mcp.json", {"type": "stdio", "command": "unhang", "args": ["mcp"]}),
+    "codex": (".codex/config.toml", {"command": "unhang", "args": ["mcp"]}),
+    "cursor": (".cursor/mcp.json", {"command": "unhang", "args": ["mcp"]}),
+    "vscode": (".vscode/mcp.json", {"type": "stdio", "command": "unhang", "args": ["mcp"]}),
+    "gemini": (".gemini/settings.json", {"command": "unhang", "args": ["mcp"]}),
+    "opencode": ("opencode.json", {"type": "local", "command": ["unhang", "mcp"], "enabled": True}),
+    "zed": (".zed/settings.json", {"source": "custom", "command": "unhang", "args": ["mcp"], "env": {}}),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_project_file_holds_nothing_of_this_machine(tmp_path: Path, name: str) -> None:
+    place, entry = PROJECT_FILES[name]
+    assert run(tmp_path, "install", name, "--project").returncode == 0
+    text = (tmp_path / place).read_text()
+    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    value = tomllib.loads(text) if client.form == "toml" else json.loads(text)
+    for key in client.keys:
+        value = value[key]
+    assert value == {"unhang": entry}
+    assert "/bin/" not in text
     assert str(tmp_path) not in text
-    assert run(tmp_path, "uninstall", "claude-code", "--project").returncode == 0
-    assert not (tmp_path / ".mcp.json").exists()
+    assert run(tmp_path, "uninstall", name, "--project").returncode == 0
+    assert not (tmp_path / place).exists()
 
 
 def test_the_server_at_a_terminal_says_what_it_is(tmp_path: Path) -> None:
