@@ -26,14 +26,30 @@ import unhang
 def fail():
     unhang.run(["sh", "-c", "echo to-stdout; echo the-reason >&2; exit 3"]).check()
 
+def time_out():
+    unhang.run(["sleep", "600"], idle="off", hard=0.2).check()
+
+def be_cancelled():
+    unhang.start(["sleep", "600"], idle="off", hard="off").cancel(force=True).check()
+
+def tell(answer):
+    try:
+        answer(100)
+    except unhang.JobError as error:
+        print(type(error).__name__, error.result.status, error.result.command, flush=True)
+
 if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")
     try:
         if sys.argv[1] == "futures":
             with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+                for function in (time_out, be_cancelled):
+                    tell(pool.submit(function).result)
                 pool.submit(fail).result(100)
         else:
             with context.Pool(1) as pool:
+                for function in (time_out, be_cancelled):
+                    tell(pool.apply_async(function).get)
                 pool.apply_async(fail).get(100)
     except unhang.Failed as error:
         print(type(error).__name__, error.result.exit_code, error.result.stderr.strip())
@@ -46,7 +62,8 @@ def test_an_exception_comes_back_from_a_pool_of_processes(jobs: Jobs, tmp_path: 
     program = tmp_path / "pools.py"
     program.write_text(POOLS)
     done = jobs.finish(jobs.popen_program(sys.executable, str(program), pool), timeout=300)
-    first, text, *_ = done.out.decode().splitlines()
+    timed_out, cancelled, first, text, *_ = done.out.decode().splitlines()
+    assert (timed_out, cancelled) == ("TimedOut timeout sleep 600", "Cancelled cancelled sleep 600")
     assert first == "Failed 3 the-reason"
     assert text.startswith("sh -c ")
     assert "exited with 3" in text
@@ -199,15 +216,36 @@ def test_what_a_callback_raises_ends_the_job_and_goes_on() -> None:
     assert unhang.job(jobs[-1]).result().status == "cancelled"
 
 
+def wait_until_all_is_told(job: unhang.Job) -> None:
+    for thread in threading.enumerate():
+        if thread.name == f"unhang-events-{job.id}":
+            thread.join(PATIENCE)
+
+
 def test_start_tells_its_callbacks_from_a_thread() -> None:
     seen: list[dict[str, Any]] = []
     job = unhang.start(["true"], on_event=seen.append)
     job.wait()
     last = job.events()[-1]["seq"]
-    for thread in threading.enumerate():
-        if thread.name == f"unhang-events-{job.id}":
-            thread.join(PATIENCE)
+    wait_until_all_is_told(job)
     assert [event["seq"] for event in seen] == list(range(1, last + 1))
+
+
+def test_start_tells_of_the_warning_and_of_the_timeout() -> None:
+    seen: dict[str, list[dict[str, Any]]] = {"warning": [], "timeout": []}
+    # however short a limit is, and however late the keeper wakes: it ends nothing without its warning
+    job = unhang.start(
+        ["sleep", "600"],
+        idle="off",
+        hard=0.4,
+        warn=0.2,
+        on_warning=seen["warning"].append,
+        on_timeout=seen["timeout"].append,
+    )
+    assert job.wait().status == "timeout"
+    wait_until_all_is_told(job)
+    told = {name: [(event["jobId"], event["phase"]) for event in events] for name, events in seen.items()}
+    assert told == {"warning": [(job.id, "warning")], "timeout": [(job.id, "timeout")]}
 
 
 def test_handles_of_one_job_are_equal() -> None:
