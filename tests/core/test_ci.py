@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from unhang.core import ci
+from unhang.core.durations import human_ms
 
 TEXTS = st.text(max_size=60) | st.sampled_from(
     ["::error::x", "a|b`c`\n# d", "]]>&<x>", "%0A%25", "\x00\x1b[31m\ud800\ufffe", "a:b,c"]
@@ -122,3 +123,37 @@ def test_every_row_of_the_tables_has_its_cells(reports: list[ci.JobReport]) -> N
     for report in reports:
         table = [line for line in ci.step_summary(report).split("\n") if line.startswith("| ")]
         assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in table)
+
+
+def test_the_summary_of_a_timeout_says_why_and_what_to_try() -> None:
+    report = ci.JobReport(
+        job_id="a1b2c3d4e5",
+        name="web",
+        command="npm test",
+        directory="/srv",
+        status="timeout",
+        exit_code=None,
+        message="no sign of life for 5 min",
+        started="2026-01-02T03:04:05Z",
+        duration_ms=300_000,
+        reason="it waits for input from the terminal",
+        suggestions=["answer it: unhang send web yes", "give it no terminal", "a third is left out"],
+        stdout="",
+        stderr="",
+    )
+    head, _, *table = ci.step_summary(report).rstrip().split("\n")
+    assert head == "### unhang: web was ended at its limit"
+    assert table == [
+        "| | |",
+        "|---|---|",
+        "| command | `npm test` |",
+        "| how it ended | no sign of life for 5 min |",
+        "| why | it waits for input from the terminal |",
+        f"| took | {human_ms(300_000)} |",
+        "| try | answer it: unhang send web yes |",
+        "| try | give it no terminal |",
+        "| job | `a1b2c3d4e5` |",
+    ]
+    unknown = ci.step_summary(report.replace(reason="", suggestions=[]))
+    assert "| why |" not in unknown
+    assert "| try |" not in unknown
