@@ -78,7 +78,8 @@ def test_the_numbers_on_the_page_are_those_of_status_at_the_same_event(jobs: Job
     at = row(page, job.id)
     page.wait_for_selector(f"{at} .state >> text=failed (3)")
     page.click(f"{at} a.name")
-    page.click("button >> text=JSON")
+    page.wait_for_selector(".result >> text=exit code 3")
+    page.press("button >> text=JSON", "Enter")  # the page still grows above it, so a mouse may miss it
     page.wait_for_selector("pre.json")
     shown = json.loads(page.inner_text("pre.json"))
     status = jobs.said("status", job.id)
