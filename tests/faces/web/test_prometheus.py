@@ -9,6 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http import HTTPStatus
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,14 @@ class Prometheus:
         )
 
     def ask(self, path: str, **asked: str) -> Any:
-        """The data of an answer; None while it does not listen yet."""
+        """The data of an answer; None while it does not listen yet, or is not ready (503)."""
         assert self._process.poll() is None, Path(self._log.name).read_text()
         try:
             with _DIRECTLY.open(f"http://{self._address}/api/v1/{path}?{urlencode(asked)}", timeout=60) as got:
                 answer = json.load(got)
         except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+                return None
             raise AssertionError(f"{asked}: {error.read().decode()}") from None
         except urllib.error.URLError:
             return None
