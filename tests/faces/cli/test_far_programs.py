@@ -137,7 +137,7 @@ def test_ssh_is_used_as_without_unhang(desk_of: Callable[..., Desk], place: Path
             "ControlPath=none",
         )
         words = ["-F", "none", "-i", str(place / "own"), "-p", str(port), *(w for o in options for w in ("-o", o))]
-        far = "PS1='far> ' exec sh -i"
+        far = "PS1='f''ar> ' exec sh -i"  # the command line on the screen is not taken for the prompt
         desk.run("unhang", "run", "--", "ssh", *words, "-t", f"{getpass.getuser()}@127.0.0.1", far)
         desk.sees("far>")
         used_and_left(desk, typed="echo $((6 * 7)) is it", answer=r"^42 is it$", leave="exit")
