@@ -35,6 +35,7 @@ def test_of_a_job_whose_page_is_looked_at_nobody_is_told_elsewhere(
     with chromium() as browser:
         page = browser.new_page()
         page.goto(web.address)
+        page.wait_for_selector("#counts:not(:empty)")  # the address with the token leads on to the page itself
         page.goto(f"{web.origin}/jobs/{seen.id}")
         wait_until((jobs.home / "alerts" / "seen" / seen.id).exists, "the page says that it is looked at")
         for job in (seen, other):
