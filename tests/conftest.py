@@ -91,7 +91,7 @@ NOT_FAST = (
     "keeper/test_request_fuzz.py",
     "keeper/test_scarce.py",
     "keeper/test_surroundings.py",
-    "keeper/watching",
+    "keeper/watchdog",
     "outside",
     "plugin",
     "second_kernel",

@@ -14,7 +14,7 @@ from tests.jobs.test_full_disk import Disk, disk, fill
 from tests.support.alerts import Receiver, deliverers, rules
 from tests.support.jobs import STILL, Jobs, wait_until
 from unhang.alerts import deliveries
-from unhang.alerts.waiting import waiting
+from unhang.alerts.backlog import backlog_of
 from unhang.core.alerts.ledger import MOST_HELD, Delivery, Outcome
 from unhang.store import alert_news
 from unhang.store.session_log import SessionLog
@@ -128,7 +128,7 @@ def test_a_storm_of_five_hundred_tells_of_each_once_or_lists_it_in_a_handful_of_
             (folder / file).chmod(0o600)
         alert_news.mark(str(home), name)
     alert_news.wake(str(home))
-    wait_until(lambda: waiting(str(home)).count == 0, "all is read and sent, or given up", timeout=120)
+    wait_until(lambda: backlog_of(str(home)).count == 0, "all is read and sent, or given up", timeout=120)
     told = [alert["jobId"] for value in receiver.values()[1:] for alert in value["alerts"]]
     listed = [job for line in deliveries.read(str(home)) if line["state"] == "failed" for job in line["jobs"]]
     assert len(told) == len(set(told)) == MOST_HELD

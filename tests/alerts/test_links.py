@@ -17,7 +17,7 @@ from tests.support.jobs import STILL, Jobs, wait_until
 from tests.support.ntfy import published
 from tests.support.web.server import Answer, WebServer
 from unhang.alerts import links
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 
 ASKS = (*STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "hello $x"; sleep 3600')
 
@@ -112,7 +112,7 @@ def test_a_warning_is_answered_with_more_time_once_however_many_press_at_once(jo
     warned = wait_until(lambda: [e for e in job.events() if e["phase"] == "warning"], "it is warned about")[0]
     make = links.maker(str(jobs.home), web.origin)
     assert make is not None
-    told = Occasion(Subject(job.id, "x", "x"), "warning", warned["seq"], time.time(), "", "", "")
+    told = Occasion(AlertSubject(job.id, "x", "x"), "warning", warned["seq"], time.time(), "", "", "")
     paths = [urlsplit(make(told, "extend")).path, urlsplit(make(told.replace(seq=1), "cancel")).path]
     assert web.ask("POST", paths[1], b"", Cookie=None).status == 404, "that event is no alert"
     old = make(told.replace(at=time.time() - links.LIFE - 9), "extend")

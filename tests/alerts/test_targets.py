@@ -25,14 +25,14 @@ from unhang.alerts.targets import NotDelivered, send, user_bus
 from unhang.core import plain_text
 from unhang.core.alerts.ledger import Delivery
 from unhang.core.alerts.message import Button, Message, message_of
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.alerts.settings import Target
 
 COMMAND = r"make <all> & more \074b\076 \n %s $(x) `y` \\"
 
 
 def message(name: str = "bau — größe", kind: str = "needs_input") -> Message:
-    about = Subject("j1", name, COMMAND)
+    about = AlertSubject("j1", name, COMMAND)
     one = Occasion(about, kind, 7, 1.0, "", 'waits for input: "Name? "', "unhang send j1 ANSWER")
     return message_of(Delivery("j1:7@x", "x", (one,)))
 
@@ -53,7 +53,7 @@ def test_ntfy_gets_title_priority_and_text(receiver: Receiver, tmp_path: Path, n
 
 
 def test_ntfy_shows_a_long_message_as_text_and_not_as_a_file(receiver: Receiver) -> None:
-    about = Subject("j1", "ü" * 60, "make " + "ü" * 200_000)
+    about = AlertSubject("j1", "ü" * 60, "make " + "ü" * 200_000)
     parts = [Occasion(about, "failed", seq, 1.0, "", "ü" * 300, "unhang result j1") for seq in range(20)]
     for some in (parts, parts[:1]):
         send(Target("p", "ntfy", {"url": receiver.url}), message_of(Delivery("k", "p", tuple(some))))

@@ -13,10 +13,10 @@ from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
 from tests.support.queues import Worker, changes, check_history, running_on, states, submit, wait_for
 from unhang.core.fleet import subjects
-from unhang.core.fleet.queue import QueuedJob, Settings
+from unhang.core.fleet.queue import QueuedJob, QueueSettings
 from unhang.errors import UsageError
 from unhang.faces.cli.parser import load, parser_of
-from unhang.faces.cli.queued import job_and_task
+from unhang.faces.cli.queued_job import job_and_task
 from unhang.fleet.queues import Mirror
 
 pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
@@ -147,7 +147,7 @@ def test_a_mirror_takes_each_change_once_and_never_goes_back() -> None:
         assert ("a" in mirror.jobs) == (not lean)
         for odd in ("unhang.queue.q", "unhang.queue.other.job.a", "unhang.queue.q.job.b"):
             assert not mirror.take(odd, 7, waiting.to_bytes())
-        assert mirror.take(subjects.settings_of("q"), 8, Settings(paused=True).to_bytes())
+        assert mirror.take(subjects.settings_of("q"), 8, QueueSettings(paused=True).to_bytes())
         assert not mirror.take(subjects.settings_of("q"), 7, b"{}")
         assert mirror.settings("q").paused
         assert mirror.queues == ["q"]

@@ -20,7 +20,7 @@ from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
 from tests.support.queues import Worker, changes, check_history, submit, wait_for
-from unhang.fleet.connection import Connection, Refused, connect
+from unhang.fleet.connection import Connection, ServerRefused, connect
 
 Make = Callable[[str, str], Machine]
 
@@ -167,7 +167,7 @@ async def _forge(connection: Connection, client: Client) -> None:
         "$JS.API.STREAM.DELETE.UNHANG_EVENTS",
         "_INBOX.viewer-eve.x",
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(ServerRefused):
             await connection._answer(partial(client.request, subject, b"{}", timeout=5))
     # a roll-up on its own subject would have removed the rows of all machines
     with pytest.raises(Exception, match="rollup"):

@@ -14,7 +14,7 @@ from tests.support.sessions.harness import Place
 from tests.support.sessions.world import World, busy
 from unhang.sessions import model_notes
 from unhang.sessions.state import actions
-from unhang.sessions.state.wire import Peer, waits_for
+from unhang.sessions.state.traffic import ConnectionPeer, waits_for
 from unhang.store.session_log import SessionLog
 
 URL = "http://10.0.0.7:8443/page"
@@ -29,7 +29,10 @@ def warned(world: World) -> actions.Say:
 
 def test_a_warning_names_the_call_its_reason_and_what_will_happen() -> None:
     seen = busy()
-    seen.peers = (Peer("10.0.0.7:8443", "ESTABLISHED", 0, 150.0), Peer("127.0.0.1:9", "ESTABLISHED", 5000, 148.0))
+    seen.peers = (
+        ConnectionPeer("10.0.0.7:8443", "ESTABLISHED", 0, 150.0),
+        ConnectionPeer("127.0.0.1:9", "ESTABLISHED", 5000, 148.0),
+    )
     seen.tool("WebFetch", url=URL)
     seen.advance(145)
     said = warned(seen)
@@ -99,31 +102,46 @@ def test_a_command_that_is_proved_to_hang_goes_before_its_own_long_timeout_where
 @pytest.mark.parametrize(
     ("peers", "port", "said"),
     [
-        ([Peer("1.2.3.4:443", "ESTABLISHED", 0, 100.0)], "", "waits for 1.2.3.4:443, connected, not one byte received"),
         (
-            [Peer("1.2.3.4:443", "ESTABLISHED", 9, 100.0)],
+            [ConnectionPeer("1.2.3.4:443", "ESTABLISHED", 0, 100.0)],
+            "",
+            "waits for 1.2.3.4:443, connected, not one byte received",
+        ),
+        (
+            [ConnectionPeer("1.2.3.4:443", "ESTABLISHED", 9, 100.0)],
             "",
             "waits for 1.2.3.4:443, connected, nothing received for 1m 40s",
         ),
-        ([Peer("1.2.3.4:443", "SYN_SENT")], "", "waits for 1.2.3.4:443, which does not answer the connection attempt"),
-        ([Peer("1.1.1.1:1", "ESTABLISHED", 0, 5.0), Peer("2.2.2.2:2", "ESTABLISHED", 0, 900.0)], "", ""),
         (
-            [Peer("1.2.3.4:80", "ESTABLISHED", 0, 5.0), Peer("2.2.2.2:443", "ESTABLISHED", 9, 5.0)],
+            [ConnectionPeer("1.2.3.4:443", "SYN_SENT")],
+            "",
+            "waits for 1.2.3.4:443, which does not answer the connection attempt",
+        ),
+        (
+            [ConnectionPeer("1.1.1.1:1", "ESTABLISHED", 0, 5.0), ConnectionPeer("2.2.2.2:2", "ESTABLISHED", 0, 900.0)],
+            "",
+            "",
+        ),
+        (
+            [ConnectionPeer("1.2.3.4:80", "ESTABLISHED", 0, 5.0), ConnectionPeer("2.2.2.2:443", "ESTABLISHED", 9, 5.0)],
             "80",
             "waits for 1.2.3.4:80, connected, not one byte received",
         ),
-        ([Peer("1.2.3.4:80", "ESTABLISHED", 9, 5.0)], "80", ""),
+        ([ConnectionPeer("1.2.3.4:80", "ESTABLISHED", 9, 5.0)], "80", ""),
         ([], "", ""),
     ],
 )
 def test_the_peer_that_was_silent_for_as_long_as_the_wait_lasts_is_named(
-    peers: list[Peer], port: str, said: str
+    peers: list[ConnectionPeer], port: str, said: str
 ) -> None:
     assert waits_for(tuple(peers), 100.0, port) == said
 
 
 def test_the_peer_with_the_port_of_the_address_is_named_first() -> None:
-    peers = (Peer("127.0.0.1:1", "ESTABLISHED", 0, 99.0), Peer("127.0.0.1:2", "ESTABLISHED", 7, 99.0))
+    peers = (
+        ConnectionPeer("127.0.0.1:1", "ESTABLISHED", 0, 99.0),
+        ConnectionPeer("127.0.0.1:2", "ESTABLISHED", 7, 99.0),
+    )
     assert "127.0.0.1:2," in waits_for(peers, 100.0, "2")
 
 

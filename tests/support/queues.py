@@ -14,7 +14,7 @@ from nats.js.errors import NotFoundError
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Machine
 from unhang.faces.cli.parser import load, parser_of
-from unhang.faces.cli.queued import job_and_task
+from unhang.faces.cli.queued_job import job_and_task
 from unhang.fleet import queues
 from unhang.fleet.connection import connect
 from unhang.jobs.handle import Job

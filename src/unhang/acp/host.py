@@ -18,7 +18,7 @@ from unhang.agents.base.update import preview
 from unhang.core.limit_request import read_limits
 from unhang.core.spec import NULL, JobSpec, quote
 from unhang.errors import SpawnError, UnhangError, UsageError
-from unhang.jobs.connection import Connection
+from unhang.jobs.connection import JobConnection
 from unhang.jobs.home import state_home
 from unhang.jobs.request import Prepared, prepare
 from unhang.jobs.start import launch
@@ -197,7 +197,7 @@ class Host:
             raise Refused(INTERNAL_ERROR, connection.failure)
         return terminal
 
-    def _launch(self, request: TerminalRequest) -> tuple[Connection, JobSpec]:
+    def _launch(self, request: TerminalRequest) -> tuple[JobConnection, JobSpec]:
         prepared = self.prepared(request)
         return launch(prepared), prepared.spec
 

@@ -14,7 +14,7 @@ from typing import Any
 from unhang.acp.protocol import FINISHED, SIGNALS, TIMED_OUT, Exit, ShownOutput, TerminalMachine, exit_of, shown
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
-from unhang.jobs.connection import PATIENCE, Connection
+from unhang.jobs.connection import PATIENCE, JobConnection
 from unhang.jobs.handle import Job
 from unhang.jobs.results import result_of
 
@@ -25,7 +25,7 @@ class AcpTerminal:
     """One command of an agent: the job that runs it, its state, and its output."""
 
     def __init__(
-        self, connection: Connection, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
+        self, connection: JobConnection, spec: JobSpec, session: str, limit: int, in_thread: Callable[..., Any]
     ) -> None:
         self.machine = TerminalMachine()
         self.session = session

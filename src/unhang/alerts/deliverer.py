@@ -23,7 +23,7 @@ from unhang.alerts.presence import is_watched
 from unhang.core import values
 from unhang.core.alerts.ledger import Ledger
 from unhang.core.alerts.message import message_of
-from unhang.core.alerts.occasions import Subject, occasion_of, session_occasion, subject_of
+from unhang.core.alerts.occasions import AlertSubject, occasion_of, session_occasion, subject_of
 from unhang.core.view import View
 from unhang.errors import NoSuchJob, StateError, UsageError
 from unhang.jobs.listing import list_jobs
@@ -212,7 +212,7 @@ class _Deliverer:
                 continue
             self._cursors[mark] = event["seq"]
             name = f"claude in {os.path.basename(folder) or session_id[:8]}"
-            subject = Subject(session_id, name, "claude", folder, "claude", session=True)
+            subject = AlertSubject(session_id, name, "claude", folder, "claude", session=True)
             occasion = session_occasion(event, subject)
             if occasion is not None:
                 self._ledger.take(occasion, now)

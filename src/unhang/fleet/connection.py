@@ -20,8 +20,8 @@ from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
 from unhang.core.fleet.rows import read_row, written
 from unhang.core.record import Record
 from unhang.errors import UnhangError, UsageError
+from unhang.fleet.end_tasks import end
 from unhang.fleet.note import CA, CREDENTIALS, without_password
-from unhang.fleet.tasks import end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,11 +56,11 @@ class ServerAway(UnhangError):
     """No server answers, or it did not answer in time. It may be there again in a moment."""
 
 
-class Refused(UnhangError):
+class ServerRefused(UnhangError):
     """The server answered, and refused what was asked: trying again would change nothing."""
 
 
-class NoAnswerer(Refused):
+class NoCommandServer(ServerRefused):
     """Nobody listens where a request was sent."""
 
 
@@ -85,7 +85,7 @@ def check_installed() -> None:
 async def connect(
     address: str, *, lasting: bool = False, on_change: Callable[[bool], None] | None = None
 ) -> Connection:
-    """Connect and check the server. Raises ServerAway, or Refused for a credential or a server that will not do.
+    """Connect and check the server. Raises ServerAway, or ServerRefused for a credential or a server that will not do.
 
     `lasting`: find the server again whenever it is away; `on_change` then hears whether it is there.
     """
@@ -135,14 +135,14 @@ async def connect(
     except (TimeoutError, NoServersError, OSError, Error) as error:
         where = ", ".join(map(without_password, servers))
         if any("uthorization" in each or "uthentication" in each for each in [*problems, str(error)]):
-            raise Refused(f"the server at {where} refused these credentials") from None
+            raise ServerRefused(f"the server at {where} refused these credentials") from None
         raise ServerAway(f"no NATS server answers at {where} ({problems[-1] if problems else error})") from None
     version = first.connected_server_version
     info = getattr(first, "_server_info", {})
     why = refusal((version.major, version.minor), bool(info.get("jetstream")))
     if why is not None:
         await first.close()
-        raise Refused(why)
+        raise ServerRefused(why)
     return Connection(first, denied)
 
 
@@ -195,7 +195,7 @@ def _client(key: str) -> Client:
 
 
 class Connection:
-    """The fleet's server. Every method raises ServerAway where no answer comes, and Refused where it is refused."""
+    """The fleet's server. Every method raises ServerAway where no answer comes, and ServerRefused for a refusal."""
 
     def __init__(self, client: Client, denied: asyncio.Event) -> None:
         self._client = client
@@ -276,7 +276,7 @@ class Connection:
                 return
             except APIError as error:
                 if error.err_code != _NO_REPLICAS or copies == 1:
-                    raise Refused(f"the server refused the stream {config.name}: {error.description}") from None
+                    raise ServerRefused(f"the server refused the stream {config.name}: {error.description}") from None
 
     async def identity(self) -> str:
         """Return what tells this store from another at the same address: the time when its stream was made."""
@@ -572,10 +572,10 @@ class Connection:
             answer = await self._unless_denied(
                 self._client.request(subject, data, timeout=2 * PATIENCE, headers=headers)
             )
-        except Refused:
+        except ServerRefused:
             raise
         except NoRespondersError:
-            raise NoAnswerer("no process takes this request") from None
+            raise NoCommandServer("no process takes this request") from None
         except Exception as error:
             raise ServerAway(f"there is no answer ({str(error) or type(error).__name__})") from None
         return bytes(answer.data)
@@ -629,7 +629,7 @@ class Connection:
                 return task.result()
         finally:
             await end([each for each in (task, denied) if not each.done()])
-        raise Refused("the server does not let these credentials do that")
+        raise ServerRefused("the server does not let these credentials do that")
 
 
 class Heard(Record):

@@ -17,11 +17,11 @@ from unhang.core.fleet.presence import BELIEVED
 from unhang.core.fleet.requests import STDERR, STDOUT, Request
 from unhang.core.record import Record
 from unhang.errors import ControlError, UnhangError
-from unhang.fleet.asking import ask
+from unhang.fleet.command_client import ask
 from unhang.fleet.connection import ServerAway, connect
-from unhang.fleet.tasks import end
+from unhang.fleet.end_tasks import end
 from unhang.fleet.view import PublishedLog
-from unhang.jobs.output_desk import kept
+from unhang.jobs.output_viewer import kept
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -54,7 +54,7 @@ class FleetState(Record):
 
 
 class FleetLink:
-    """Connects at once. Raises ServerAway or Refused as `connect` does; afterwards a server may go and come."""
+    """Connects at once. Raises ServerAway or ServerRefused as `connect` does; afterwards a server may go and come."""
 
     def __init__(self, address: str) -> None:
         self._address = address

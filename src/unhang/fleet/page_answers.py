@@ -1,6 +1,6 @@
 """What a page of another machine asks of the jobs here: `page --what=look|rows|search|piece`.
 
-The same functions answer as for a page of this machine (`agents/job_look.py`, `jobs/output_desk.py`).
+The same functions answer as for a page of this machine (`agents/job_look.py`, `jobs/output_viewer.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from unhang.agents.job_look import look_at
 from unhang.core import values
 from unhang.errors import UsageError
 from unhang.jobs.handle import attach
-from unhang.jobs.output_desk import OutputDesk
+from unhang.jobs.output_viewer import OutputViewer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class PageAnswers:
 
     def __init__(self, home: str) -> None:
         self._home = home
-        self._output = OutputDesk(home)
+        self._output = OutputViewer(home)
 
     def answer(self, request: Request) -> bytes:
         """Return the answer as JSON. Raises UsageError, or NoSuchJob."""

@@ -1,7 +1,7 @@
 """The publisher: one process a home that brings what its keepers record to the fleet's server.
 
 It only reads: a keeper neither knows of it nor waits for it, and a server that is away makes it wait alone. It says
-that the machine is there, and has the machine's commands answered (`answering.py`).
+that the machine is there, and has the machine's commands answered (`command_server.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from unhang.core.fleet.presence import EVERY
 from unhang.core.fleet.rows import published
 from unhang.errors import UnhangError, UsageError
 from unhang.fleet import note
-from unhang.fleet.answering import Answerer
-from unhang.fleet.connection import Refused, ServerAway, connect
-from unhang.fleet.looks import Looks
+from unhang.fleet.command_server import CommandServer
+from unhang.fleet.connection import ServerAway, ServerRefused, connect
+from unhang.fleet.end_tasks import end
+from unhang.fleet.job_rows import JobRows
 from unhang.fleet.spool import LOOK, NAP, Spool
-from unhang.fleet.tasks import end
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
 from unhang.store.layout import JobDir
@@ -62,7 +62,7 @@ class Publisher:
         self._row_due: set[str] = set()
         self._use_due = False
         self._ports: dict[str, list[str]] = {}
-        self._looks = Looks(home)
+        self._job_rows = JobRows(home)
         self._joined = False
         self._away = False
         self._closing = False
@@ -98,7 +98,7 @@ class Publisher:
                 finally:
                     self._closing = True
                     await connection.close()
-            except Refused as error:
+            except ServerRefused as error:
                 if not self._joined:
                     raise
                 pause = _REFUSED
@@ -150,7 +150,7 @@ class Publisher:
             self._tell(f"joined {where} as {self._machine}")
         self._joined = True
         self._say_back()
-        answerer = Answerer(self._home, connection)
+        answerer = CommandServer(self._home, connection)
         await connection.serve(subjects.requests_of(self._machine), answerer.take)
         await connection.serve(subjects.questions_of(self._machine), answerer.take_question)
         tasks = [
@@ -298,7 +298,7 @@ class Publisher:
         self._spool.done.discard(job)
         self._rows.pop(job, None)
         self._row_due.discard(job)
-        self._looks.forget(job)
+        self._job_rows.forget(job)
 
     def _mark(self, job: str) -> None:
         """Something of this job's row may have changed."""
@@ -313,7 +313,7 @@ class Publisher:
                 await self._rows_wake.wait()
             if self._use_due:
                 self._use_due = False
-                await asyncio.to_thread(self._looks.use)
+                await asyncio.to_thread(self._job_rows.use)
             now = time.monotonic()
             try:
                 for job in [job for job in self._row_due if now >= last.get(job, -_ROW_PAUSE) + _ROW_PAUSE]:
@@ -346,7 +346,7 @@ class Publisher:
             self._spool.finish(job)
             self._rows.pop(job, None)
             self._row_at.pop(job, None)
-            self._looks.forget(job)
+            self._job_rows.forget(job)
             return True
         return False
 
@@ -369,4 +369,4 @@ class Publisher:
             return None  # removed while we looked
         ports = [] if row.final else self._ports.get(job, [])
         made = published(found.replace(ports=ports).to_json(self._home), seq, time.time())
-        return made | {"entry": self._looks.of(job)}
+        return made | {"entry": self._job_rows.of(job)}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core.fleet import subjects
-from unhang.core.fleet.queue import ENDED, QueuedJob, Settings, read_job, read_settings, read_worker
+from unhang.core.fleet.queue import ENDED, QueuedJob, QueueSettings, read_job, read_settings, read_worker
 from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError
 from unhang.fleet.connection import ServerAway
 from unhang.procs import clock
@@ -37,13 +37,13 @@ class Mirror:
         self.jobs: dict[str, QueuedJob] = {}
         self._lean = lean
         self._over: dict[str, int] = {}  # where the end of each that is left out was said
-        self._settings: dict[str, Settings] = {}
+        self._settings: dict[str, QueueSettings] = {}
         self._queue = queue
         self._place = 0
 
-    def settings(self, queue: str) -> Settings:
+    def settings(self, queue: str) -> QueueSettings:
         """What holds for this queue."""
-        return self._settings.get(queue, Settings())
+        return self._settings.get(queue, QueueSettings())
 
     @property
     def queues(self) -> list[str]:
@@ -165,13 +165,13 @@ async def cancel_waiting(connection: Connection, job: QueuedJob, by: str, *, for
     raise UnhangError(f"job {job.id} changes all the time: try again")
 
 
-async def set_queue(connection: Connection, queue: str, **changes: bool | int | None) -> Settings:
+async def set_queue(connection: Connection, queue: str, **changes: bool | int | None) -> QueueSettings:
     """Change the settings of a queue."""
     await connection.prepare_queues()
     subject = subjects.settings_of(queue)
     for _ in range(_TRIES):
         raw = await connection.newest(subjects.QUEUE, subject)
-        known = Settings() if raw is None else read_settings(raw.data, raw.place)
+        known = QueueSettings() if raw is None else read_settings(raw.data, raw.place)
         wanted = known.replace(**changes)
         place = await connection.store(subjects.QUEUE, subject, wanted.to_bytes(), expected=known.place)
         if place is not None:

@@ -25,9 +25,9 @@ from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.fleet import queues, tether
-from unhang.fleet.connection import Refused, ServerAway, connect, is_stored
+from unhang.fleet.connection import ServerAway, ServerRefused, connect, is_stored
+from unhang.fleet.end_tasks import end
 from unhang.fleet.note import without_password
-from unhang.fleet.tasks import end
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
@@ -117,7 +117,7 @@ class QueueWorker:
                 finally:
                     self._closing = True
                     await self._server.close()
-            except Refused as error:
+            except ServerRefused as error:
                 if not self._begun:
                     raise
                 pause = _REFUSED

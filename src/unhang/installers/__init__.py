@@ -1,7 +1,7 @@
 """Adding unhang to the settings of other programs, and removing it again.
 
     flow.py             what every installer does: show the change, ask, back up, write; uninstall the same way
-    settings_text.py    what every edit of a JSON text needs: read it as an object, and prove the result
+    settings_edit.py    what every edit of a JSON text needs: read it as an object, and prove the result
     claude_code.py      the hooks in Claude Code's settings
     mcp_clients.py      the MCP server in the configuration of each client
     zed.py              an agent behind the ACP proxy, in Zed's settings

@@ -12,7 +12,7 @@ import shlex
 from unhang.core import jsonc
 from unhang.errors import UsageError
 from unhang.installers import flow
-from unhang.installers.settings_text import parse_object, proved
+from unhang.installers.settings_edit import parse_object, proved
 from unhang.procs import executable
 from unhang.store import user_file
 

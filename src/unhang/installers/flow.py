@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
-    class Change(Protocol):
+    class PlannedChange(Protocol):
         """One change to what belongs to a person: a file, or a service."""
 
         @property
@@ -111,7 +111,7 @@ def _tried(change: Callable[[str], str], text: str) -> str | None:
         return None
 
 
-def carry_out(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> bool:
+def carry_out(changes: Sequence[PlannedChange], *, yes: bool, dry_run: bool) -> bool:
     """Show the changes, ask unless `yes`, and make them; return False if the person said no."""
     needed = []
     for change in changes:

@@ -14,7 +14,7 @@ from typing import Any
 from unhang.core import jsonc, settings_text
 from unhang.errors import UsageError
 from unhang.installers import flow
-from unhang.installers.settings_text import parse_object, proved
+from unhang.installers.settings_edit import parse_object, proved
 from unhang.procs import executable
 from unhang.store import user_file
 

@@ -9,7 +9,7 @@ import re
 from unhang.core import jsonc
 from unhang.errors import SpawnError, UsageError
 from unhang.installers import flow
-from unhang.installers.settings_text import parse_object, proved
+from unhang.installers.settings_edit import parse_object, proved
 from unhang.procs import executable
 from unhang.procs.spawn import find_program
 

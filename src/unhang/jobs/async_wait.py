@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from unhang.core.decision import decides, still_open
 from unhang.jobs import reconcile
+from unhang.jobs.async_readable import Readable
 from unhang.jobs.progress import progress_of_several
-from unhang.jobs.readable import Readable
 from unhang.jobs.results import view_of
 from unhang.procs.wakeup import Wakeup
 from unhang.store.reader import EventReader, last_event

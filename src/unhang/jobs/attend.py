@@ -24,7 +24,7 @@ from unhang.jobs.tree_look import look_at
 
 if TYPE_CHECKING:
     from unhang.core.events import Event
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.pool import JobPool
     from unhang.jobs.progress import InThread, Listener, ReportTimes
 
@@ -47,7 +47,7 @@ class AttendedJob:
     def __init__(
         self,
         pool: JobPool,
-        connection: Connection,
+        connection: JobConnection,
         *,
         listener: Listener,
         times: ReportTimes,

@@ -7,8 +7,8 @@ caller's end of a foreground job closes, for whatever reason, the keeper ends th
 A keeper may be stopped, starved or held up by a disk, so every wait for it has a bound: `patience` says how long to
 wait, and `insist` acts when that time is over (it ends the job without its keeper: reconcile.end_without_keeper).
 
-`Connection` has two drivers: `hear` and `wait_until_…` block; those that end in `_async` leave the event loop free. A
-caller with a poll loop of its own waits for `fileno()` for at most `patience()`, then calls `insist` and `hear`.
+`JobConnection` has two drivers: `hear` and `wait_until_…` block; those that end in `_async` leave the event loop free.
+A caller with a poll loop of its own waits for `fileno()` for at most `patience()`, then calls `insist` and `hear`.
 
 The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for names that are not used here.
 """
@@ -52,7 +52,7 @@ def pair() -> tuple[socket, socket]:
     return socketpair(AF_UNIX, SOCK_STREAM)
 
 
-class Connection:
+class JobConnection:
     """The caller's end of the connection to one job: its start, its events, its end."""
 
     def __init__(

@@ -122,7 +122,7 @@ async def follow_async(
     place: JobDir, *, after_seq: int = 0, timeout: float | None = None
 ) -> AsyncGenerator[ev.Event, None]:
     """As `follow`, without blocking the event loop: inotify's descriptor is one more to wait for."""
-    from unhang.jobs.readable import CHECK, Readable
+    from unhang.jobs.async_readable import CHECK, Readable
 
     deadline = None if timeout is None else clock.monotonic() + timeout
     with Follower(place, after_seq=after_seq) as follower:

@@ -88,7 +88,7 @@ class Job:
     def _at_a_glance(self, view: View) -> dict[str, Any]:
         """What a person asks first: what it is, what it needs, when it ends, where it listens."""
         from unhang.core.spec import command_line, name_of
-        from unhang.jobs.ends import ends_at
+        from unhang.jobs.end_time import ends_at
         from unhang.jobs.needs import need_of
         from unhang.jobs.outlook import ports_of
 

@@ -12,7 +12,7 @@ from unhang.core.record import Record
 from unhang.core.spec import NOTIFY
 from unhang.errors import UnhangError
 from unhang.jobs import connection as connections
-from unhang.jobs.connection import Connection
+from unhang.jobs.connection import JobConnection
 from unhang.keeper.prefork import spare
 from unhang.procs import executable
 from unhang.store import alert_news, layout
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Launcher(Protocol):
         """Gives a prepared job to a keeper, and connects the caller to it."""
 
-        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection: ...
+        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection: ...
 
 
 # The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
@@ -85,7 +85,7 @@ class ForkingLauncher:
         except OSError as error:
             raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
-    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
         """Create the record of a job and give the job to the keeper; raise UnhangError if that was killed."""
         place = layout.create(home)
         ours, theirs = connections.pair()
@@ -96,7 +96,7 @@ class ForkingLauncher:
         finally:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
-        return Connection(ours, place, start_patience=_patience(prepared), guard=self._spare.guard)
+        return JobConnection(ours, place, start_patience=_patience(prepared), guard=self._spare.guard)
 
     def close(self) -> None:
         """End the keeper, if it never got a job."""
@@ -118,7 +118,7 @@ class ServedLauncher:
         self._line: socket | None = None
         self._server: int | None = None
 
-    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> Connection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
         """Create the record of a job and have the fork server start its keeper; raise UnhangError if it cannot."""
         check_descriptors()
         place = layout.create(home)
@@ -132,7 +132,7 @@ class ServedLauncher:
         finally:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
-        return Connection(ours, place, start_patience=_patience(prepared), server=self._server)
+        return JobConnection(ours, place, start_patience=_patience(prepared), server=self._server)
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):

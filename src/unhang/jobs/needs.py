@@ -7,7 +7,7 @@ from unhang.core.attention import Attention, attention_of
 from unhang.core.record import Record
 from unhang.core.spec import name_of
 from unhang.jobs import reconcile
-from unhang.jobs.ends import ends_at
+from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.results import view_of
 from unhang.store import records

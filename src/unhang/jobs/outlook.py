@@ -6,7 +6,7 @@ from unhang.core import attention, mask, plain_text
 from unhang.core.attention import Attention
 from unhang.core.record import Record
 from unhang.jobs import reconcile
-from unhang.jobs.ends import ends_at
+from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import row_json
 from unhang.jobs.needs import need_of
 from unhang.jobs.results import view_of

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from unhang.jobs.handle import Job
 
 
-class Piece(Record):
+class StreamPiece(Record):
     """Some bytes of one stream; they begin at byte `offset` of it. A line of ours that stands for a gap has none."""
 
     stream: str
@@ -39,7 +39,7 @@ class OutputCursor:
         """Whether there is output before the cursor."""
         return any(self._at.values())
 
-    def new(self) -> Iterator[Piece]:
+    def new(self) -> Iterator[StreamPiece]:
         """What was printed since the last call; a line of ours stands for what is missing."""
         for turn in self._order.new() if self._order is not None else ():
             yield from self._up_to(turn.stream, turn.end)
@@ -48,15 +48,15 @@ class OutputCursor:
         for stream in sorted(self._at, key=lambda stream: stream != self._speaker):
             yield from self._up_to(stream, None)
 
-    def _up_to(self, stream: str, end: int | None) -> Iterator[Piece]:
+    def _up_to(self, stream: str, end: int | None) -> Iterator[StreamPiece]:
         offset = self._at[stream]
         while end is None or offset < end:
             piece = self._job.output(stream, offset, min(_READ, _READ if end is None else end - offset))
             if not piece.data:
                 return
             if piece.offset > offset:
-                yield Piece(stream, None, gap_line(piece.offset - offset))
-            yield Piece(stream, piece.offset, piece.data)
+                yield StreamPiece(stream, None, gap_line(piece.offset - offset))
+            yield StreamPiece(stream, piece.offset, piece.data)
             offset = self._at[stream] = piece.next
 
 

@@ -148,7 +148,7 @@ def follow_lines(job: Job, stream: str | None, timeout: float | None) -> Iterato
 
 async def follow_lines_async(job: Job, stream: str | None, timeout: float | None) -> AsyncIterator[str]:
     """As `follow_lines`, without blocking the event loop."""
-    from unhang.jobs.readable import CHECK, Readable
+    from unhang.jobs.async_readable import CHECK, Readable
 
     streams = streams_of(stream)
     deadline = None if timeout is None else clock.monotonic() + timeout

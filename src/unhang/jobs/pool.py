@@ -12,7 +12,7 @@ from unhang.jobs.lease import Lease
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.handle import Job
     from unhang.jobs.request import Prepared
     from unhang.store.layout import JobDir
@@ -26,7 +26,7 @@ class JobPool:
         self._lease = Lease()
         self._started: dict[str, JobDir] = {}
 
-    def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> Connection:
+    def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> JobConnection:
         """Start a job and return when it has started. `hold`: it ends with this process until it is released."""
         self._make_room()
         if hold:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from unhang.core.result import Result
     from unhang.jobs.callbacks import Callbacks
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.request import Prepared
 
 
@@ -34,7 +34,7 @@ def run(prepared: Prepared, data: bytes | None = None, callbacks: Callbacks | No
     return _result(connection)
 
 
-def _telling(connection: Connection, callbacks: Callbacks | None) -> Callable[[], None] | None:
+def _telling(connection: JobConnection, callbacks: Callbacks | None) -> Callable[[], None] | None:
     """What passes new events on to the callbacks; None: there are none."""
     if callbacks is None:
         return None
@@ -76,7 +76,7 @@ async def arun(prepared: Prepared, data: bytes | None = None, callbacks: Callbac
     return await asyncio.to_thread(_result, connection)
 
 
-def _result(connection: Connection) -> Result:
+def _result(connection: JobConnection) -> Result:
     place = connection.place
     # one reading of the log is enough where the keeper said that the end is there, and on the disk
     view = view_of(place, synced_to=EVERYTHING) if connection.ended else None

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from unhang.errors import UnhangError
-from unhang.jobs import told
+from unhang.jobs import news_cursor
 from unhang.jobs.handle import Job
 from unhang.jobs.news import JobNews
 from unhang.procs import identity
@@ -61,12 +61,12 @@ def untold(home: str, environ: Mapping[str, str]) -> list[str]:
             job = _job_of(home, name, files.read_json(layout.JobDir(home, name).job), environ)
             if job is None:
                 continue
-            each = JobNews(job, told.read(job))
+            each = JobNews(job, news_cursor.read(job))
             each.look(thoroughly=True)
             news = each.take()
             if news is not None:
                 found.append(f"{each.sentence(news)}. {_next(name, news)}")
-                told.note(job, news.seq, environ)
+                news_cursor.note(job, news.seq, environ)
         except (UnhangError, OSError):
             continue  # deleted meanwhile
     return _shortened(found)
@@ -77,7 +77,7 @@ def _job_of(home: str, name: str, record: dict[str, Any] | None, environ: Mappin
     if record is None or record.get("foreground", True):
         return None
     job = Job(layout.existing(home, name))
-    return job if told.is_of(job, environ) else None
+    return job if news_cursor.is_of(job, environ) else None
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -112,7 +112,7 @@ class _Session:
         try:
             job = _job_of(self._home, name, record, self._environ)
             if job is not None:
-                self._jobs[name] = JobNews(job, told.read(job))
+                self._jobs[name] = JobNews(job, news_cursor.read(job))
                 self._wakeup.add_file(job.place.events)
         except (UnhangError, OSError):
             return
@@ -137,7 +137,7 @@ class _Session:
 
     def _news_of(self, name: str, each: JobNews, now: float, *, thoroughly: bool) -> str:
         each.look(thoroughly=thoroughly)
-        each.seen(told.read(each.job))
+        each.seen(news_cursor.read(each.job))
         news = each.untold
         if news is None:
             self._due.pop(name, None)
@@ -152,7 +152,7 @@ class _Session:
             return ""
         each.take()
         del self._due[name]
-        told.note(each.job, news.seq, self._environ)
+        news_cursor.note(each.job, news.seq, self._environ)
         if each.ended:
             self._forget(name)
         return f"{each.sentence(news)}. {_next(name, news)}"

@@ -15,7 +15,7 @@ from unhang.jobs.launcher import CallerStreams, ServedLauncher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.launcher import Launcher
     from unhang.jobs.request import Prepared
 
@@ -48,7 +48,7 @@ def input_descriptor(prepared: Prepared, data: bytes | None) -> int | None:
     return None
 
 
-def launch(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> Connection:
+def launch(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> JobConnection:
     """Give the job to a keeper and return at once; the connection tells when it has started."""
     if data is not None:
         prepared = prepared.replace(spec=prepared.spec.replace(stdin=NULL))
@@ -74,7 +74,7 @@ def start(prepared: Prepared, data: bytes | None = None, launcher: Launcher | No
     return Job(connection.place)
 
 
-def check_started(connection: Connection) -> None:
+def check_started(connection: JobConnection) -> None:
     """Raise SpawnError if the command of this job never ran: there is no job that a person could use the id of."""
     if connection.started and not connection.ended:
         return

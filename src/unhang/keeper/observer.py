@@ -163,7 +163,7 @@ class Observer:
     def reads_keys(self, screen: Screen) -> bool:
         """Return whether a process of the tree waits for a line at the terminal, or may where that cannot be seen."""
         try:
-            from unhang.core.diagnosis.reading import READS, reading_of
+            from unhang.core.diagnosis.terminal_reader import READS, reading_of
             from unhang.procs.spawn import has_unread_line
 
             if time.monotonic() < self._rests_until:

@@ -28,7 +28,7 @@ _MOST_LINES = 40
 _REDRAW = 2.0
 
 
-class Target(Record):
+class StepTarget(Record):
     """The session that a step is for, as the machine knew it."""
 
     pid: int
@@ -46,7 +46,9 @@ class StepRefused(Exception):
     """Why a step was not taken."""
 
 
-def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, root: ProcessInfo | None) -> facts.Done:
+def take(
+    tmux: Tmux, action: actions.Take, target: StepTarget, hands_off: float, root: ProcessInfo | None
+) -> facts.Done:
     """Take the step, or say why it was refused."""
     step = action.step
     try:
@@ -62,7 +64,7 @@ def take(tmux: Tmux, action: actions.Take, target: Target, hands_off: float, roo
     return facts.Done(step, sent=True, detail=detail, saved=saved)
 
 
-def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
+def _end_tree(target: StepTarget, step: str, root: ProcessInfo | None) -> str:
     if process_identity.alive(target.pid, target.start) is None:
         raise StepRefused("its process has ended")
     if root is None:
@@ -73,7 +75,7 @@ def _end_tree(target: Target, step: str, root: ProcessInfo | None) -> str:
     return several(len(reached), "process", "processes")
 
 
-def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float) -> tuple[str, str]:
+def _on_pane(tmux: Tmux, action: actions.Take, target: StepTarget, hands_off: float) -> tuple[str, str]:
     """Return what was done, and where the session's state was saved before."""
     address, step = target.address, action.step
     if address is None:
@@ -101,7 +103,7 @@ def _on_pane(tmux: Tmux, action: actions.Take, target: Target, hands_off: float)
     return done, saved
 
 
-def _look(tmux: Tmux, target: Target, hands_off: float, *, busy: bool) -> tuple[PaneState, screen.AgentScreen]:
+def _look(tmux: Tmux, target: StepTarget, hands_off: float, *, busy: bool) -> tuple[PaneState, screen.AgentScreen]:
     """Look again. Raises StepRefused if anything has changed, or a person is typing."""
     looked = panes.look(tmux, target.address, target.pid, target.start, hands_off)
     if looked.fact.refused or looked.seen is None:
@@ -127,7 +129,7 @@ def _send(tmux: Tmux, address: Address, seen: PaneState, *keys: str, in_mode: bo
 
 
 def _clear(
-    tmux: Tmux, address: Address, target: Target, hands_off: float, seen: PaneState, shown: screen.AgentScreen
+    tmux: Tmux, address: Address, target: StepTarget, hands_off: float, seen: PaneState, shown: screen.AgentScreen
 ) -> tuple[str, str]:
     """Type `/clear` into the empty box of an idle prompt; the content of the box is saved first."""
     if shown.insert or _has_vim(target.config):
@@ -152,7 +154,7 @@ def _clear(
 def _continue(
     tmux: Tmux,
     address: Address,
-    target: Target,
+    target: StepTarget,
     hands_off: float,
     seen: PaneState,
     shown: screen.AgentScreen,
@@ -174,7 +176,7 @@ def _continue(
 
 
 def _redrawn(
-    tmux: Tmux, target: Target, hands_off: float, before: str, wanted: str | None = None
+    tmux: Tmux, target: StepTarget, hands_off: float, before: str, wanted: str | None = None
 ) -> tuple[PaneState, screen.AgentScreen]:
     """Wait until the box shows something else (or `wanted`): Claude Code redraws it later and gives no sign."""
     deadline = clock.monotonic() + _REDRAW
@@ -191,7 +193,7 @@ def _has_vim(config: str) -> bool:
     return value.get("editorMode") == "vim"
 
 
-def save(target: Target, seen: PaneState, shown: screen.AgentScreen) -> str:
+def save(target: StepTarget, seen: PaneState, shown: screen.AgentScreen) -> str:
     """Save the session's last state beside its events, and return the file's path."""
     path = f"{target.folder}/saved-{clock.now().replace(':', '')}.json"
     files.write_json(

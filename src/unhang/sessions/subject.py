@@ -14,7 +14,7 @@ from unhang.sessions.settings import WatchSettings
 from unhang.sessions.state import actions, facts
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.machine import Session
-from unhang.sessions.state.wire import Peer
+from unhang.sessions.state.traffic import ConnectionPeer
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
 from unhang.store import alert_news
@@ -224,7 +224,7 @@ class Subject:
             self.session.tell(self._with_connections(self._look().fact))
         elif isinstance(action, actions.LookAtTree):
             self.session.tell(self._look_at_tree(action.call))
-        elif isinstance(action, actions.Note):
+        elif isinstance(action, actions.TellModel):
             model_notes.leave(self.log.folder, action.call, action.text, action.agent_id)
         else:
             root = self._root(action.call)
@@ -254,7 +254,7 @@ class Subject:
             if seen.received is not None and seen.segments is not None
         }
         peers = [
-            Peer(seen.remote, seen.state, seen.received, seen.since_receive)
+            ConnectionPeer(seen.remote, seen.state, seen.received, seen.since_receive)
             for seen in found.values()
             if seen.family == "tcp"
         ]
@@ -286,9 +286,9 @@ class Subject:
         found = process_trees.diagnose(before, after)
         return facts.CallTree(call_id, count, moved, reason, found.reason, found.state == HUNG)
 
-    def _target(self) -> steps.Target:
+    def _target(self) -> steps.StepTarget:
         known = self.session.known
-        return steps.Target(
+        return steps.StepTarget(
             self.pid,
             self.start,
             self.session_id,

@@ -18,7 +18,7 @@ from unhang.core.values import id_of, integer_of
 from unhang.errors import StateError, UnhangError
 from unhang.procs import clock
 from unhang.procs.process_handle import open_process
-from unhang.sessions import process_identity, running
+from unhang.sessions import process_identity, watcher_record
 from unhang.sessions.claude import status_file
 from unhang.sessions.file_events import FileEvents
 from unhang.sessions.lock import WatcherLock
@@ -239,12 +239,12 @@ class Watcher:
         self._notifier.reap(last=True)
         self._ping.close()
         if self._lock is not None:
-            running.remove(self._home)
+            watcher_record.remove(self._home)
 
     def _announce(self) -> None:
         """Let others know with which settings this watcher runs."""
         if self._lock is not None:
-            running.write(self._home, self._settings)
+            watcher_record.write(self._home, self._settings)
 
     def _read_settings(self) -> None:
         """Take an edited settings file over; one with a mistake changes nothing, and is reported once."""

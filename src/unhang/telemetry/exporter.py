@@ -80,7 +80,7 @@ class _Exporter:
         files.refuse_newer(state or {}, self._path)
         self._cursors: dict[str, int] = values.table_of(values.whole)((state or {}).get("open")) or {}
         self._done = set(values.texts((state or {}).get("done")) or [])
-        self._jobs: dict[str, _Followed] = {}
+        self._jobs: dict[str, _TracedJob] = {}
         self._stopped = False
         self._bell = os.pipe()
         self._watched: set[str] = set()
@@ -154,7 +154,7 @@ class _Exporter:
             record = records.job(place)
             if record is None and not os.path.exists(place.events):
                 return
-            followed = _Followed(job, record or {}, self._cursors.get(job, 0))
+            followed = _TracedJob(job, record or {}, self._cursors.get(job, 0))
         followed.read(place)
         if followed.seq:  # its record is written before its first event
             self._jobs[job] = followed
@@ -162,7 +162,7 @@ class _Exporter:
     def _send(self) -> bool:
         """In batches of whole jobs' news, each cursor moved and saved when its spans have arrived."""
         batch: list[Span] = []
-        ready: list[tuple[str, _Followed]] = []
+        ready: list[tuple[str, _TracedJob]] = []
         changed = False
         for job, followed in list(self._jobs.items()):
             if followed.seq > self._cursors.get(job, 0) or followed.due:
@@ -178,7 +178,7 @@ class _Exporter:
             return True  # nothing has ended: the cursors need not be saved to be true
         return self._deliver(batch, ready)
 
-    def _deliver(self, batch: list[Span], ready: list[tuple[str, _Followed]]) -> bool:
+    def _deliver(self, batch: list[Span], ready: list[tuple[str, _TracedJob]]) -> bool:
         for part in _parts(batch):
             if self._stopped or not self._sender.send(part):
                 return False
@@ -209,7 +209,7 @@ def _parts(batch: list[Span]) -> Iterator[list[Span]]:
         yield part
 
 
-class _Followed:
+class _TracedJob:
     """One job: its cursor in memory, and the spans that have ended and were not taken yet."""
 
     def __init__(self, job: str, record: dict[str, Any], sent: int) -> None:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from tests.support.places import ROOT
 from unhang.core.alerts.kinds import KINDS
-from unhang.core.alerts.occasions import Occasion, Subject
-from unhang.core.alerts.settings import TARGETS, Quiet, parse
+from unhang.core.alerts.occasions import AlertSubject, Occasion
+from unhang.core.alerts.settings import TARGETS, QuietHours, parse
 from unhang.errors import UsageError
 
 PHONE = {"target": {"phone": {"kind": "desktop"}}}
 
 
 def occasion(kind: str = "stuck", *, lasted: float = 0.0, notify: tuple[str, ...] = (), **subject: Any) -> Occasion:
-    about = Subject(id="j1", name="n", command=subject.pop("command", "make all"), notify=notify, **subject)
+    about = AlertSubject(id="j1", name="n", command=subject.pop("command", "make all"), notify=notify, **subject)
     return Occasion(about, kind, seq=3, at=1.0, stall="s", what="why", command="unhang status j1", lasted=lasted)
 
 
@@ -120,7 +120,7 @@ def test_any_file_is_settings_or_one_line(value: dict[str, Any]) -> None:
 
 @given(st.integers(0, 1439), st.integers(0, 1439), st.floats(0, 1439.9))
 def test_quiet_hours_end_when_they_say(begin: int, end: int, minute: float) -> None:
-    quiet = Quiet(begin, end, ())
+    quiet = QuietHours(begin, end, ())
     left = quiet.left("low", minute)
     assert 0 <= left <= 86_400
     if left:
@@ -130,7 +130,7 @@ def test_quiet_hours_end_when_they_say(begin: int, end: int, minute: float) -> N
         return
     assert quiet.left("low", begin) > 0
     assert quiet.left("low", end) == 0
-    assert Quiet(begin, end, ("urgent",)).left("urgent", minute) == 0
+    assert QuietHours(begin, end, ("urgent",)).left("urgent", minute) == 0
 
 
 @pytest.mark.parametrize("url", ["unhang.example.org", "ftp://x", "https://x/path", "https://a@b", "https://", "", 5])

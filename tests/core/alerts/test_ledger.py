@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from unhang.core.alerts.kinds import ENDS, KINDS
 from unhang.core.alerts.ledger import BACKOFF, LIFE, MOST_HELD, SPACING, WINDOW, Ledger
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.alerts.settings import AlertSettings, parse
 
 ALL = {"on": list(KINDS), "to": ["phone"]}
@@ -19,7 +19,9 @@ SETTINGS = parse({"target": {"phone": {"kind": "desktop"}, "hook": {"kind": "des
 
 
 def occasion(kind: str, *, job: str = "j1", seq: int = 1, stall: str = "s1") -> Occasion:
-    return Occasion(Subject(id=job, name=job, command="make"), kind, seq, 0.0, stall, f"{kind} of {job}", "unhang ps")
+    return Occasion(
+        AlertSubject(id=job, name=job, command="make"), kind, seq, 0.0, stall, f"{kind} of {job}", "unhang ps"
+    )
 
 
 def ledger(settings: AlertSettings = SETTINGS, state: dict[str, Any] | None = None) -> Ledger:

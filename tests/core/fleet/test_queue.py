@@ -19,7 +19,7 @@ from unhang.core.fleet.queue import (
     RETRY,
     RUNNING,
     QueuedJob,
-    Settings,
+    QueueSettings,
     Worker,
     found_by_name,
     in_bytes,
@@ -62,19 +62,19 @@ def test_a_worker_takes_what_suits_it_and_fits_beside_each_other() -> None:
     big, gpu = job("big", order=1, memory=6 << 30), job("gpu", order=2, needs=["gpu"])
     small, last = job("small", order=3, memory=4 << 30), job("last", order=4)
     jobs = [big, gpu, small, last]
-    assert to_take(worker(), jobs, Settings()) == [big, last]  # small does not fit beside big, and holds nobody up
-    assert to_take(worker(labels=["gpu"]), jobs, Settings()) == [big, gpu]
-    assert to_take(worker(labels=["gpu"], only_label=True), jobs, Settings()) == [gpu]
-    assert to_take(worker(busy=2), jobs, Settings()) == []
-    assert to_take(worker(draining=True), jobs, Settings()) == []
-    assert to_take(worker(), jobs, Settings(paused=True)) == []
-    assert to_take(worker(), [*jobs, job("r", state=RUNNING)], Settings(max_running=2)) == [big]
-    assert to_take(worker(), [*jobs, job("r", state=RUNNING)], Settings(max_running=1)) == []
+    assert to_take(worker(), jobs, QueueSettings()) == [big, last]  # small does not fit beside big, and holds nobody up
+    assert to_take(worker(labels=["gpu"]), jobs, QueueSettings()) == [big, gpu]
+    assert to_take(worker(labels=["gpu"], only_label=True), jobs, QueueSettings()) == [gpu]
+    assert to_take(worker(busy=2), jobs, QueueSettings()) == []
+    assert to_take(worker(draining=True), jobs, QueueSettings()) == []
+    assert to_take(worker(), jobs, QueueSettings(paused=True)) == []
+    assert to_take(worker(), [*jobs, job("r", state=RUNNING)], QueueSettings(max_running=2)) == [big]
+    assert to_take(worker(), [*jobs, job("r", state=RUNNING)], QueueSettings(max_running=1)) == []
 
 
 def test_of_two_claims_for_the_last_place_the_earlier_one_stays() -> None:
     first, second = job("a", state=RUNNING, place=7), job("b", state=RUNNING, place=8)
-    settings = Settings(max_running=1)
+    settings = QueueSettings(max_running=1)
     assert may_stay(first, [first, second], settings)
     assert not may_stay(second, [first, second], settings)
     assert may_stay(second, [first.replace(state=ENDED, place=9), second], settings)
@@ -83,21 +83,21 @@ def test_of_two_claims_for_the_last_place_the_earlier_one_stays() -> None:
 def test_a_job_says_why_it_waits() -> None:
     waits = job("a", needs=["gpu"], memory=4 << 30)
 
-    def why(settings: Settings, *workers: Worker, others: list[QueuedJob] | None = None) -> str:
+    def why(settings: QueueSettings, *workers: Worker, others: list[QueuedJob] | None = None) -> str:
         return why_it_waits(waits, [waits, *(others or [])], settings, workers)
 
     gpu = worker(labels=["gpu"])
-    assert "paused" in why(Settings(paused=True), gpu)
-    assert "no worker of queue q" in why(Settings())
-    assert "no worker of queue q" in why(Settings(), gpu.replace(queue="other"))
-    assert "label gpu" in why(Settings(), worker())
-    assert "largest worker has 2G" in why(Settings(), gpu.replace(memory=2 << 30))
-    assert "slots" in why(Settings(), gpu.replace(busy=2))
-    assert "4G of memory left" in why(Settings(), gpu.replace(busy=1, memory_taken=6 << 30))
-    assert "draining" in why(Settings(), gpu.replace(draining=True))
-    assert "at most" in why(Settings(max_running=1), gpu, others=[job("b", state=RUNNING)])
-    assert why(Settings(), gpu) == "about to be taken"
-    row = queued_row(waits, [waits], Settings(), [])
+    assert "paused" in why(QueueSettings(paused=True), gpu)
+    assert "no worker of queue q" in why(QueueSettings())
+    assert "no worker of queue q" in why(QueueSettings(), gpu.replace(queue="other"))
+    assert "label gpu" in why(QueueSettings(), worker())
+    assert "largest worker has 2G" in why(QueueSettings(), gpu.replace(memory=2 << 30))
+    assert "slots" in why(QueueSettings(), gpu.replace(busy=2))
+    assert "4G of memory left" in why(QueueSettings(), gpu.replace(busy=1, memory_taken=6 << 30))
+    assert "draining" in why(QueueSettings(), gpu.replace(draining=True))
+    assert "at most" in why(QueueSettings(max_running=1), gpu, others=[job("b", state=RUNNING)])
+    assert why(QueueSettings(), gpu) == "about to be taken"
+    row = queued_row(waits, [waits], QueueSettings(), [])
     assert (row["status"], row["place"], row["queue"]) == ("queued", 1, "q")
 
 
@@ -180,7 +180,7 @@ class FleetOfWorkers(RuleBasedStateMachine):
     def begin(self, limit: int | None) -> None:
         self.now = 1000.0
         self.place = 0
-        self.settings = Settings(max_running=limit)
+        self.settings = QueueSettings(max_running=limit)
         self.jobs: dict[str, QueuedJob] = {}
         self.history: dict[str, list[QueuedJob]] = {}
         self.words: dict[str, int] = {}

@@ -13,7 +13,7 @@ from tests.support.programs import MODULES, need
 from tests.support.web.browser import Watched
 from tests.support.web.server import WebServer
 from unhang.alerts import links
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 
 AXE = MODULES / "axe-core" / "axe.min.js"
 
@@ -189,7 +189,7 @@ def test_a_link_of_an_alert_is_answered_in_a_browser_that_was_never_let_in(
     wait_until(lambda: job.status()["needsInput"], "it asks")
     make = links.maker(str(jobs.home), web.origin)
     assert make is not None
-    told = Occasion(Subject(job.id, "x", "x"), "needs_input", job.status()["seq"], time.time(), "", "", "")
+    told = Occasion(AlertSubject(job.id, "x", "x"), "needs_input", job.status()["seq"], time.time(), "", "", "")
     context = browser.new_context(viewport={"width": 390, "height": 700})
     found = Watched(context.new_page(), web.origin)
     try:

@@ -13,11 +13,11 @@ from typing import Any
 from tests.support.claude_sessions import recorder
 from unhang.sessions.claude import fact_reader as hooks
 from unhang.sessions.state import facts, screen
-from unhang.sessions.state.actions import LookAtPane, LookAtTree, Note, Say, Take
+from unhang.sessions.state.actions import LookAtPane, LookAtTree, Say, Take, TellModel
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
-from unhang.sessions.state.wire import Wire
+from unhang.sessions.state.traffic import Wire
 
 _SIGNS = {"assistant", "tool"}
 _TOKENS = re.compile(r"(↓.{0,20}?)(\d+)( tokens)")
@@ -107,7 +107,7 @@ class Replay:
             self.machine.tell(self._look())
         elif isinstance(action, LookAtTree):
             self.machine.tell(self._look_at_tree(action.call))
-        elif isinstance(action, Note):
+        elif isinstance(action, TellModel):
             self.notes.append(action.text)
         elif isinstance(action, Take):
             self._take(action)

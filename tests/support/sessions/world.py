@@ -8,7 +8,7 @@ from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
-from unhang.sessions.state.wire import Peer
+from unhang.sessions.state.traffic import ConnectionPeer
 
 
 class World:
@@ -36,7 +36,7 @@ class World:
         self.synchronized = False
         self.wire: dict[str, tuple[int, int]] = {}  # what came in on the agent's connections
         self.live_wire: tuple[str, int, int] | None = None  # connection, and bytes and pieces that come every 0.1 s
-        self.peers: tuple[Peer, ...] = ()
+        self.peers: tuple[ConnectionPeer, ...] = ()
         self.typed = ""
         self.shows_background = True  # Claude says so where only agents in the background run
         # what steps do
@@ -202,7 +202,7 @@ class World:
             self.tree_asked = True
             self.looked = fact
             self.tell(fact)
-        elif isinstance(action, actions.Note):
+        elif isinstance(action, actions.TellModel):
             self.notes[action.call] = action.text
         else:
             self.check(action)

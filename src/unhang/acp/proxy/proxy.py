@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.acp.proxy.terminals import ThreadedTerminals
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
 
 _CHUNK = 1 << 18
 # Woken this much later than asked for, the proxy did not run (stopped, starved): that was no silence of the agent.
@@ -81,7 +81,7 @@ class Proxy:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: JobConnection,
         conversation: Conversation,
         *,
         agent_in: int,

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from unhang.core.alerts.kinds import ENDS, KINDS, SEVERITIES
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -253,7 +253,7 @@ def _occasion_json(occasion: Occasion) -> dict[str, Any]:
 
 def _occasion_of(value: Any) -> Occasion | None:
     try:
-        subject = Subject(**(value["subject"] | {"notify": tuple(value["subject"]["notify"])}))
+        subject = AlertSubject(**(value["subject"] | {"notify": tuple(value["subject"]["notify"])}))
         found = Occasion(**(value | {"subject": subject, "offers": tuple(value.get("offers", ()))}))
         return found if found.kind in KINDS else None
     except (KeyError, TypeError, AttributeError):

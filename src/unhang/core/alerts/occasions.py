@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST = 300
 
 
-class Subject(Record):
+class AlertSubject(Record):
     """The job or session that an alert is about, with all that a rule can ask for."""
 
     id: str
@@ -39,7 +39,7 @@ class Occasion(Record):
     `offers`: what a link may do about it (core/alerts/answers.py). `answered`: it is over because somebody decided.
     """
 
-    subject: Subject
+    subject: AlertSubject
     kind: str
     seq: int
     at: float
@@ -61,12 +61,12 @@ class Occasion(Record):
         return SEVERITY[self.kind]
 
 
-def subject_of(job_id: str, job: dict[str, Any]) -> Subject:
+def subject_of(job_id: str, job: dict[str, Any]) -> AlertSubject:
     """The subject of a job's alerts, from the job's record."""
     labels = {str(name): str(value) for name, value in (values.mapping(job.get("labels")) or {}).items()}
     agent = values.text((values.mapping(job.get("agent")) or {}).get("name")) or ""
     command = command_line(job)
-    return Subject(
+    return AlertSubject(
         id=job_id,
         name=plain_text.one_line(labels.get(NAME) or command, 60),
         command=command,
@@ -77,7 +77,7 @@ def subject_of(job_id: str, job: dict[str, Any]) -> Subject:
     )
 
 
-def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Subject) -> Occasion | None:
+def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: AlertSubject) -> Occasion | None:
     """The occasion that an event of a job is. `view`: what is known of the job with this event the last one."""
     kind = kind_of(event)
     if kind is None:
@@ -97,7 +97,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Subje
     )
 
 
-def session_occasion(event: ev.Event, subject: Subject) -> Occasion | None:
+def session_occasion(event: ev.Event, subject: AlertSubject) -> Occasion | None:
     """The occasion that an event of a session's watcher is."""
     kind = kind_of(event) if event.get("type") == "watch" else None
     if kind is None:

@@ -81,7 +81,7 @@ class Rule(Record):
         return all(fnmatchcase(subject.labels.get(name, ""), value) for name, value in self.labels.items())
 
 
-class Quiet(Record):
+class QuietHours(Record):
     """Hours in which only the severities in `let` are sent, in minutes after local midnight."""
 
     begin: int
@@ -101,7 +101,7 @@ class AlertSettings(Record):
 
     targets: dict[str, Target]
     rules: tuple[Rule, ...]
-    quiet: Quiet | None = None
+    quiet: QuietHours | None = None
     cooldown: dict[str, float] = COOLDOWN
     page: str = ""  # the origin at which a person reaches `unhang web`
 
@@ -171,7 +171,7 @@ def _rule(given: Any, where: str, targets: dict[str, Target]) -> Rule:
     return Rule(on=on, to=to, labels=labels, after=after, **texts)
 
 
-def _quiet(given: Any, where: str) -> Quiet:
+def _quiet(given: Any, where: str) -> QuietHours:
     table = _table(given, where)
     _known(table, {"from", "to", "let"}, where)
     let = _texts(table["let"], f"{where}.let") if table.get("let") else ((URGENT,) if "let" not in table else ())
@@ -181,7 +181,7 @@ def _quiet(given: Any, where: str) -> Quiet:
     begin, end = _minute(table.get("from"), f"{where}.from"), _minute(table.get("to"), f"{where}.to")
     if begin == end:
         raise UsageError(f"{where}: from and to are the same time of day")
-    return Quiet(begin, end, let)
+    return QuietHours(begin, end, let)
 
 
 def _cooldown(given: Any, where: str) -> dict[str, float]:

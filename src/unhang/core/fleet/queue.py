@@ -173,7 +173,7 @@ def is_queue(name: str) -> bool:
 # --- the settings of a queue ------------------------------------------------------------------------------------
 
 
-class Settings(Record):
+class QueueSettings(Record):
     """What holds for a whole queue. `max_running`: None is any number. `place`: of the message that says so."""
 
     paused: bool = False
@@ -185,13 +185,13 @@ class Settings(Record):
         return values.dump({"paused": self.paused, "maxRunning": self.max_running}, compact=True).encode()
 
 
-def read_settings(data: bytes, place: int) -> Settings:
+def read_settings(data: bytes, place: int) -> QueueSettings:
     """Read a queue's settings; what cannot be read is as if it had not been set."""
     try:
         value = values.mapping(values.parse(data)) or {}
     except ValueError:
         value = {}
-    return Settings(values.flag(value.get("paused")) or False, values.whole(value.get("maxRunning")), place)
+    return QueueSettings(values.flag(value.get("paused")) or False, values.whole(value.get("maxRunning")), place)
 
 
 # --- workers ----------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def in_order(jobs: Iterable[QueuedJob]) -> list[QueuedJob]:
     return sorted(waiting, key=lambda job: (-job.priority, job.order, job.id))
 
 
-def to_take(worker: Worker, jobs: Iterable[QueuedJob], settings: Settings) -> list[QueuedJob]:
+def to_take(worker: Worker, jobs: Iterable[QueuedJob], settings: QueueSettings) -> list[QueuedJob]:
     """Return the jobs that a worker takes now, all of which fit beside each other.
 
     A job that has to wait for room does not hold up a smaller one behind it.
@@ -299,7 +299,7 @@ def to_take(worker: Worker, jobs: Iterable[QueuedJob], settings: Settings) -> li
     return taken
 
 
-def may_stay(job: QueuedJob, jobs: Iterable[QueuedJob], settings: Settings) -> bool:
+def may_stay(job: QueuedJob, jobs: Iterable[QueuedJob], settings: QueueSettings) -> bool:
     """Return whether a job that was just claimed may run, by the queue's limit: the earlier claims go first.
 
     Two workers may each take the last place at the same time. Each looks again when its claim is stored; `jobs` must
@@ -316,7 +316,7 @@ def place_of(job: QueuedJob, jobs: Iterable[QueuedJob]) -> int:
     return [each.id for each in in_order(each for each in jobs if each.queue == job.queue)].index(job.id)
 
 
-def why_it_waits(job: QueuedJob, jobs: Sequence[QueuedJob], settings: Settings, workers: Iterable[Worker]) -> str:
+def why_it_waits(job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSettings, workers: Iterable[Worker]) -> str:
     """Return in a few words why a job has not been taken yet; `jobs` and `workers` of its queue."""
     there = [worker for worker in workers if worker.queue == job.queue]
     ours = [each for each in jobs if each.queue == job.queue]

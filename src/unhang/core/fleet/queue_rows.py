@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from unhang.core.fleet.queue import QueuedJob, Settings, Worker
+    from unhang.core.fleet.queue import QueuedJob, QueueSettings, Worker
 
 
 def queued_row(
-    job: QueuedJob, jobs: Sequence[QueuedJob], settings: Settings, workers: Iterable[Worker]
+    job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSettings, workers: Iterable[Worker]
 ) -> dict[str, Any]:
     """Return the row of a job of a queue; `jobs`: those of its queue, itself among them."""
     row: dict[str, Any] = {

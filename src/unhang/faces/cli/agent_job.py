@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.request import Prepared
 
     # Adds what is known of the agent to a result or a status.
@@ -40,7 +40,7 @@ def options_of(args: argparse.Namespace, cwd: str | None) -> JobOptions:
     )
 
 
-def launch(prepared: Prepared, *, relay: bool) -> Connection:
+def launch(prepared: Prepared, *, relay: bool) -> JobConnection:
     """Start the job; with `relay` its output is passed on to stdout and stderr."""
     streams = CallerStreams(None, 1, 2) if relay else CallerStreams(None)
     return ForkingLauncher().launch(state_home(), prepared, streams)
@@ -88,7 +88,7 @@ class AgentMonitor:
         self._reporter = AgentReporter(quiet=quiet)
         self._signals = CaughtSignals(resizes=False)
 
-    def wait_for_end(self, connection: Connection, *, as_json: bool) -> int:
+    def wait_for_end(self, connection: JobConnection, *, as_json: bool) -> int:
         """Follow the job to its end, print its result with `as_json`, and return its exit code."""
         last = JobMonitor(connection, self._reporter, self._signals, None).wait_for_end()
         cleanup.in_a_child(connection.place.home)

@@ -22,12 +22,12 @@ from unhang.core.record import Record
 from unhang.errors import EXIT_TIMEOUT, NoSuchJob, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import Parser, load
-from unhang.faces.cli.queued import Waiting, end_of_queued, named_in_queues, of_waiting, ran_as
+from unhang.faces.cli.queued_job import NotRunYet, end_of_queued, named_in_queues, of_waiting, ran_as
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note
-from unhang.fleet.asking import Offline, ask
+from unhang.fleet.command_client import Offline, ask
 from unhang.fleet.connection import connect
-from unhang.fleet.tasks import end
+from unhang.fleet.end_tasks import end
 from unhang.fleet.view import FleetRow, fleet_rows, follow, result_from, status_from, view_of
 from unhang.jobs.handle import log_time
 from unhang.jobs.home import state_home
@@ -110,7 +110,7 @@ def with_server(
 
 
 async def _found(connection: Connection, names: list[str]) -> list[There]:
-    """Return the jobs that are meant; raise NoSuchJob or AmbiguousJob, and queued.Waiting for one that has not run."""
+    """Return the jobs that are meant; raise NoSuchJob, AmbiguousJob, or NotRunYet for a queued job that has not run."""
     rows = await connection.rows()
     queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
     found = []
@@ -134,7 +134,7 @@ async def _anywhere(connection: Connection, name: str, parser: Parser, args: arg
     """Run a command where its job runs; a job that waits in a queue runs nowhere."""
     try:
         return await _elsewhere(connection, name, parser, args)
-    except Waiting as waiting:
+    except NotRunYet as waiting:
         return await of_waiting(connection, name, args, waiting.job)
     except Offline:
         if name != "cancel" or not args.force:
@@ -344,7 +344,7 @@ async def _say_offline(connection: Connection, machines: set[str]) -> None:
 async def _print_result(connection: Connection, job: There | QueuedJob) -> None:
     try:
         (there,) = [job] if isinstance(job, There) else await _found(connection, [job.id])
-    except Waiting as waiting:  # it has ended, and never ran
+    except NotRunYet as waiting:  # it has ended, and never ran
         output.print_json(waiting.job.to_json())
         return
     printer = _Printer(raw=True)

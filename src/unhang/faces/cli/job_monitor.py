@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.faces.cli.stderr import StderrReporter
     from unhang.faces.cli.terminal import UserTerminal
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What a terminal sends besides: Ctrl-\ and Ctrl-Z.
@@ -77,7 +77,7 @@ class JobMonitor:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: JobConnection,
         reporter: StderrReporter,
         signals: CaughtSignals,
         terminal: UserTerminal | None,

@@ -25,7 +25,7 @@ from unhang.faces.mcp.result import Seen, result_of
 from unhang.faces.mcp.trace_meta import in_trace_of
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.attend import AttendedJob, CallerGone
-from unhang.jobs.connection import Connection
+from unhang.jobs.connection import JobConnection
 from unhang.jobs.progress import SilentListener
 from unhang.jobs.request import Prepared
 
@@ -59,7 +59,7 @@ async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str)
     return Begun(attended, resolution.never_ending, _is_session(resolution), time.monotonic() - called)
 
 
-def _launch(backend: Backend, ctx: Context, call: CommandCall, tool: str) -> tuple[Connection, Resolution]:
+def _launch(backend: Backend, ctx: Context, call: CommandCall, tool: str) -> tuple[JobConnection, Resolution]:
     labels = labels_of(ctx) | {"tool": tool}
     prepared = _prepare(backend, call, labels)
     better = call.with_room(prepared.resolution, stays=tool == "start")
@@ -94,7 +94,7 @@ def _refuse_editors(resolution: Resolution) -> None:
             )
 
 
-def attend(backend: Backend, ctx: Context, connection: Connection) -> AttendedJob:
+def attend(backend: Backend, ctx: Context, connection: JobConnection) -> AttendedJob:
     """Listen to a job that was started for this call, and report to the call's client."""
     return AttendedJob(
         backend.pool,

@@ -25,7 +25,7 @@ from unhang.core import values
 from unhang.core.job_news import News
 from unhang.errors import UnhangError
 from unhang.faces.mcp.notifications import LOGGER, wanted_by
-from unhang.jobs import told
+from unhang.jobs import news_cursor
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.news import JobNews
 
@@ -110,7 +110,7 @@ class HandedOver:
 
     def _note(self, job_id: str, seq: int) -> None:
         with contextlib.suppress(UnhangError, OSError):
-            told.note(attach(self._home, job_id), seq, os.environ)
+            news_cursor.note(attach(self._home, job_id), seq, os.environ)
 
     def _missed(self, key: object) -> list[tuple[str, str]]:
         """What this client was not told yet, the job and the sentence; it counts as told."""
@@ -121,7 +121,7 @@ class HandedOver:
                     each.news.look()
                     news = each.news.take()
                     if news is not None:
-                        told.note(each.news.job, news.seq, os.environ)
+                        news_cursor.note(each.news.job, news.seq, os.environ)
                         found.append((each.news.job.id, each.news.sentence(news)))
                 except (UnhangError, OSError):
                     self._followed.pop(name, None)  # deleted

@@ -20,7 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 from unhang.core import plain_text
 from unhang.core.overview_line import MARKS, age_of, called, ends_in, spark_of, state_of, why_of
 from unhang.errors import UnhangError
-from unhang.faces.top.reach import HomeReach
+from unhang.faces.top.job_actions import HomeJobActions
 from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textual.widgets.data_table import RowKey
 
     from unhang.core.overview import Entry
-    from unhang.faces.top.reach import Reach
+    from unhang.faces.top.job_actions import JobActions
     from unhang.fleet.link import FleetLink
     from unhang.fleet.overview import FleetOverview
     from unhang.jobs.overview import Snapshot
@@ -78,13 +78,13 @@ class TopApp(App[None]):
 
     def __init__(self, home: str, *, colours: bool = True, fleet: FleetLink | None = None) -> None:
         super().__init__(ansi_color=not colours)
-        self._jobs: Reach = HomeReach(home)
+        self._jobs: JobActions = HomeJobActions(home)
         self._overview: Overview | FleetOverview = Overview(home)
         if fleet is not None:
-            from unhang.faces.top.fleet import FleetReach
+            from unhang.faces.top.fleet import FleetJobActions
             from unhang.fleet.overview import FleetOverview
 
-            self._jobs, self._overview = FleetReach(home, fleet), FleetOverview(home, fleet)
+            self._jobs, self._overview = FleetJobActions(home, fleet), FleetOverview(home, fleet)
         self._snapshot: Snapshot = self._overview.snapshot()
         self._shown: list[str] = []
         self._columns: dict[str, int] = {}  # the widths of those that are shown
@@ -209,7 +209,7 @@ class TopApp(App[None]):
         elif front == "machines":
             self.query_one("#machines-text", Static).update(Text(_machines(self._snapshot.machines or [])))
 
-    def _below(self, where: str, show: Callable[[Reach, Entry], Text], entry: Entry | None) -> None:
+    def _below(self, where: str, show: Callable[[JobActions, Entry], Text], entry: Entry | None) -> None:
         """Show a part of the job under the cursor; what another machine has to be asked for comes when it comes."""
         if entry is None or entry["kind"] == "session":
             self.query_one(where, Static).update(Text(""))
@@ -219,7 +219,7 @@ class TopApp(App[None]):
             self._fetch(where, show, entry)
 
     @work(thread=True, exclusive=True, group="below")
-    def _fetch(self, where: str, show: Callable[[Reach, Entry], Text], entry: Entry) -> None:
+    def _fetch(self, where: str, show: Callable[[JobActions, Entry], Text], entry: Entry) -> None:
         text = show(self._jobs, entry)
         if self.selected == entry["id"]:
             self.call_from_thread(self.query_one(where, Static).update, text)
@@ -373,7 +373,7 @@ def _cut(cell: Text, width: int) -> Text:
     return cell
 
 
-def _output(jobs: Reach, entry: Entry) -> Text:
+def _output(jobs: JobActions, entry: Entry) -> Text:
     """The last lines that it printed, with their colours."""
     try:
         lines = jobs.output(entry["id"])
@@ -382,7 +382,7 @@ def _output(jobs: Reach, entry: Entry) -> Text:
     return Text.from_ansi("\n".join(lines))
 
 
-def _events(jobs: Reach, entry: Entry) -> Text:
+def _events(jobs: JobActions, entry: Entry) -> Text:
     try:
         found = jobs.events(entry["id"], max(0, int(entry["seq"]) - _EVENTS))
     except (UnhangError, OSError) as error:

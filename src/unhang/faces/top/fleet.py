@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unhang.core import plain_text, values
-from unhang.faces.top.reach import LINES, MORE_TIME, HomeReach
-from unhang.fleet.elsewhere import Elsewhere
+from unhang.faces.top.job_actions import LINES, MORE_TIME, HomeJobActions
+from unhang.fleet.remote_jobs import Elsewhere
 
 if TYPE_CHECKING:
     from typing import Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unhang.fleet.link import FleetLink
 
 
-class FleetReach(HomeReach):
+class FleetJobActions(HomeJobActions):
     """The jobs of all machines."""
 
     def __init__(self, home: str, link: FleetLink) -> None:

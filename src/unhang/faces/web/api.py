@@ -22,7 +22,7 @@ from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
 from unhang.jobs import history, restart, sessions
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import attach
-from unhang.jobs.output_desk import OutputDesk, kept, whole_output
+from unhang.jobs.output_viewer import OutputViewer, kept, whole_output
 from unhang.jobs.start import start
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Desk:
 
     def __init__(self, home: str) -> None:
         self.home = home
-        self._output = OutputDesk(home)
+        self._output = OutputViewer(home)
         self._timelines: OrderedDict[str, Timeline] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from unhang.errors import UsageError
 from unhang.faces.web.api import Desk, duration_of, text_of
-from unhang.fleet.elsewhere import Elsewhere
+from unhang.fleet.remote_jobs import Elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class FleetDesk(Desk):
         return super().find(self._elsewhere.here(job_id)) if there is None else f"{there[1]}@{there[0]}"
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """As of a job of this home; see `fleet/elsewhere.py`."""
+        """As of a job of this home; see `fleet/remote_jobs.py`."""
         there = self._elsewhere.place(job_id)
         return super().job(job_id) if there is None else self._elsewhere.job(*there)
 

@@ -68,7 +68,7 @@ class Take(Record):
     text: str = ""  # what is typed
 
 
-class Note(Record):
+class TellModel(Record):
     """Have the session's model told this with its next context. An empty text takes the note of this call back."""
 
     call: str
@@ -76,4 +76,4 @@ class Note(Record):
     agent_id: str = ""  # "": the main loop's model
 
 
-Action = Say | LookAtPane | LookAtTree | Take | Note
+Action = Say | LookAtPane | LookAtTree | Take | TellModel

@@ -7,7 +7,7 @@ state, with the content of the box, has been saved.
 
 from __future__ import annotations
 
-from unhang.sessions.state import actions, facts, screen, told
+from unhang.sessions.state import actions, facts, model_messages, screen
 from unhang.sessions.state.actions import Action, LookAtPane, Say, Take
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.limits import SessionLimits
@@ -102,7 +102,7 @@ class Aftercare:
             return [*said, Say("step", "save its state, and clear the context with /clear", fields), Take(self._step)]
         if restored:
             return [*said, Say("step", "send the restored prompt again", fields), Take(self._step)]
-        text = told.prompt(self._go_on)
+        text = model_messages.prompt(self._go_on)
         return [*said, Say("step", "let the session continue", fields), Take(self._step, text=text)]
 
     def _end(self, *last: Action) -> list[Action]:

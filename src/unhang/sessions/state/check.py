@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from unhang.sessions.state import clocks, facts
 from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree
+from unhang.sessions.state.answer_progress import AGAIN, WRITES, AnswerProgress
 from unhang.sessions.state.clocks import Clock
-from unhang.sessions.state.writing import AGAIN, WRITES, Writing
 
 # Between two looks at a tree or a pane that show whether it moves.
 SAMPLE = 2.0
@@ -33,7 +33,7 @@ class Check:
         self._asked = False
         self._looks = 0
         self._seen: facts.CallTree | facts.Pane | None = None
-        self._writing = Writing()
+        self._writing = AnswerProgress()
 
     def tell(self, fact: facts.Fact) -> None:
         """Take in the answer to a look."""

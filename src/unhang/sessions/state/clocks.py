@@ -9,7 +9,7 @@ from unhang.sessions.state import known as modes
 from unhang.sessions.state.calls import ToolCall
 from unhang.sessions.state.known import Known
 from unhang.sessions.state.limits import SessionLimits
-from unhang.sessions.state.wire import Peer, waits_for
+from unhang.sessions.state.traffic import ConnectionPeer, waits_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Clock(Record):
             return f"the turn has finished no step for {age} (limit {limit})"
         return f"{self.label()} has been running for {age} (limit {limit})"
 
-    def waits_for(self, peers: tuple[Peer, ...], now: float) -> str:
+    def waits_for(self, peers: tuple[ConnectionPeer, ...], now: float) -> str:
         """What the measured wait is for, as far as connections or the name of the tool show it."""
         name = "" if self.call is None else self.call.tool_name
         url = "" if self.call is None else self.call.tool_input.get("url", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unhang.core.record import Record
 from unhang.sessions.state.screen import AgentScreen
-from unhang.sessions.state.wire import Peer, Wire
+from unhang.sessions.state.traffic import ConnectionPeer, Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Pane(Record):
     human: bool = False  # a person typed a moment ago
     screen: AgentScreen = AgentScreen()
     wire: Wire = {}  # noqa: RUF012 - a default of a frozen record; what came in on its connections
-    peers: tuple[Peer, ...] = ()  # the other ends of these connections
+    peers: tuple[ConnectionPeer, ...] = ()  # the other ends of these connections
 
 
 class CallTree(Record):

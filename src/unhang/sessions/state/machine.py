@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from unhang.agents.claude.protocol.tool_limits import BASH
 from unhang.core.durations import human
-from unhang.sessions.state import actions, clocks, facts, told
+from unhang.sessions.state import actions, clocks, facts, model_messages
 from unhang.sessions.state import known as modes
-from unhang.sessions.state.actions import Action, Note, Say
+from unhang.sessions.state.actions import Action, Say, TellModel
 from unhang.sessions.state.aftercare import Aftercare
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.check import Check, looks_take
@@ -299,8 +299,8 @@ class Session:
         ]
         if rescue.touched_pane or last == actions.RESTART:
             self._rescues += 1
-            text = told.note(clock, rescue.why, now)
-            said.append(Note(clock.key if clock.call is None else clock.call.id, text))
+            text = model_messages.note(clock, rescue.why, now)
+            said.append(TellModel(clock.key if clock.call is None else clock.call.id, text))
             if mode != modes.GONE:
                 clear = self._limits.allow_clear and self._rescues >= self._limits.clear_after
                 go_on = text if self._limits.go_on and self._rescues <= MOST_CONTINUED else ""

@@ -10,13 +10,13 @@ person at the keyboard, holds the next step back. The session ends the rescue as
 from __future__ import annotations
 
 from unhang.core.record import Record
-from unhang.sessions.state import actions, clocks, facts, screen, told
-from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Note, Say, Take
+from unhang.sessions.state import actions, clocks, facts, model_messages, screen
+from unhang.sessions.state.actions import Action, LookAtPane, LookAtTree, Say, Take, TellModel
+from unhang.sessions.state.answer_progress import AGAIN, WRITES, AnswerProgress
 from unhang.sessions.state.budget import Budget
 from unhang.sessions.state.check import SAMPLE
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.limits import SessionLimits
-from unhang.sessions.state.writing import AGAIN, WRITES, Writing
 
 _LOOK, _ASKED, _STEP, _VERIFY, _HELD = "look", "asked", "step", "verify", "held"
 TREE, PANE = "tree", "pane"
@@ -73,7 +73,7 @@ class Rescue:
         self._wait = limits.cooldown
         self._stable = ""  # the draft of the last look
         self.why = why  # what the call waits for
-        self._writing = Writing(earlier)
+        self._writing = AnswerProgress(earlier)
         self._trees: dict[str, facts.CallTree] = {}  # the other commands of the turn
 
     @property
@@ -233,7 +233,7 @@ class Rescue:
         said: list[Action] = [Say("step", message, fields)]
         if call is not None and step in (actions.END_TREE, actions.KILL_TREE):
             # the call's own hook is the next that the model hears: it must find the note
-            said.append(Note(call.id, told.note(self.clock, self.why, now), call.agent_id))
+            said.append(TellModel(call.id, model_messages.note(self.clock, self.why, now), call.agent_id))
         return [*said, Take(step, call.id if call is not None else "")]
 
     def _undo(self, step: str, *, small: bool) -> None:
@@ -253,7 +253,7 @@ class Rescue:
             self.taken.pop()
             call = self.clock.call
             tree = self._step in (actions.END_TREE, actions.KILL_TREE) and call is not None
-            back = [Note(call.id, "", call.agent_id)] if tree and call is not None else []
+            back = [TellModel(call.id, "", call.agent_id)] if tree and call is not None else []
             return [*back, *self._hold(done.detail or "refused at the last moment", now)]
         self.saved = done.saved or self.saved
         wait = REDRAW if self._small_step else self._limits.verify

@@ -84,7 +84,7 @@ def _test(names: list[str]) -> int:
     from unhang.alerts.targets import NotDelivered, send
     from unhang.core.alerts.ledger import Delivery
     from unhang.core.alerts.message import message_of
-    from unhang.core.alerts.occasions import Occasion, Subject
+    from unhang.core.alerts.occasions import AlertSubject, Occasion
 
     settings, path = settings_file.load(os.environ)
     unknown = [name for name in names if name not in settings.targets]
@@ -93,7 +93,7 @@ def _test(names: list[str]) -> int:
     # `desktop` is there without being written down; it is tried if a rule names it, or if there is nothing else
     used = {name for rule in settings.rules for name in rule.to}
     wanted = names or [name for name in settings.targets if path is None or name != "desktop" or name in used]
-    about = Subject("test", "unhang alerts test", "unhang alerts test")
+    about = AlertSubject("test", "unhang alerts test", "unhang alerts test")
     failed = 0
     for name in wanted:
         what = Occasion(about, "finished", 1, time.time(), "", "This is a test; nothing happened.", "unhang ps")
@@ -108,10 +108,10 @@ def _test(names: list[str]) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     from unhang.alerts import deliveries, settings_file
-    from unhang.alerts.waiting import waiting
+    from unhang.alerts.backlog import backlog_of
 
     home = state_home()
-    lines, pending = deliveries.read(home), waiting(home)
+    lines, pending = deliveries.read(home), backlog_of(home)
     if args.json:
         output.print_json({"deliveries": lines, "waiting": pending.to_json()})
         return 0

@@ -135,12 +135,12 @@ def _watcher() -> tuple[bool, str]:
 
 def _alerts() -> tuple[bool, str]:
     from unhang.alerts import deliveries, settings_file
-    from unhang.alerts.waiting import waiting
+    from unhang.alerts.backlog import backlog_of
 
     settings, path = settings_file.load(os.environ)  # a mistake in it is what is said
     if path is None:
         return True, "no alerts.toml: no person is told of anything (docs/alerts.md)"
-    lines, waits = deliveries.read(state_home()), waiting(state_home())
+    lines, waits = deliveries.read(state_home()), backlog_of(state_home())
     failed = [line for line in lines if line.get("state") == "failed"]
     said = f"{len(settings.rules)} rules, {len(settings.targets)} targets; {waits.count} waiting"
     if waits.stopped is not None:

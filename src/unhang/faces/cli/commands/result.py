@@ -7,7 +7,7 @@ import os
 
 from unhang.faces.cli import output
 from unhang.faces.cli.stderr import StderrReporter
-from unhang.jobs import told
+from unhang.jobs import news_cursor
 
 SUMMARY = "the result of a job: its output, and how it ended; exits as the job did"
 
@@ -24,7 +24,7 @@ def main(args: argparse.Namespace) -> int:
     """Print the output of a job and, on stderr, its ending; return its exit code (0 while it runs)."""
     job = output.job_of(args)
     result = job.result()
-    told.note(job, job.last_seq(), os.environ)
+    news_cursor.note(job, job.last_seq(), os.environ)
     if args.json:
         output.print_result(job, result)
     else:

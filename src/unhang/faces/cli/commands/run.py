@@ -20,7 +20,7 @@ from unhang.jobs.launcher import CallerStreams
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unhang.core import events as ev
-    from unhang.jobs.connection import Connection
+    from unhang.jobs.connection import JobConnection
     from unhang.jobs.launcher import Launcher
 
 SUMMARY = "run a command in the foreground: watched, bounded, ended whole"
@@ -91,7 +91,7 @@ def _die_of_key(last: ev.Event) -> None:
     os.kill(os.getpid(), number)
 
 
-def _finish(connection: Connection, last: ev.Event | None, reporter: stderr.StderrReporter, *, as_json: bool) -> int:
+def _finish(connection: JobConnection, last: ev.Event | None, reporter: stderr.StderrReporter, *, as_json: bool) -> int:
     if last is None:
         last = connection.outcome()
     if last is not None and _was_ended(last) and connection.shown.get("restore"):

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, launcher: Launcher) -> int:
     """Start the command in the background, print the job's id or its status, and return 0."""
     if args.fleet is not None:
-        from unhang.faces.cli.queued import submit_command
+        from unhang.faces.cli.queued_job import submit_command
 
         return submit_command(args)
     for option in ("priority", "need", "memory", "on_lost", "hold"):

@@ -10,7 +10,7 @@ from unhang.errors import EXIT_TIMEOUT
 from unhang.faces.cli import output
 from unhang.faces.cli.live import LiveLines
 from unhang.faces.cli.stderr import StderrReporter
-from unhang.jobs import told
+from unhang.jobs import news_cursor
 from unhang.jobs.follow import wait_for_all, wait_for_any
 from unhang.jobs.handle import Job
 
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
         done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]
     for job in ended:
-        told.note(job, job.last_seq(), os.environ)
+        news_cursor.note(job, job.last_seq(), os.environ)
         if args.json:
             output.print_result(job, job.result())
         elif args.any:

@@ -337,13 +337,13 @@ def _signal(verb: str) -> int:
 def _status(args: argparse.Namespace) -> int:
     from unhang.installers import watch_service
     from unhang.jobs.home import state_home
-    from unhang.sessions import running
+    from unhang.sessions import watcher_record
     from unhang.sessions.lock import WATCHING, described, holder
     from unhang.sessions.settings import load
 
     home = state_home()
     who = holder(home)
-    theirs = running.settings_of(home, who)
+    theirs = watcher_record.settings_of(home, who)
     own = load(os.environ)
     settings = own if theirs is None else theirs.replace(config_dirs=own.config_dirs)
     views = _views(home, settings, _configs(args, settings), lambda _: True)

@@ -20,7 +20,7 @@ _SWITCHES = {"allow_clear": "--allow-clear", "allow_restart": "--allow-restart",
 def main(args: argparse.Namespace) -> int:
     """Show the change and, once agreed to, make it; return 0 even if it was declined."""
     home = state_home()
-    change: flow.Change
+    change: flow.PlannedChange
     if args.watch_verb == "install":
         change = watch_service.plan_install(home, options(args), os.environ, job=args.job)
         who = holder(home)

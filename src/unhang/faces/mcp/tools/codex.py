@@ -21,7 +21,7 @@ from unhang.faces.mcp.job_call import Begun, answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
 from unhang.faces.mcp.trace_meta import in_trace_of
-from unhang.jobs.connection import Connection
+from unhang.jobs.connection import JobConnection
 from unhang.jobs.handle import Job
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
@@ -282,14 +282,16 @@ async def turn(
         return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 
-def _launch_cloud(backend: Backend, ctx: Context, program: str, words: list[str], cwd: str) -> Connection:
+def _launch_cloud(backend: Backend, ctx: Context, program: str, words: list[str], cwd: str) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [program], folder)
     prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx))
     return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
 
 
-def _launch(backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int) -> Connection:
+def _launch(
+    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int
+) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(

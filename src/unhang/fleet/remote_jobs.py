@@ -11,10 +11,10 @@ from unhang.core.fleet.subjects import split_name
 from unhang.core.timeline import Timeline
 from unhang.core.view import View
 from unhang.errors import ControlError, UsageError
-from unhang.fleet.asking import Offline
+from unhang.fleet.command_client import Offline
 from unhang.fleet.note import own_name
 from unhang.fleet.view import status_from
-from unhang.jobs.output_desk import whole_output
+from unhang.jobs.output_viewer import whole_output
 from unhang.store.output_reader import Slice
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ class Elsewhere:
         return found.to_json()
 
     def rows(self, machine: str, job: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
-        """Rows of the output by number; see `jobs/output_desk.py`."""
+        """Rows of the output by number; see `jobs/output_viewer.py`."""
         around = [] if at is None else [f"--at={at}"]
         found: dict[str, Any] = self._page(
             machine, job, "rows", f"--stream={stream}", f"--first={first}", f"--count={count}", *around

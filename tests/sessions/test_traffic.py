@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.engine import wait_until
 from unhang.procs.sampler.connections import connections
-from unhang.sessions.state import wire
+from unhang.sessions.state import traffic
 
 PING = len('event: ping\ndata: {"type": "ping"}\n\n')
 WORD = len(
@@ -23,18 +23,18 @@ FRAMING = [0, 50]  # plain, and with the overhead of TLS, HTTP/2 and chunks
 @pytest.mark.parametrize("framing", FRAMING)
 def test_words_are_life_and_pings_are_not(framing: int) -> None:
     before = {"a": (5000, 20), "b": (700, 3)}
-    assert wire.writes(before, before | {"a": (5000 + 9 * (WORD + framing), 29)})
-    assert not wire.writes(before, before | {"a": (5000 + 500 * (PING + framing), 520)})
-    assert not wire.may_write(before, before | {"a": (5000 + 500 * (PING + framing), 520)})
-    assert not wire.may_write(before, before)
+    assert traffic.writes(before, before | {"a": (5000 + 9 * (WORD + framing), 29)})
+    assert not traffic.writes(before, before | {"a": (5000 + 500 * (PING + framing), 520)})
+    assert not traffic.may_write(before, before | {"a": (5000 + 500 * (PING + framing), 520)})
+    assert not traffic.may_write(before, before)
 
 
 def test_the_head_of_an_answer_alone_is_no_life() -> None:
     """A request that is tried again, on the same connection or on a new one, gets an answer's head and then nothing."""
     before = {"a": (5000, 20)}
     for after in ({"a": (5900, 22)}, {"b": (900, 3)}, {"a": (5000, 20), "b": (300, 1)}):
-        assert not wire.writes(before, after)
-        assert wire.may_write(before, after)
+        assert not traffic.writes(before, after)
+        assert traffic.may_write(before, after)
 
 
 def test_the_kernel_counts_what_comes_in_on_a_connection_of_the_process_itself() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unhang.core.fleet.requests import ALIVE_EVERY, CODE, END, KIND, NONCE, REFUSED, STDERR, STDOUT, Request
 from unhang.core.fleet.subjects import questions_of, requests_of
 from unhang.errors import EXIT_FAILED, EXIT_SIGNAL_BASE, ControlError, UnhangError
-from unhang.fleet.connection import NoAnswerer, ServerAway
+from unhang.fleet.connection import NoCommandServer, ServerAway
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ async def ask(connection: Connection, machine: str, request: Request, show: Call
     if request.changes:
         try:
             number = await connection.request(requests_of(machine), Request(NONCE, [], []).to_bytes())
-        except NoAnswerer:
+        except NoCommandServer:
             raise Offline(f"machine {machine} is offline") from None
         except ServerAway as error:
             raise Offline(f"machine {machine} does not answer ({error})") from None

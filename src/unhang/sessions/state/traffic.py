@@ -41,7 +41,7 @@ def _grown(before: Wire, after: Wire) -> list[int]:
     return found
 
 
-class Peer(Record):
+class ConnectionPeer(Record):
     """The other end of one connection of the agent's own process."""
 
     remote: str
@@ -54,7 +54,7 @@ class Peer(Record):
 _EARLIER = 10.0
 
 
-def waits_for(peers: tuple[Peer, ...], age: float, port: str = "") -> str:
+def waits_for(peers: tuple[ConnectionPeer, ...], age: float, port: str = "") -> str:
     """Which connection has been silent for as long as the wait lasts, in words; empty: none is.
 
     One to the very port that is waited for, on which not one byte has come, may have been opened late.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Waiting(Record):
+class Backlog(Record):
     """How many messages are tried again, how many alerts are held back, of how many jobs the news is unread."""
 
     pending: int
@@ -39,10 +39,10 @@ class Waiting(Record):
         return dict(self.to_dict())
 
 
-def waiting(home: str) -> Waiting:
-    """What waits in this home."""
+def backlog_of(home: str) -> Backlog:
+    """Return what waits in this home."""
     state = files.read_json(f"{home}/{alert_news.FOLDER}/state.json") or {}
-    return Waiting(
+    return Backlog(
         pending=len(state.get("pending") or []),
         held=len(state.get("held") or []),
         unread=len(alert_news.marks(home)),

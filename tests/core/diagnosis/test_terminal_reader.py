@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from unhang.core.diagnosis.reading import BUSY, NAPS, READS, UNSEEN, reading_of
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, TerminalSettings, Thread
+from unhang.core.diagnosis.terminal_reader import BUSY, NAPS, READS, UNSEEN, reading_of
 
 AT = {0: "/dev/pts/7", 1: "/dev/pts/7", 5: "socket:[9]"}
 READ = Thread(10, state="S", syscall="read", reads=(0,), timeout=FOREVER)

@@ -31,8 +31,8 @@ from unhang.core.fleet.requests import (
     read_request,
 )
 from unhang.errors import EXIT_FAILED, EXIT_USAGE, UnhangError, UsageError
+from unhang.fleet.end_tasks import end
 from unhang.fleet.page_answers import PageAnswers
-from unhang.fleet.tasks import end
 from unhang.procs import executable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _MOST_AT_ONCE = 16
 _MOST_NUMBERS, _NUMBER_HOLDS = 1000, 30.0
 
 
-class Answerer:
+class CommandServer:
     """Answers requests about the jobs of one home."""
 
     def __init__(self, home: str, connection: Connection) -> None:

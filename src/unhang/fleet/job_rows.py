@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Looks:
-    """The looks at the jobs of one home. Not for sharing between threads."""
+class JobRows:
+    """Reads the jobs of one home for their rows. Not for sharing between threads."""
 
     def __init__(self, home: str) -> None:
         self._home = home

@@ -19,7 +19,7 @@ _OUTPUT = 64 << 10
 LINES = 100
 
 
-class Reach(Protocol):
+class JobActions(Protocol):
     """A way to the jobs that are shown."""
 
     def is_elsewhere(self, job_id: str) -> bool:
@@ -39,7 +39,7 @@ class Reach(Protocol):
         ...
 
 
-class HomeReach:
+class HomeJobActions:
     """The jobs of one home."""
 
     def __init__(self, home: str) -> None:

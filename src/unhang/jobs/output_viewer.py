@@ -20,7 +20,7 @@ _KEPT = 32
 _LONGEST_TEXT = 200
 
 
-class OutputDesk:
+class OutputViewer:
     """Numbers the rows of what the jobs of one home printed; of one that is asked for again, only what is new."""
 
     def __init__(self, home: str) -> None:

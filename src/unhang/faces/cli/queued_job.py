@@ -46,7 +46,7 @@ _LOOK = 2.0
 _BY = "unhang cancel"
 
 
-class Waiting(UnhangError):
+class NotRunYet(UnhangError):
     """A job of a queue that no machine has."""
 
     def __init__(self, job: QueuedJob) -> None:
@@ -156,7 +156,7 @@ async def named_in_queues(connection: Connection, names: list[str]) -> dict[str,
 
 
 async def ran_as(connection: Connection, job: QueuedJob) -> tuple[str, str]:
-    """Return the machine that runs a job, or has run it, and its id there; raise Waiting if there is none."""
+    """Return the machine that runs a job, or has run it, and its id there; raise NotRunYet if there is none."""
     if job.ran_as:
         return job.machine, job.ran_as
     if job.state not in (QUEUED, ENDED):
@@ -167,7 +167,7 @@ async def ran_as(connection: Connection, job: QueuedJob) -> tuple[str, str]:
             told = {}
         if told.get("attempt") == job.attempt and (found := values.text(told.get("job"))):
             return job.machine, found
-    raise Waiting(job)
+    raise NotRunYet(job)
 
 
 # --- the commands about one that runs nowhere -------------------------------------------------------------------
@@ -195,9 +195,9 @@ async def of_waiting(connection: Connection, name: str, args: argparse.Namespace
     if name == "result":
         if args.json:
             output.print_json(job.to_json())
-        reporter.line(f"job {job.id}: {job.why}" if job.state == ENDED else str(Waiting(job)))
+        reporter.line(f"job {job.id}: {job.why}" if job.state == ENDED else str(NotRunYet(job)))
         return _code(job) if job.state == ENDED else 0
-    raise Waiting(job)
+    raise NotRunYet(job)
 
 
 async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJob) -> None:
