@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
 from tests.support.web.server import WebServer
-from unhang.core.overview_line import called, state_of
+from unhang.core.overview_line import called
 from unhang.faces.top.app import TopApp
 from unhang.fleet.link import FleetLink
 from unhang.jobs.overview import Overview
@@ -143,14 +143,14 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
     assert [each["state"] for each in web.get("/api/overview").json["machines"]] == ["online", "online"]
 
     async def story(app: TopApp, pilot: Pilot[None]) -> None:
-        drawn = {called(entry) + ("@beta" if "@" in each else ""): state_of(entry) for each, entry in page.items()}
+        drawn = {called(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()}
         await until(pilot, lambda: rows_of(app) == drawn)
         # keys act at the owner: an answer, and the end of what is under the cursor
         app.table.move_cursor(row=0)
         assert app.selected == ids["asks"]
         await pilot.press("a", *"Ada", "enter")
         await until(pilot, made["asks"].ended)
-        await until(pilot, lambda: rows_of(app)["asks@beta"] == "success")
+        await until(pilot, lambda: rows_of(app)["asks@beta"] == "done")
 
     drive(alpha, story)
     assert made["asks"].result().stdout == "Name? <Ada>\n"

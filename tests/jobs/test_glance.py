@@ -83,7 +83,7 @@ def test_the_list_fits_the_terminal_and_begins_with_what_needs_a_person(jobs: Jo
     assert len(lines) == 3
     assert max(map(len, lines)) <= columns
     assert re.match(r"JOB +STATE", lines[0])
-    assert lines[1].split()[:2] == ["migrate", "ASKS"]
+    assert lines[1].split()[:2] == ["migrate", "needs"]
     assert "waits for" in lines[1]
 
 
@@ -94,7 +94,7 @@ def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> N
     live = jobs.begin("--idle", "off", "--hard", "1h", "--", "sleep", "100")
     text = jobs.call("ps", "--all").out.decode()
     assert "segmentation fault" in text
-    assert re.search(r"exit 3", text)
+    assert "failed (3)" in text
     (row,) = jobs.said("ps")
     assert row["jobId"] == live.id
     head, line = jobs.call("ps").out.decode().splitlines()
@@ -160,7 +160,7 @@ def test_status_says_everything_that_its_json_says(jobs: Jobs) -> None:
     assert re.search(r"^started .*Z \(", jobs.call("status", job.id, "--utc").out.decode(), re.MULTILINE)
     job.cancel()
     failed = over(jobs.begin("--", "sh", "-c", "exit 7"))
-    assert "exit code 7" in jobs.call("status", failed.id).out.decode()
+    assert "failed (7)" in jobs.call("status", failed.id).out.decode()
     crashed = over(jobs.begin("--", "sh", "-c", "kill -SEGV $$"))
     assert "SIGSEGV" in jobs.call("status", crashed.id).out.decode()
 
@@ -210,7 +210,7 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(jobs: list[Outlook], wi
 @pytest.mark.parametrize("texts", [("w" * 40, "make"), ("no room", "c" * 40), ("w" * 60, "c" * 60)])
 def test_the_columns_of_text_use_the_whole_line_between_them(texts: tuple[str, str]) -> None:
     why, command = texts
-    row = Row("a1b2c3d4e5", "", command, "/", {}, "command", "running", "quiet", None, None, None, 0, False)
+    row = Row("a1b2c3d4e5", "", command, "/", {}, "command", "running", "running", None, None, None, 0, False)
     line = ps.table([Outlook(row=row, attention=None, why=why, ends_at=None, ports=[])], 1.8e9, 80)[1]
     assert all(text in line for text in texts) or len(line) == 80, line
 

@@ -9,7 +9,7 @@ the fields.
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core import mask, plain_text, values
+from unhang.core import mask, plain_text, values, wording
 from unhang.core.attention import KINDS, attention_of
 from unhang.core.record import Record
 from unhang.core.spec import PIPE, command_line, name_of
@@ -174,6 +174,7 @@ def entry_of(
         "exitCode": values.integer(outcome.get("exitCode")),
         "signal": outcome.get("signal"),
         "durationMs": values.number(outcome.get("durationMs")),
+        "ranMs": ran_ms(outcome),
         "attention": None if found is None else found.to_json(),
         "needsInput": view.needs_input,
         "doing": _doing(view, pulse),
@@ -214,6 +215,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "exitCode": None,
         "signal": None,
         "durationMs": None,
+        "ranMs": _between(state["startedAt"], state["endedAt"]),
         "attention": needs,
         "needsInput": None,
         "doing": state["doing"],
@@ -263,9 +265,26 @@ def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, 
 
 
 def placed(entry: Entry, kind: str | None, since: str) -> Entry:
-    """The entry with its group and the numbers to sort by. `kind`, `since`: what it needs a person for, if so."""
+    """The entry with its group, the numbers to sort by and its state in words.
+
+    `kind`, `since`: what it needs a person for, if so.
+    """
     entry["group"], entry["order"] = _place(entry, kind, since)
+    entry["state"] = wording.state(
+        entry["status"], entry["phase"], needs=kind, exit_code=entry["exitCode"], signal=entry["signal"]
+    )
     return entry
+
+
+def ran_ms(outcome: dict[str, Any]) -> float | None:
+    """How long a job ran that has ended, all attempts together, from its last event; None: it is not known."""
+    total = values.number(outcome.get("totalMs"))
+    return values.number(outcome.get("durationMs")) if total is None else total
+
+
+def _between(begin: str | None, end: str | None) -> int | None:
+    since, until = values.moment(begin), values.moment(end)
+    return None if since is None or until is None else _ms(max(0.0, until - since))
 
 
 def _place(entry: Entry, kind: str | None, since: str) -> tuple[str, list[float]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unhang.core import overview, plain_text, values
-from unhang.core.durations import human
+from unhang.core import overview, plain_text, values, wording
+from unhang.core.durations import human, human_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,24 +23,13 @@ def status_line(entries: Iterable[Entry], most: int = 80) -> str:
     parts = [f"{found['running']} run"] if found["running"] else []
     needy = [entry for entry in overview.in_order(known) if entry["attention"] is not None]
     if needy:
-        verb = "needs" if len(needy) == 1 else "need"
-        parts.append(f"{len(needy)} {verb} you: {called(needy[0])}")
+        parts.append(f"{wording.needs_you(len(needy))}: {called(needy[0])}")
     return plain_text.one_line(" · ".join(parts), most)
 
 
 def called(entry: Entry) -> str:
     """What people call it: its name, else its command."""
     return str(entry["name"] or entry["command"])
-
-
-def state_of(entry: Entry) -> str:
-    """The state in one or two words, the same on every surface."""
-    needs = entry["attention"]
-    if needs is not None:
-        return f"needs {needs['kind']}" if needs["kind"] in ("input", "approval") else str(needs["kind"])
-    if entry["status"] == "running":
-        return str(entry["phase"]).replace("_", " ")
-    return str(entry["status"])
 
 
 def why_of(entry: Entry) -> str:
@@ -55,10 +44,12 @@ def ends_in(entry: Entry, now: float) -> str:
     return human(max(0.0, clocks[0]["endsMs"] / 1000 - now)) if clocks else ""
 
 
-def age_of(entry: Entry, now: float) -> str:
+def ran(entry: Entry, now: float) -> str:
     """How long it has run, or ran."""
-    begin, end = values.moment(entry["startedAt"]), values.moment(entry["endedAt"])
-    return "" if begin is None else human(max(0.0, (now if end is None else end) - begin))
+    if entry["endedAt"] is not None:
+        return "" if entry["ranMs"] is None else human_ms(entry["ranMs"])
+    begin = values.moment(entry["startedAt"])
+    return "" if begin is None else human(max(0.0, now - begin))
 
 
 def spark_of(entry: Entry, now: float) -> str:

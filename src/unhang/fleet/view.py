@@ -96,6 +96,9 @@ def outlook_from(row: dict[str, Any]) -> Outlook:
         why=str(row.get("why") or ""),
         ends_at=None if left is None else time.time() + left / 1000,
         ports=values.texts(row.get("ports")) or [],
+        signal=values.text(row.get("signal")),
+        started=values.text(row.get("startedAt")) or made.started,
+        ran_ms=values.number(row.get("ranMs")),
     )
 
 

@@ -7,7 +7,7 @@ an agent cannot teach its own limits.
 
 from __future__ import annotations
 
-from unhang.core import values
+from unhang.core import values, wording
 from unhang.core.events import EXITED
 from unhang.core.policy import learn
 from unhang.core.policy.command_key import command_key
@@ -94,6 +94,7 @@ def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[s
                 "durationMs": round(run.duration * 1000),
                 "silenceMs": round(run.silence * 1000),
                 "status": run.status,
+                "state": wording.end_of(run.status),
                 "timeoutReason": run.timeout_reason,
                 "teaches": run.teaches,
             }

@@ -32,12 +32,18 @@ class Need(Record):
         return row_json(home, self.row) | {"needs": self.attention.to_json()}
 
 
+def attention_of_job(place: JobDir, view: View | None = None) -> Attention | None:
+    """As `need_of`, but no keeper is asked until when it stands."""
+    job = records.job(place) or {}
+    if reconcile.whereabouts(place, job or None):
+        return None
+    return attention_of(view or view_of(place), job, name_of(job.get("labels")) or place.id)
+
+
 def need_of(place: JobDir, view: View | None = None) -> Attention | None:
     """What a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
-    if reconcile.whereabouts(place):
-        return None
-    job, seen = records.job(place) or {}, view or view_of(place)
-    found = attention_of(seen, job, name_of(job.get("labels")) or place.id)
+    seen = view or view_of(place)
+    found = attention_of_job(place, seen)
     # whoever is asked a question wants to know how long it stands
     if found is not None and found.ends_at is None:
         return found.replace(ends_at=ends_at(place, seen, always_ask=True))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from unhang.core import attention, mask, plain_text
+from unhang.core import attention, mask, plain_text, values, wording
 from unhang.core.attention import Attention
+from unhang.core.overview import ran_ms
 from unhang.core.record import Record
 from unhang.jobs import reconcile
 from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import row_json
-from unhang.jobs.needs import need_of
+from unhang.jobs.needs import attention_of_job, need_of
 from unhang.jobs.results import view_of
 from unhang.procs import clock
 from unhang.store import records
@@ -26,13 +27,26 @@ _ASKED = 50
 
 
 class Outlook(Record):
-    """A row of a list, with what is known beyond it. `ends_at`: seconds since 1970; None: no limit, or ended."""
+    """A row of a list, with what is known beyond it. `ends_at`: seconds since 1970; None: no limit, or ended.
+
+    `started`: when it was started, if it runs; `ran_ms`: how long it ran, if it has ended and that is known.
+    """
 
     row: Row
     attention: Attention | None
     why: str
     ends_at: float | None
     ports: list[str]
+    signal: str | None = None
+    started: str | None = None
+    ran_ms: float | None = None
+
+    @property
+    def state(self) -> str:
+        """Where it stands, in words."""
+        row = self.row
+        kind = None if self.attention is None else self.attention.kind
+        return wording.state(row.status, row.phase, needs=kind, exit_code=row.exit_code, signal=self.signal)
 
     @property
     def urgency(self) -> tuple[int, float]:
@@ -41,10 +55,11 @@ class Outlook(Record):
         return attention.urgency(self.attention), ends
 
     def to_json(self, home: str) -> dict[str, Any]:
-        """The row with `why`, `needs`, `endsInMs` and `ports`."""
+        """The row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt` and `ranMs`."""
         left = None if self.ends_at is None else max(0, round((self.ends_at - clock.wall()) * 1000))
         needs = None if self.attention is None else self.attention.to_json()
-        return row_json(home, self.row) | {"why": self.why, "needs": needs, "endsInMs": left, "ports": self.ports}
+        shown = {"why": self.why, "needs": needs, "endsInMs": left, "ports": self.ports, "signal": self.signal}
+        return row_json(home, self.row) | shown | {"startedAt": self.started, "ranMs": self.ran_ms}
 
 
 def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]:
@@ -54,14 +69,30 @@ def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]
     return [_outlook(home, row, listening.get(row.id, []), always_ask=each) for row in rows]
 
 
+def states_of(home: str, rows: list[Row]) -> list[str]:
+    """Where each job stands, in words; no keeper is asked."""
+    return [_state_of(home, row) for row in rows]
+
+
+def _state_of(home: str, row: Row) -> str:
+    place = JobDir(home, row.id)
+    if row.final:
+        last = last_event(place.events) or {}
+        return Outlook(row, None, "", None, [], signal=values.text(last.get("signal"))).state
+    found = attention_of_job(place) if row.phase != reconcile.ELSEWHERE else None
+    return Outlook(row, found, "", None, []).state
+
+
 def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outlook:
     place = JobDir(home, row.id)
     if row.final:
         last = last_event(place.events) or {}
         why = "" if row.status == "success" and not last.get("leaked") else str(last.get("message", ""))
-        return Outlook(row, None, _line(why), None, [])
+        signal = values.text(last.get("signal"))
+        return Outlook(row, None, _line(why), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last))
     if row.phase == reconcile.ELSEWHERE:
-        return Outlook(row, None, _line(f"runs elsewhere: {reconcile.whereabouts(place)}"), None, [])
+        where = f"runs elsewhere: {reconcile.whereabouts(place)}"
+        return Outlook(row, None, _line(where), None, [], started=row.started)
     view = view_of(place)
     found = need_of(place, view)
     if found is not None:
@@ -75,7 +106,7 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
         if found is not None and found.ends_at is not None
         else ends_at(place, view, always_ask=always_ask)
     )
-    return Outlook(row, found, _line(why), ends, ports)
+    return Outlook(row, found, _line(why), ends, ports, started=view.started_at or row.started)
 
 
 def _line(text: str) -> str:

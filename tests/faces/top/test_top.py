@@ -103,8 +103,8 @@ def test_it_filters_sorts_and_shows_output_and_events(jobs: Jobs) -> None:
     ("width", "shown"),
     [
         (40, ["JOB", "STATE", "ENDS IN"]),
-        (80, ["JOB", "STATE", "WHY", "ENDS IN", "AGE"]),
-        (120, ["JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT"]),
+        (80, ["JOB", "STATE", "WHY", "ENDS IN", "RAN"]),
+        (120, ["JOB", "STATE", "WHY", "ENDS IN", "RAN", "OUTPUT"]),
     ],
 )
 def test_all_that_is_shown_fits_the_width(jobs: Jobs, width: int, shown: list[str]) -> None:

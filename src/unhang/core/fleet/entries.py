@@ -45,6 +45,7 @@ _FIELDS: dict[str, tuple[Reading, object]] = {
     "attempt": (values.whole, 1),
     "signal": (values.text, None),
     "durationMs": (values.number, None),
+    "ranMs": (values.number, None),
     "attention": (values.mapping, None),
     "needsInput": (
         values.object_of(

@@ -17,8 +17,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
-from unhang.core import plain_text
-from unhang.core.overview_line import MARKS, age_of, called, ends_in, spark_of, state_of, why_of
+from unhang.core import plain_text, wording
+from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
 from unhang.errors import UnhangError
 from unhang.faces.top.job_actions import HomeJobActions
 from unhang.jobs.overview import Overview
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from unhang.fleet.overview import FleetOverview
     from unhang.jobs.overview import Snapshot
 
-_COLUMNS = MARK, JOB, STATE, WHY, ENDS, AGE, OUTPUT = ("", "JOB", "STATE", "WHY", "ENDS IN", "AGE", "OUTPUT")
+_COLUMNS = MARK, JOB, STATE, WHY, ENDS, RAN, OUTPUT = ("", "JOB", "STATE", "WHY", "ENDS IN", "RAN", "OUTPUT")
 # A reason in less room than this says nothing; the whole of it stands below the table.
 _LEAST_WHY, _MOST_NAME = 16, 28
-# In windows narrower than this there is no room for the picture of the output, and for the age.
-_FOR_OUTPUT, _FOR_AGE = 100, 60
+# In windows narrower than this there is no room for the picture of the output, and for the time that it ran.
+_FOR_OUTPUT, _FOR_RAN = 100, 60
 # A column has a blank on both sides; behind the last one may be a scroll bar.
 _PADDING, _SCROLL_BAR = 2, 2
 _COLOURS = {"attention": "yellow", "failed": "red", "done": "dim"}
@@ -163,13 +163,11 @@ class TopApp(App[None]):
         return found
 
     def _matches(self, entry: Entry) -> bool:
-        text = f"{entry['id']} {called(entry)} {entry['command']} {state_of(entry)} {entry['cwd']}"
+        text = f"{entry['id']} {called(entry)} {entry['command']} {entry['state']} {entry['cwd']}"
         return self._filter.lower() in text.lower()
 
     def _show_counts(self) -> None:
-        found = self._snapshot.counts()
-        verb = "needs" if found["attention"] == 1 else "need"
-        said = f"{found['attention']} {verb} you · {found['running']} running · {found['stuck']} stuck"
+        said = wording.headline(self._snapshot.counts())
         parts = [f"unhang · {os.uname().nodename}", said, f"by {self._sort}"]
         machines = self._snapshot.machines
         if machines is not None:
@@ -347,17 +345,17 @@ def _cells(entry: Entry, now: float) -> dict[str, Text]:
     return {
         MARK: Text(MARKS[entry["group"]], style=colour),
         JOB: Text(called(entry) + (f"@{entry['machine']}" if "@" in entry["id"] else "")),
-        STATE: Text(state_of(entry), style=colour),
+        STATE: Text(entry["state"], style=colour),
         WHY: Text(why_of(entry)),
         ENDS: Text(ends_in(entry, now), justify="right"),
-        AGE: Text(age_of(entry, now), justify="right"),
+        RAN: Text(ran(entry, now), justify="right"),
         OUTPUT: Text(spark_of(entry, now)),
     }
 
 
 def fitting_columns(width: int, cells: list[dict[str, Text]]) -> dict[str, int]:
     """The columns that a window of this width has room for, with their widths; the reason has what is left."""
-    shown = [name for name in _COLUMNS if width >= {OUTPUT: _FOR_OUTPUT, AGE: _FOR_AGE}.get(name, 0)]
+    shown = [name for name in _COLUMNS if width >= {OUTPUT: _FOR_OUTPUT, RAN: _FOR_RAN}.get(name, 0)]
     widths = {name: max(len(name), *(row[name].cell_len for row in cells), 1) for name in shown}
     widths[JOB] = min(widths[JOB], _MOST_NAME, max(len(JOB), width // 4))
     left = width - _SCROLL_BAR - sum(size + _PADDING for name, size in widths.items() if name != WHY) - _PADDING

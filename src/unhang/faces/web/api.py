@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from unhang.agents.job_look import look_at
 from unhang.alerts import presence
-from unhang.core import plain_text, values
+from unhang.core import plain_text, values, wording
 from unhang.core.timeline import Timeline
 from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
 from unhang.jobs import history, restart, sessions
@@ -169,7 +169,16 @@ class Answers:
 
     async def job(self, request: Request) -> Response:
         """GET /api/jobs/ID."""
-        return await _answer(self._desk.job, request.path_params["job"])
+        return await _answer(self._job, request.path_params["job"])
+
+    def _job(self, job_id: str) -> dict[str, Any]:
+        """The status of a job, with its state in the words of every list."""
+        found = self._desk.job(job_id)
+        needs = values.text((found.get("needs") or {}).get("kind"))
+        state = wording.state(
+            found["status"], found["phase"], needs=needs, exit_code=found["exitCode"], signal=found["signal"]
+        )
+        return found | {"state": state}
 
     async def events(self, request: Request) -> Response:
         """GET /api/jobs/ID/events."""

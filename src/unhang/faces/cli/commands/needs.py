@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from unhang.core import wording
 from unhang.core.durations import human
 from unhang.core.values import moment
 from unhang.faces.cli import output
@@ -43,4 +44,5 @@ def _lines(need: Need, now: float) -> list[str]:
     if found.ends_at is not None:
         times.append(f"ends in {human(max(0.0, found.ends_at - now))}")
     when = f" ({', '.join(times)})" if times else ""
-    return [f"{row.called}: {found.kind}{when}: {found.why}", f"    {found.to_type}"]
+    state = wording.state(row.status, row.phase, needs=found.kind, exit_code=row.exit_code)
+    return [f"{row.called}: {state}{when}: {found.why}", f"    {found.to_type}"]

@@ -8,7 +8,7 @@ import sys
 import time
 
 from unhang.core import plain_text, values
-from unhang.core.durations import human
+from unhang.core.durations import human, human_ms
 from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
 from unhang.faces.cli import output
@@ -166,10 +166,10 @@ def table(jobs: list[Outlook], now: float, width: int | None, machines: list[str
     """
     where = [""] * len(jobs) if machines is None else machines
     rows = [
-        ["JOB", "MACHINE", "STATE", "AGE", "ENDS IN", "PORTS", "WHY", "COMMAND"],
+        ["JOB", "MACHINE", "STATE", "RAN", "ENDED", "ENDS IN", "PORTS", "WHY", "COMMAND"],
         *([cells[0], name, *cells[1:]] for cells, name in zip((_cells(job, now) for job in jobs), where, strict=True)),
     ]
-    kept = [at for at in range(8) if at in (0, 2, 3, 7) or any(row[at] for row in rows[1:])]
+    kept = [at for at in range(9) if at in (0, 2, 3, 8) or any(row[at] for row in rows[1:])]
     rows = [[row[at] for at in kept] for row in rows]
     names = rows[0]
     widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
@@ -187,7 +187,7 @@ def _fit(names: list[str], widths: list[int], width: int) -> None:
     """Narrow the columns of text, then leave out what matters least, until the table fits."""
     text = [at for at, name in enumerate(names) if name in ("WHY", "COMMAND")]
     widths[0] = min(widths[0], max(10, width // 4))
-    for name in ("", "PORTS", "AGE", "WHY", "ENDS IN"):
+    for name in ("", "PORTS", "ENDED", "RAN", "WHY", "ENDS IN"):
         if name in names:
             widths[names.index(name)] = 0
             text = [at for at in text if names[at] != name]
@@ -209,26 +209,19 @@ def _line(row: list[str], widths: list[int]) -> str:
 
 def _cells(job: Outlook, now: float) -> list[str]:
     row = job.row
-    age = values.moment(row.created)
+    ended = values.moment(row.ended)
+    when = "" if ended is None else f"{human(max(0.0, now - ended))} ago"
     ends = "" if job.ends_at is None else human(max(0.0, job.ends_at - now))
     ports = " ".join(":" + address.rpartition(":")[2] for address in job.ports)
-    age_text = "?" if age is None else human(max(0.0, now - age))
-    return [row.called, state(job), age_text, ends, ports, job.why, row.command]
+    return [row.called, job.state, _ran(job, now), when, ends, ports, job.why, row.command]
 
 
-_ENDS = {"success": "ok", "timeout": "timed out", "cancelled": "cancelled"}
-
-
-def state(job: Outlook) -> str:
-    """Return in a word or two where a job stands."""
-    row = job.row
-    if not row.final:
-        if job.attention is not None:
-            return {"approval": "ASKS", "input": "ASKS", "warning": "WARNING", "stuck": "STUCK"}[job.attention.kind]
-        return row.phase.replace("_", " ")
-    if row.phase == "lost" or row.status in _ENDS:
-        return "lost" if row.phase == "lost" else _ENDS[row.status]
-    return "failed" if row.exit_code is None else f"exit {row.exit_code}"
+def _ran(job: Outlook, now: float) -> str:
+    """Return how long a job has run, or ran; of one that waits in a queue, nothing."""
+    if job.row.final:
+        return "" if job.ran_ms is None else human_ms(job.ran_ms)
+    started = values.moment(job.started)
+    return "" if started is None or job.row.status == "queued" else human(max(0.0, now - started))
 
 
 def _since(row: Row) -> float:

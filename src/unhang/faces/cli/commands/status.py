@@ -6,7 +6,7 @@ import argparse
 import time
 
 from unhang.agents import registry
-from unhang.core import plain_text
+from unhang.core import plain_text, wording
 from unhang.core.durations import human, human_ms
 from unhang.core.spec import NAME
 from unhang.faces.cli import output, times
@@ -82,13 +82,11 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
 
 
 def _standing(status: dict[str, Any]) -> str:
-    """Return the status and the phase; of an ended job how it ended."""
-    if status["status"] == "unknown":
-        return "unknown"
-    if status["status"] == "running":
-        return "running" if status["phase"] == "running" else f"running ({status['phase']})"
-    ended = f"exit code {status['exitCode']}" if status["exitCode"] is not None else status["signal"]
-    return f"{status['status']} ({status['phase']}{f', {ended}' if ended else ''})"
+    """Return where the job stands, or how it ended, in the words of every list."""
+    needs = None if status["needs"] is None else status["needs"]["kind"]
+    return wording.state(
+        status["status"], status["phase"], needs=needs, exit_code=status["exitCode"], signal=status["signal"]
+    )
 
 
 def _how(status: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from unhang.faces.mcp.tools.jobs import READS
 from unhang.jobs import listing
 from unhang.jobs.async_wait import Changes
 from unhang.jobs.handle import Job, attach
+from unhang.jobs.outlook import states_of
 from unhang.jobs.request import prepare
 
 EVENTS = """What has happened to a job, from a cursor: started, output, warnings, diagnoses, signals, its end.
@@ -98,9 +99,10 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     ) -> Annotated[CallToolResult, ListResult]:
         rows = await backend.in_thread(listing.list_jobs, backend.home, running_only=not all, labels=labels)
         jobs = await backend.in_thread(_listed, backend.home, rows[:limit])
+        states = await backend.in_thread(states_of, backend.home, rows[:limit])
         lines = [
-            f"{row.id} {row.status}/{plain_text.one_line(row.phase, 40)} {plain_text.quoted(row.command, 100)}"
-            for row in rows[:limit]
+            f"{row.id} {plain_text.one_line(state, 40)} {plain_text.quoted(row.command, 100)}"
+            for row, state in zip(rows[:limit], states, strict=True)
         ]
         left = max(0, len(rows) - limit)
         if left:

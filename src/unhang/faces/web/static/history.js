@@ -49,7 +49,7 @@ export class HistoryPage {
       h("p", {}, `${runs.length} runs shown. `, flips ? `It went from well to badly or back ${flips} ${flips === 1 ? "time" : "times"}: ${flips > runs.length / 4 ? "flaky" : "not flaky"}. ` : "",
         learnt.hard ? `Learnt limits: hard ${duration(learnt.hard.ms)} (${learnt.hard.source})${learnt.idle ? `, idle ${duration(learnt.idle.ms)}` : ""}.` : "Too few runs to learn a limit from."),
       h("ol.runs", {}, [...runs].reverse().slice(0, 40).map((run) => h("li", { "data-tone": run.status === "success" ? "good" : run.status === "cancelled" ? "calm" : "bad" },
-        h("time", {}, moment(run.startedAtMs)), h("span.num", {}, duration(run.durationMs)), h("span", {}, run.timeoutReason ? "timeout" : run.status), run.jobId ? link(`/jobs/${run.jobId}`, run.jobId) : "")))));
+        h("time", {}, moment(run.startedAtMs)), h("span.num", {}, duration(run.durationMs)), h("span", {}, run.state), run.jobId ? link(`/jobs/${run.jobId}`, run.jobId) : "")))));
     this.detail.scrollIntoView({ block: "start" });
   }
 }
@@ -65,7 +65,7 @@ function distribution(title, runs, field, limit) {
   const most = Math.max(1, limit ? limit.ms : 0, ...runs.map((run) => run[field])) * 1.05;
   const wide = 480;
   const dots = runs.map((run, i) => h("circle", { cx: 8 + (run[field] / most) * (wide - 16), cy: 12 + ((i * 7) % 40), r: 3.2,
-    class: run.status === "success" ? "run" : "run bad" }, h("title", {}, `${moment(run.startedAtMs)}: ${duration(run[field])}, ${run.status}`)));
+    class: run.status === "success" ? "run" : "run bad" }, h("title", {}, `${moment(run.startedAtMs)}: ${duration(run[field])}, ${run.state}`)));
   const at = limit ? 8 + (limit.ms / most) * (wide - 16) : 0;
   const label = Math.min(0.86, Math.max(0.14, at / wide)); // below its line, and inside the picture
   return h("figure.spread", {}, h("figcaption", {}, title),

@@ -112,6 +112,7 @@ export class JobPage {
   // Of a job that ended so long ago that it is not in the list, the status is all there is.
   drawAlone() {
     this.entry = { clocks: [], ports: [], spark: null, usage: null, agent: null, attention: null, usualMs: null, answerable: false,
+      ranMs: this.status.totalMs ?? this.status.durationMs,
       doing: this.status.error ? this.status.error.message || "" : "", ...this.status, id: this.status.jobId || this.id };
     this.title = this.entry.name || this.entry.command.slice(0, 40);
     this.drawHead();
@@ -142,7 +143,7 @@ export class JobPage {
     const { entry } = this;
     if (!entry || !this.time) return;
     if (entry.endedAt !== null) {
-      say(this.time, `${entry.durationMs === null ? "" : `after ${duration(entry.durationMs)}, `}${moment(parse(entry.endedAt))}`);
+      say(this.time, `${entry.ranMs === null ? "" : `after ${duration(entry.ranMs)}, `}${moment(parse(entry.endedAt))}`);
       return;
     }
     say(this.time, `for ${ticking(now() - parse(entry.startedAt))}${entry.attempt > 1 ? `, attempt ${entry.attempt}` : ""}${entry.usualMs ? `, usually ${duration(entry.usualMs)}` : ""}`);
@@ -187,7 +188,7 @@ export class JobPage {
     if (status.status === "running") lines.push(h("p", {}, `It still runs; ${status.seq} ${status.seq === 1 ? "event" : "events"} so far.`));
     else {
       const how = status.exitCode !== null ? `exit code ${status.exitCode}` : status.signal ? `ended by ${status.signal}` : "no exit code";
-      lines.push(h("p", {}, h("b", { "data-tone": status.status === "success" ? "good" : status.status === "cancelled" ? "calm" : "bad" }, status.status), `, ${how}, ${duration(status.durationMs)}`));
+      lines.push(h("p", {}, h("b", { "data-tone": status.status === "success" ? "good" : status.status === "cancelled" ? "calm" : "bad" }, status.state), `, ${how}, ${duration(status.durationMs)}`));
     }
     if (status.error) lines.push(h("p", {}, status.error.message || status.error.code));
     if (status.diagnosis && status.status !== "success") lines.push(h("p", {}, h("b", {}, "Why: "), status.diagnosis.reason || ""));

@@ -282,7 +282,7 @@ class Row {
   tick() {
     const entry = this.entry;
     if (entry.endedAt !== null) {
-      say(this.age, entry.durationMs === null ? "" : duration(entry.durationMs));
+      say(this.age, entry.ranMs === null ? "" : duration(entry.ranMs));
       this.clock.hidden = false;
       this.bar.hidden = true;
       say(this.left, moment(parse(entry.endedAt)));

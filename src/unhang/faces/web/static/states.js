@@ -1,48 +1,37 @@
-// How a state looks and is called, in one place for every page.
+// How a state looks, in one place for every page. Its words come from the server (core/wording.py), as everywhere else.
 
-// kind → [glyph, word, tone]; tones are colours that mean something: act (a person is needed), warn, bad, good, calm.
+// kind → [glyph, tone]; tones are colours that mean something: act (a person is needed), warn, bad, good, calm.
 const ATTENTION = {
-  approval: ["⚑", "needs approval", "act"],
-  input: ["⚑", "needs input", "act"],
-  warning: ["▲", "ends soon", "warn"],
-  stuck: ["◐", "stuck", "warn"],
+  approval: ["⚑", "act"],
+  input: ["⚑", "act"],
+  warning: ["▲", "warn"],
+  stuck: ["◐", "warn"],
 };
-const PHASES = {
-  starting: ["◌", "starting", "calm"],
-  running: ["●", "running", "good"],
-  quiet: ["●", "works quietly", "good"],
-  thinking: ["●", "thinking", "good"],
-  editing: ["●", "editing", "good"],
-  verifying: ["●", "verifying", "good"],
-  compacting: ["●", "compacting", "good"],
-  metering: ["●", "running", "good"],
-  warning: ["▲", "warning", "warn"],
-  stuck: ["◐", "stuck", "warn"],
-  needs_input: ["⚑", "needs input", "act"],
-  needs_approval: ["⚑", "needs approval", "act"],
-  stopping: ["◇", "stopping", "warn"],
-  elsewhere: ["○", "elsewhere", "calm"],
-  unknown: ["?", "unknown", "warn"],
-  completed: ["✓", "done", "calm"],
-  failed: ["✕", "failed", "bad"],
-  timed_out: ["✕", "timed out", "bad"],
-  cancelled: ["–", "cancelled", "calm"],
-  lost: ["✕", "lost", "bad"],
-  unreadable: ["✕", "unreadable", "bad"],
-  busy: ["●", "busy", "good"],
-  idle: ["○", "idle", "calm"],
-  waiting: ["⚑", "waiting", "act"],
-  background: ["●", "background", "good"],
-  gone: ["✓", "ended", "calm"],
-  ended: ["✓", "ended", "calm"],
+const RUNNING = {
+  starting: ["◌", "calm"],
+  warning: ["▲", "warn"],
+  stuck: ["◐", "warn"],
+  needs_input: ["⚑", "act"],
+  needs_approval: ["⚑", "act"],
+  waiting: ["⚑", "act"],
+  stopping: ["◇", "warn"],
+  elsewhere: ["○", "calm"],
+  idle: ["○", "calm"],
+  unknown: ["?", "warn"],
+};
+const ENDED = {
+  cancelled: ["–", "calm"],
+  failed: ["✕", "bad"],
+  timed_out: ["✕", "bad"],
+  lost: ["✕", "bad"],
+  unreadable: ["✕", "bad"],
 };
 
+// [glyph, words, tone]
 export function stateOf(entry) {
-  if (entry.attention) return ATTENTION[entry.attention.kind] || ["⚑", entry.attention.kind, "act"];
-  const found = PHASES[entry.phase] || ["●", entry.phase, "calm"];
-  if (entry.phase === "failed" && entry.exitCode) return [found[0], `failed (${entry.exitCode})`, found[2]];
-  if (entry.phase === "failed" && entry.signal) return [found[0], entry.signal, found[2]];
-  return found;
+  const [glyph, tone] = (entry.attention && ATTENTION[entry.attention.kind])
+    || (entry.endedAt === null ? RUNNING[entry.phase] || ["●", "good"] : ENDED[entry.phase] || ["✓", "calm"]);
+  return [glyph, entry.state, tone];
 }
 
 // The colour of an event in a timeline or a list.

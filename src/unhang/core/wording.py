@@ -1,0 +1,67 @@
+"""The words for the states and ends of jobs and sessions: one vocabulary for every surface that people and models read.
+
+`ps`, `status`, `needs`, `top`, the page and the MCP tool `list` show these words and no others. Programs read `status`
+and `phase`, which never change; the words follow from them.
+"""
+
+from __future__ import annotations
+
+# What a job or session needs a person for. Of one that has ended badly, how it ended says it.
+_NEEDS = {"approval": "needs approval", "input": "needs input", "warning": "ends soon", "stuck": "stuck"}
+_RUNNING = {
+    "quiet": "works quietly",
+    "metering": "running",
+    "warning": "ends soon",
+    # an agent has said that its turn is over; the job ends in a moment
+    "completed": "finishing",
+    "failed": "finishing",
+}
+_ENDED = {"completed": "done", "gone": "ended"}
+
+
+def state(
+    status: str,
+    phase: str,
+    *,
+    needs: str | None = None,
+    exit_code: int | None = None,
+    signal: str | None = None,
+) -> str:
+    """Return where a job or session stands, or how it ended, in one to three words.
+
+    `needs`: the kind of its attention (core/attention.py), if it needs a person.
+    """
+    if needs in _NEEDS:
+        return _NEEDS[needs]
+    if status in ("unknown", "queued"):
+        return status
+    if status == "running":
+        return _RUNNING.get(phase) or plain(phase)
+    if phase == "failed":
+        how = signal if exit_code is None else str(exit_code)
+        return f"failed ({how})" if how else "failed"
+    return _ENDED.get(phase) or plain(phase)
+
+
+def end_of(status: str) -> str:
+    """Return how a job ended of which the status alone is known, as the history has it."""
+    return {"success": "done", "error": "failed", "timeout": "timed out"}.get(status) or plain(status)
+
+
+def plain(phase: str) -> str:
+    """Return a phase as words."""
+    return phase.replace("_", " ")
+
+
+def headline(counts: dict[str, int]) -> str:
+    """Return how many need a person, run and are stuck, as the first line of the page and of `top` says it."""
+    parts = [needs_you(counts["attention"])] if counts["attention"] else []
+    parts.append(f"{counts['running']} running")
+    if counts["stuck"]:
+        parts.append(f"{counts['stuck']} stuck")
+    return " · ".join(parts)
+
+
+def needs_you(count: int) -> str:
+    """Return `1 needs you` or `2 need you`."""
+    return f"{count} {'needs' if count == 1 else 'need'} you"
