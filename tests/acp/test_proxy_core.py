@@ -264,6 +264,25 @@ def test_the_same_word_about_a_tool_again_is_no_progress() -> None:
     assert talk._open["1"].moved == 100.0
 
 
+def ticks(at: float, **more: Any) -> dict[str, Any]:
+    """What Qwen Code says every ten seconds while its command is silent."""
+    progress = {"type": "shell_progress", "elapsedMs": 1000 * at, "timeoutMs": 120000} | more
+    meta = {"toolName": "run_shell_command", "shellProgress": progress}
+    return update("tool_call_update", toolCallId="t", status="in_progress", _meta=meta)
+
+
+def test_a_clock_beside_a_tool_is_no_progress_and_what_it_prints_is() -> None:
+    talk = begun()
+    for at in range(10, 110, 10):
+        talk.agent_said(ticks(at), at)
+    assert talk._open["1"].moved == 10.0
+    talk.agent_said(ticks(110, totalBytes=20), 110.0)
+    assert talk._open["1"].moved == 110.0
+    output = {"terminal_output": {"data": "more"}}
+    talk.agent_said(update("tool_call_update", toolCallId="t", status="in_progress", _meta=output), 120.0)
+    assert talk._open["1"].moved == 120.0
+
+
 def test_a_turn_that_only_repeats_itself_is_cancelled() -> None:
     talk = begun(CLOCKS.replace(hard=None, repeat=300.0))
     for at in range(1, 301):

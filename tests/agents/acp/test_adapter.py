@@ -226,6 +226,17 @@ def test_every_end_of_a_turn_has_a_phase_and_its_stop_reason(reason: str, phase:
     assert session.ended.reason == reason
 
 
+def test_a_clock_beside_a_silent_command_is_no_sign_of_life() -> None:
+    """Qwen Code sends one every ten seconds."""
+    session = in_turn()
+    session.hear(update("tool_call", toolCallId="t", title="make", status="in_progress"), 1.0)
+    for at in range(10, 200, 10):
+        meta = {"shellProgress": {"type": "shell_progress", "elapsedMs": 1000 * at}}
+        said = session.hear(update("tool_call_update", toolCallId="t", status="in_progress", _meta=meta), at)
+        assert any(one.alive for one in said) == (at == 10), "its first word is one"
+    assert session.budget(200.0).elapsed == 190.0
+
+
 def test_the_same_plan_again_is_no_sign_of_life() -> None:
     session = in_turn()
     plan = update("plan", entries=[{"content": "look", "status": "pending"}])

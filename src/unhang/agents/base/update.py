@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _RAW = 1500
 _RAW_DEPTH = 20
 PREVIEW = 240
+# How the name of a number ends that is a time.
+_TIMES = ("Ms", "_ms")
 # The states of a diagnosis; a slow start is no proof of anything.
 HUNG, UNSURE = "hung", "unsure"
 
@@ -82,11 +84,26 @@ def preview(text: str, most: int = PREVIEW) -> str:
 
 
 def mark_of(update: Any) -> int:
-    """A number that tells one message of an agent from another: what only repeats itself has the same."""
+    """A number that tells one message of an agent from another: what only repeats itself has the same.
+
+    A clock that ticks beside it is nothing new: Qwen Code sends one in `_meta` every ten seconds of a silent command.
+    """
     try:
+        if isinstance(update, dict) and "_meta" in update:
+            update = update | {"_meta": _without_times(update["_meta"])}
         return hash(json.dumps(update, sort_keys=True))
     except (TypeError, ValueError, RecursionError):
         return 0
+
+
+def _without_times(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _without_times(inner)
+        for name, inner in value.items()
+        if not (isinstance(inner, int | float) and str(name).endswith(_TIMES))
+    }
 
 
 def raw_of(message: Any) -> str:
