@@ -39,10 +39,16 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
         told = view.diagnosis if view.in_doubt else None
         since = view.last_activity_at or view.started_at
         silent = max(0.0, clock.wall() - clock.parse(since)) if since else 0.0
-        return agents.of_driven_agent(seen, told, view.agent, silent)
+        return agents.of_driven_agent(seen, told, view.doing, silent)
     if mapping_of(spec, "labels").get("acp") == "proxy":
         return agents.of_proxied_agent(seen)
     return seen
+
+
+def is_of_agent(name: str) -> bool:
+    """Whether a job runs an agent, with a driver or behind the proxy: advice for commands does not fit it."""
+    spec = attach(state_home(), name).spec
+    return spec.get("kind") == AGENT or mapping_of(spec, "labels").get("acp") == "proxy"
 
 
 def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:

@@ -16,7 +16,7 @@ from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.causes import COMMAND_LINE, TABLE, Cause
-from unhang.core.diagnosis.suggest import suggestions
+from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 from unhang.core.policy.retry import TIMEOUTS, decide, may_help
 from unhang.core.result import Printed, build
 from unhang.core.view import View
@@ -248,3 +248,15 @@ def test_advice_names_the_limit_that_fired_and_no_other(cause: str, state: str) 
     for reason, other in (("exec_timeout", "--idle"), ("no_output_timeout", "--hard")):
         for line in suggestions(told(cause, state=state), reason):
             assert other not in line
+
+
+# -- agents
+
+
+@pytest.mark.parametrize("cause", [*CAUSES, "of tomorrow"])
+def test_advice_for_an_agent_is_not_that_for_a_command(cause: str) -> None:
+    """It has no options to pass and no peer to call: what can be done is up to its session and its model."""
+    found = suggestions_for_agent(told(cause))
+    assert found
+    assert not set(found) & set(suggestions(told(cause), None))
+    assert not re.search(r"curl|\{|--batch|heartbeat", " ".join(found))

@@ -15,7 +15,7 @@ from unhang.core.diagnosis.causes import COMMAND_LINE
 from unhang.core.diagnosis.verdict import ALIVE, HUNG
 from unhang.core.diagnosis.waits import STDIN, TERMINAL
 from unhang.core.plain_text import one_line, quoted
-from unhang.core.values import mapping_of, mappings_of, number_of, text_of
+from unhang.core.values import integer_of, mapping_of, mappings_of, number_of, text_of
 
 # Programs that ask, and how each is told not to. The pattern is looked for in command lines and prompts.
 HABITS: tuple[tuple[str, str], ...] = (
@@ -35,6 +35,28 @@ HABITS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 # Of these the name alone says enough, wherever in the tree it stands.
 _ANYWHERE = HABITS[:10]
+
+
+# What to do about an agent, which is no command that could be given an option: its driver or its proxy names the cause.
+_OF_AGENTS: dict[causes.Cause, tuple[str, ...]] = {
+    causes.NETWORK: (
+        "check the network and the service of its model: its address, its status page, the agent's login",
+        "cancel the turn and give the task again, in the same session where the agent can go on with one",
+    ),
+    causes.STOPPED: ("continue it: `kill -CONT {pid}`",),
+    causes.INPUT: ("answer it with {send}",),
+}
+_OF_ANY_AGENT = (
+    "see what it did last in its events",
+    "cancel the turn, and ask for a command that ends by itself or has a timeout",
+)
+
+
+def suggestions_for_agent(diagnosis: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
+    """The same for the job of an agent: what its driver, or the kernel, has found is about an agent and its model."""
+    lines = _OF_AGENTS.get(causes.cause_of(diagnosis), _OF_ANY_AGENT)
+    named = {**words, "pid": str(integer_of(diagnosis, "evidence", "pid") or "PID")}
+    return [line.format_map(named) for line in lines]
 
 
 def suggestions(

@@ -13,9 +13,10 @@ from unhang.agents.codex.protocol import hints
 from unhang.core import editors, values
 from unhang.core.advice import after_error
 from unhang.core.diagnosis.causes import COMMAND_LINE
-from unhang.core.diagnosis.suggest import suggestions
+from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 from unhang.core.durations import human
 from unhang.core.result import suggested_by_agent
+from unhang.core.spec import AGENT
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
 from unhang.faces.mcp.text import MORE_SEC, in_tool_words
@@ -139,7 +140,9 @@ def _recovery(job: Job, found: ShortResult, seen: Seen, diagnosis: dict[str, Any
         if editors.refused_editor(result.stderr):
             said.append(f"it opened an editor, and there is none here: {editors.way_without(_command(job))}")
     elif result.status == "running" and found.question is None and (diagnosis or {}).get("state") == "hung":
-        said += suggestions(diagnosis or {}, None, words)
+        agent = job.spec.get("kind") == AGENT
+        found_out = diagnosis or {}
+        said += suggestions_for_agent(found_out, words) if agent else suggestions(found_out, None, words)
     if result.leaked:
         said.append("start what is to stay with `start`; in a script, `wait` for what it puts in the background")
     if seen.editors:

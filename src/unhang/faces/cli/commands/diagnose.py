@@ -40,16 +40,17 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError("name a job, or a process with --pid (one of the two)")
     if args.pid is not None and args.pid <= 0:
         raise UsageError(f"--pid takes the number of a process, not {args.pid}")
-    from unhang.jobs.diagnose import diagnose_job, diagnose_process, process_exists, stacks_of
+    from unhang.jobs.diagnose import diagnose_job, diagnose_process, is_of_agent, process_exists, stacks_of
 
+    agent = args.pid is None and is_of_agent(args.job)
     while True:
         diagnosis = diagnose_job(args.job) if args.pid is None else diagnose_process(args.pid)
-        _print(diagnosis, stacks_of(diagnosis) if args.deep else [], args)
+        _print(diagnosis, stacks_of(diagnosis) if args.deep else [], args, agent=agent)
         if not args.watch or (args.pid is not None and not process_exists(args.pid)):
             return 0
 
 
-def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -> None:
+def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace, *, agent: bool) -> None:
     if args.json:
         shown: dict[str, Any] = diagnosis.to_json()
         if args.deep:
@@ -57,7 +58,7 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
         print(values.dump(shown), flush=True)
         return
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print("\n".join(render(diagnosis, colour=colour)), flush=True)
+    print("\n".join(render(diagnosis, colour=colour, agent=agent)), flush=True)
     for stack in found:
         print(f"\n--- {_harmless(stack.comm)} [{stack.pid}] {stack.tool}".rstrip())
         print("\n".join(_harmless(line) for line in stack.text.splitlines()), flush=True)
@@ -65,9 +66,9 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace) -
         print(flush=True)
 
 
-def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
-    """Return the lines of a diagnosis: the verdict, the process tree, and what to try."""
-    from unhang.core.diagnosis.suggest import suggestions
+def render(diagnosis: Diagnosis, *, colour: bool = False, agent: bool = False) -> list[str]:
+    """Return the lines of a diagnosis: the verdict, the process tree, and what to try. `agent`: of an agent's job."""
+    from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 
     head = f"{diagnosis.state}, {diagnosis.cause}"
     if colour:
@@ -76,7 +77,8 @@ def render(diagnosis: Diagnosis, *, colour: bool = False) -> list[str]:
     lines += _tree(diagnosis)
     lines += [f"note: {_harmless(note)}" for note in diagnosis.evidence.get("notes", ())]
     if diagnosis.state != "alive":
-        advice = suggestions(diagnosis.to_json(), None)
+        found = diagnosis.to_json()
+        advice = suggestions_for_agent(found) if agent else suggestions(found, None)
         lines += ["", *(f"try: {_harmless(line)}" for line in advice)]
     return lines
 
