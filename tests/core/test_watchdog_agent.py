@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis.strategies as st
 from hypothesis import given
 
+from unhang.core import events as ev
 from unhang.core.diagnosis import agents
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
 from unhang.core.diagnosis.progress import begun_since, progressed
-from unhang.core.diagnosis.verdict import Diagnosis
+from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
 from unhang.core.limits import Limits
 from unhang.core.view import View
 from unhang.core.watchdog import actions as act
@@ -156,6 +159,63 @@ def test_what_a_driver_has_said_beats_what_the_kernel_shows_except_a_stop() -> N
     assert "make" in agents.of_driven_agent(seen("alive", "listening"), None, tool, 70.0).reason
     assert "make" in agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0, idles=True).reason, "its own"
     assert agents.of_driven_agent(seen("hung", "lock"), None, tool, 70.0, idles=True).cause == "lock"
+
+
+def test_an_agent_of_which_one_process_is_stopped_is_stopped_whatever_else_moves() -> None:
+    """A driver or a launcher stands above the agent, and runs."""
+    told = {"state": "hung", "cause": "network", "reason": "nothing from its model"}
+    tree = [
+        ProcessLine(7, 1, "node", "node x", "S", 9.0, "epoll", None),
+        ProcessLine(8, 7, "claude", "claude -p", "T", 0.0, "", None),
+    ]
+    found = seen("alive", "progress")._replace(processes=tree)
+    driven = agents.of_driven_agent(found, told, {"phase": "thinking"}, 70.0)
+    assert (driven.state, driven.cause, driven.evidence) == ("hung", "stopped", {"pid": 8})
+    assert agents.of_proxied_agent(found) == driven
+    for busy in (True, False):
+        assert agents.why_a_turn_is_silent(found, busy=busy) == driven.reason
+    assert "claude [8]" in driven.reason
+    runs = found._replace(processes=[line._replace(state="S") for line in tree])
+    assert agents.of_driven_agent(runs, told, None, 70.0).cause == "network"
+
+
+def agent_event(number: int, phase: str, *, alive: bool = True, **more: Any) -> dict[str, Any]:
+    message = f"{phase} {number}"
+    return {
+        "seq": number,
+        "ts": f"t{number}",
+        "type": "agent",
+        "phase": phase,
+        "alive": alive,
+        "message": message,
+    } | more
+
+
+def test_what_an_agent_is_at_is_not_what_it_has_used_nor_what_is_told_again() -> None:
+    """Claude Code reports tokens, and three seconds later a task, while its tool hangs."""
+    view = View()
+    for number, (phase, alive) in enumerate([("thinking", True), ("running", True), ("metering", False)], 1):
+        view.apply(agent_event(number, phase, alive=alive))
+    assert (view.phase, (view.doing or {})["message"]) == ("running", "running 2")
+    view.apply(agent_event(4, "running", alive=False))
+    assert ((view.doing or {})["message"], (view.agent or {})["message"]) == ("running 2", "running 4")
+    view.apply(agent_event(5, "thinking", alive=False))
+    assert ((view.doing or {})["message"], view.phase) == ("thinking 5", "thinking")
+
+
+def test_a_model_reads_fifty_events_of_an_agent_however_it_was_ended() -> None:
+    view = View()
+    for number in range(1, 81):
+        view.apply(agent_event(number, "running"))
+    for number in range(81, 131):
+        view.apply(ev.output("stdout", 10, 10 * number) | {"seq": number, "ts": "t"})
+    for number in range(131, 141):
+        view.apply(agent_event(number, "stopping", alive=False, step="close", done=True))
+        view.apply(ev.signal("terminate", "SIGTERM", [1], "idle", "m") | {"seq": number, "ts": "t"})
+    assert [event["seq"] for event in view.last_of_agent] == list(range(31, 81))
+    view = View()
+    view.apply(ev.watchdog("warning", "soon") | {"seq": 1, "ts": "t"})
+    assert view.last_of_agent == [], "not for a command"
 
 
 def test_a_proxy_blames_the_model_where_no_tool_runs() -> None:

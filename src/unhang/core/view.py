@@ -31,6 +31,8 @@ _SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == af
 # Those of them in which the job is not known to work.
 _IN_DOUBT = frozenset(phase for phase in _SILENT if notices.audience_of(ev.WATCHDOG, phase).client)
 
+# The phases of an agent that say what it is at. One that is told again without a sign of life is nothing new.
+_DOES = frozenset({"starting", "thinking", "running", "editing", "verifying", "compacting", "idle"})
 # What an agent's own notices say of the job, however silent it is.
 _TELLING = frozenset({"stuck", "stopping", "completed", "failed", "needs_approval", "needs_input"})
 
@@ -52,12 +54,14 @@ class View:
         self.diagnosis: dict[str, Any] | None = None
         self.needs_input: dict[str, Any] | None = None
         self.warning: ev.Event | None = None  # of a limit that is still near
-        self.agent: dict[str, Any] | None = None
+        self.agent: dict[str, Any] | None = None  # its newest event
+        self.doing: dict[str, Any] | None = None  # its newest event that says what it is at
         self.heartbeat: str | None = None
         self._stopping = False
         self.outcome: dict[str, Any] | None = None  # the last event, once there is one
         self.bytes = {"stdout": 0, "stderr": 0}
         self.last_events: list[ev.Event] = []
+        self.last_of_agent: list[ev.Event] = []  # what an agent did, without the steps by which it is ended
 
     @property
     def ended(self) -> bool:
@@ -97,6 +101,8 @@ class View:
         if len(self.last_events) > KEPT_EVENTS:
             del self.last_events[0]
         kind, phase, at = event.get("type"), str(event.get("phase", "")), str(event.get("ts", ""))
+        if kind == ev.AGENT or self.agent is not None:
+            self._keep_for_model(event)
         if kind == ev.STARTED:
             self.phase, self.pid = "running", event.get("pid")
             self.started_at = self.started_at or at
@@ -128,9 +134,19 @@ class View:
             self.outcome, self.warning = event, None
             self.bytes |= event.get("bytes") or {}
 
+    def _keep_for_model(self, event: ev.Event) -> None:
+        """Of an agent's job a model reads what it did: output and the steps of its ending would push that out."""
+        if event.get("type") == ev.SIGNAL or "step" in event or not notices.audience(event).model:
+            return
+        self.last_of_agent.append(event)
+        if len(self.last_of_agent) > KEPT_EVENTS:
+            del self.last_of_agent[0]
+
     def _agent_said(self, phase: str, event: ev.Event, at: str) -> None:
         """A notice about an agent is no activity of it. Events of version 1.0 do not say which they are."""
         self.agent = event
+        if phase in _DOES and (event.get("alive", True) or phase != (self.doing or {}).get("phase")):
+            self.doing = event
         if event.get("decision"):
             self.needs_input = None
         # the driver of an agent knows what it waits for; the kernel only shows an event loop
@@ -141,7 +157,8 @@ class View:
             self._live(at)
         elif self.silent and phase not in _TELLING:
             return  # it says something, and is as silent as before
-        self.phase = phase
+        if phase != "metering":  # what it has used says nothing of what it does
+            self.phase = phase
         if phase == "needs_approval" and event.get("request"):
             # an answer that was not understood leaves the same question
             asked = self.needs_input or {}

@@ -7,7 +7,6 @@ read on; of the events those that explain the end; of a diagnosis the first proc
 from __future__ import annotations
 
 from unhang.core.durations import human
-from unhang.core.events import AGENT, SIGNAL
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 STREAMS = ("stdout", "stderr")
 _LAST_EVENTS = 5
-_LAST_EVENTS_OF_AGENT = 50
 _PARTIAL_TAIL = 2000
 _PROCESSES = 8
 
@@ -55,7 +53,7 @@ class ShortResult(Record):
         """The result as a program reads it. `recovery` has the words of the command line."""
         shown = self.result.to_json()
         return shown | {
-            "partial": _partial(shown["partial"]),
+            "partial": _partial(shown["partial"], self.view),
             "diagnosis": _diagnosis(shown["diagnosis"]),
             "message": self.message,
             "phase": self.view.phase,
@@ -86,15 +84,12 @@ def _position(found: Excerpt) -> dict[str, Any]:
     return position
 
 
-def _partial(partial: dict[str, Any] | None) -> dict[str, Any] | None:
+def _partial(partial: dict[str, Any] | None, view: View) -> dict[str, Any] | None:
+    """The tails, and the events that explain the end; of an agent all that it did last."""
     if partial is None:
         return None
-    told = [event for event in partial["lastEvents"] if audience(event).model]
-    most = _LAST_EVENTS
-    if any(event.get("type") == AGENT for event in told):  # what it did, and not the steps by which it was ended
-        told = [event for event in told if event.get("type") != SIGNAL and "step" not in event]
-        most = _LAST_EVENTS_OF_AGENT
-    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids", "raw")} for event in told[-most:]]
+    told = view.last_of_agent or [event for event in partial["lastEvents"] if audience(event).model][-_LAST_EVENTS:]
+    short = [{k: v for k, v in event.items() if k not in ("diagnosis", "pids", "raw")} for event in told]
     return partial | {"lastEvents": short}
 
 

@@ -482,7 +482,7 @@ class Loop:
             looked, diagnosis = self._observer.full(self._screen(), since)
             telling = not own or since is not None or self._observer.stopped
             if own and diagnosis is not None:
-                diagnosis = self._observer.of_tool(self.journal.view.agent, self.silence(), idles=not looked.alive)
+                diagnosis = self._observer.of_tool(self.journal.view.doing, self.silence(), idles=not looked.alive)
             if telling:
                 self.diagnosis = (None if self._told and not self._observer.stopped else diagnosis) or self.diagnosis
             if not own and not looked.alive and self._observer.moving:

@@ -86,17 +86,18 @@ class Observer:
             self._no_sockets = sampler.still_since
         return sampler.still_since
 
-    def of_tool(self, agent: dict[str, Any] | None, silent: float, *, idles: bool) -> dict[str, Any] | None:
+    def of_tool(self, doing: dict[str, Any] | None, silent: float, *, idles: bool) -> dict[str, Any] | None:
         """Return the last verdict as one of an agent whose tool is silent: its own event loop is no reason.
 
-        `agent`: its newest event; `silent`: for so many seconds; `idles`: nothing that the tool started moves.
+        `doing`: the event that says what it is at; `silent`: for so many seconds; `idles`: nothing that the tool
+        started moves.
         """
         if self._verdict is None:
             return None
         try:
             from unhang.core.diagnosis.agents import of_driven_agent
 
-            return of_driven_agent(self._verdict, None, agent, silent, idles=idles).to_record()
+            return of_driven_agent(self._verdict, None, doing, silent, idles=idles).to_record()
         except Exception:  # see the top of this file
             return self._verdict.to_record()
 

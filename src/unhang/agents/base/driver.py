@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
 from unhang.agents.base.plan import AgentPlan
 from unhang.agents.base.update import StallReason, preview
+from unhang.core.diagnosis.agents import stopped_reason
 from unhang.core.policy import builtin
 from unhang.core.policy.model import Policy
 from unhang.core.spec import job_record
@@ -135,8 +136,8 @@ class Driver(ABC):
 
     def _tell_stopping(self, why: StallReason, text: str = "", **fields: Any) -> None:
         """Say what the agent was doing when it was to be ended. `text`: in other words than the reason's."""
-        if stopped := self._stopped():
-            why, text = stopped, ""
+        if stopped := self._stopped():  # to continue it comes too late now: what else can be done stands
+            why, text = stopped.replace(suggestions=why.suggestions, hints=why.hints), ""
         fields |= {"cause": why.reason, "diagnosis": why.diagnosis()}
         fields |= {"suggestions": why.suggestions or None, "hints": why.hints or None}
         self._channel.tell("stopping", f"Asked to stop: {text or why.reason}.", **fields)
@@ -150,8 +151,8 @@ class Driver(ABC):
         found = [one for one in (identity.find(pid), *tree.descendants(pid)) if one is not None and one.state == "T"]
         if not found:
             return None
-        names = ", ".join(f"{one.name} [{one.pid}]" for one in found[:3])
-        return StallReason("stopped", f"the agent is stopped by a signal: {names}", [f"kill -CONT {found[0].pid}"])
+        reason = stopped_reason([(one.name, one.pid) for one in found])
+        return StallReason("stopped", reason, [f"kill -CONT {found[0].pid}"])
 
     def _trouble(self, text: str, raw: str) -> None:
         """A message of the agent was passed over. The first few are worth an event each."""

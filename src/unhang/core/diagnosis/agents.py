@@ -22,32 +22,48 @@ _OWN = frozenset({causes.LISTENING.name, causes.INPUT.name, causes.IDLE.name, ca
 _MOVES = frozenset({causes.PROGRESS.name, causes.BUSY.name})
 
 
-def is_stopped(seen: Diagnosis) -> bool:
-    """Whether a signal has stopped the tree: true of an agent as of any other program."""
-    return seen.state == HUNG and seen.cause == causes.STOPPED.name
+def stopped_reason(processes: list[tuple[str, int]]) -> str:
+    """The sentence about processes of an agent, by name and pid, that a signal has stopped."""
+    return "the agent is stopped by a signal: " + ", ".join(f"{name} [{pid}]" for name, pid in processes[:3])
+
+
+def as_stopped(seen: Diagnosis) -> Diagnosis | None:
+    """The diagnosis of an agent of which a signal has stopped a process; None: it has not.
+
+    Whatever else moves there, its driver or a launcher above it, the agent itself does not go on.
+    """
+    if seen.state == HUNG and seen.cause == causes.STOPPED.name:
+        return seen
+    found = [(line.comm, line.pid) for line in seen.processes if line.state == "T"]
+    if not found:
+        return None
+    return seen._replace(
+        state=HUNG, cause=causes.STOPPED.name, reason=stopped_reason(found), evidence={"pid": found[0][1]}
+    )
 
 
 def of_driven_agent(
-    seen: Diagnosis, told: dict[str, Any] | None, newest: dict[str, Any] | None, silent: float, *, idles: bool = False
+    seen: Diagnosis, told: dict[str, Any] | None, doing: dict[str, Any] | None, silent: float, *, idles: bool = False
 ) -> Diagnosis:
     """The diagnosis of an agent with a driver.
 
-    `told`: why it is silent, if its driver has said so. `newest`: its newest event. `silent`: seconds since its last
-    sign of life. `idles`: what its tool has started is known not to move, so that what moves is the agent itself.
+    `told`: why it is silent, if its driver has said so. `doing`: the event that says what it is at. `silent`: seconds
+    since its last sign of life. `idles`: what its tool has started is known not to move, so that what moves is the
+    agent itself.
     """
-    if is_stopped(seen):
-        return seen
+    if (stopped := as_stopped(seen)) is not None:
+        return stopped
     if told is not None:
         state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
         return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
-    phase = str((newest or {}).get("phase"))
+    phase = str((doing or {}).get("phase"))
     if phase in _AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
         return seen
     since = f"no sign of life for {human(silent)}"
     if phase in _AT_WORK:
-        doing = str((newest or {}).get("message") or "a tool")
+        what = str((doing or {}).get("message") or "a tool")
         return seen._replace(
-            state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {doing}", evidence={}
+            state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {what}", evidence={}
         )
     reason = f"the agent is {phase or 'starting'}, {since}"
     return seen._replace(state=UNSURE, cause=causes.NETWORK.name, reason=reason, evidence={})
@@ -55,16 +71,16 @@ def of_driven_agent(
 
 def of_proxied_agent(seen: Diagnosis) -> Diagnosis:
     """The diagnosis of an agent behind `unhang acp proxy`, as the kernel alone shows it."""
-    if is_stopped(seen):
-        return seen
+    if (stopped := as_stopped(seen)) is not None:
+        return stopped
     reason = f"an agent behind the proxy, which judges its turns and tells the editor; its processes: {seen.reason}"
     return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason=reason, evidence={})
 
 
 def why_a_turn_is_silent(seen: Diagnosis, *, busy: bool) -> str:
     """The reason that a proxy gives for the silence of a turn; `busy`: a tool of the agent is in flight."""
-    if is_stopped(seen):
-        return f"the agent is stopped: {seen.reason}"
+    if (stopped := as_stopped(seen)) is not None:
+        return stopped.reason
     if busy:
         return "" if seen.cause in _OWN else seen.reason
     peer = f" ({seen.reason})" if seen.cause == causes.NETWORK.name else ""
