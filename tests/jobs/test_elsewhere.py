@@ -11,14 +11,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
-from tests.support.namespaces import in_another_boot, in_pid_namespace, need_namespaces, without_proc
+from tests.support.namespaces import (
+    in_another_boot,
+    in_pid_namespace,
+    in_time_namespace,
+    need_namespaces,
+    without_proc,
+)
 from unhang.jobs.handle import Job
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import RollCall
 
 pytestmark = pytest.mark.usefixtures("_namespaces")
 
-_WAYS = ("pid namespace", "pid namespace with the host's /proc", "no /proc", "another boot")
+_WAYS = ("pid namespace", "pid namespace with the host's /proc", "no /proc", "another boot", "time namespace")
 
 
 @pytest.fixture
@@ -35,6 +41,8 @@ def _from(way: str, jobs: Jobs, *words: object) -> list[str]:
             return in_pid_namespace(command, own_proc=False)
         case "no /proc":
             return without_proc(command)
+        case "time namespace":
+            return in_time_namespace(command)
         case _:
             return in_another_boot(command, jobs.folder)
 
@@ -66,7 +74,7 @@ def test_a_look_from_elsewhere_shows_the_job_there_and_changes_nothing(way: str,
     assert jobs.said("status", job.id)["phase"] == "running"
 
 
-@pytest.mark.parametrize("way", ["pid namespace", "another boot"])
+@pytest.mark.parametrize("way", ["pid namespace", "another boot", "time namespace"])
 def test_a_job_elsewhere_is_cancelled_over_its_socket(way: str, jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
@@ -108,6 +116,40 @@ def test_a_job_in_a_container_survives_every_look_of_its_host(jobs: Jobs, roll: 
     assert check_log(place)[-1]["phase"] == "cancelled"
 
 
+def test_a_job_in_a_time_namespace_survives_every_look_from_outside(jobs: Jobs, roll: RollCall) -> None:
+    """Its keeper has the pid that is written down, and by the clock out here another start time."""
+    inside = jobs.popen_program(*in_time_namespace(jobs.command("run", *STILL, "--", *actor("obedient", roll.path))))
+    leader = roll.wait_for("leader")
+    place = jobs.job()
+    wait_until(lambda: len(Job(place).events()) == 2, "it has started and said so")
+    before = _files(place)
+    [row] = jobs.said("ps", "--all")
+    assert (row["phase"], row["status"], row["endedAt"]) == ("elsewhere", "running", None)
+    assert "time:[" in row["where"]
+    assert jobs.said("status", place.id)["phase"] == "elsewhere"
+    assert jobs.call("wait", "--timeout", "0.1", place.id).code == 124
+    assert jobs.said("result", place.id)["status"] == "running"
+    for words in (("doctor",), ("gc", "--age", "0s"), ("history",)):
+        assert jobs.call(*words).code == 0
+    assert _files(place) == before
+    assert leader.is_alive()
+    assert jobs.call("cancel", place.id).code == 0
+    assert roll.wait_empty()
+    assert jobs.finish(inside).code == 130
+    assert check_log(place)[-1]["phase"] == "cancelled"
+    assert place.id in jobs.said("gc", "--age", "0s")["removed"]
+
+
+def test_in_a_time_namespace_the_limits_hold(jobs: Jobs, roll: RollCall) -> None:
+    inside = jobs.command("run", "--hard", "2", "--grace", "0.3", "--", *actor("env_cleared", roll.path))
+    done = jobs.finish(jobs.popen_program(*in_time_namespace(inside)))
+    assert done.code == 124, done.err
+    assert roll.wait_empty()
+    end = check_log(jobs.job())[-1]
+    assert (end["phase"], end.get("unseen")) == ("timed_out", None)
+    assert 2000 <= end["durationMs"] < 60_000
+
+
 def test_a_job_whose_container_is_gone_is_given_up_by_force_and_not_before(jobs: Jobs, roll: RollCall) -> None:
     inside = jobs.command("run", *STILL, "--", *actor("ignore_term", roll.path))
     container = jobs.popen_program(*in_pid_namespace(inside), start_new_session=True)
@@ -137,12 +179,14 @@ def test_a_follower_elsewhere_sees_the_end(jobs: Jobs, roll: RollCall) -> None:
 def test_the_stream_of_a_session_elsewhere_is_kept_while_this_boot_lasts(jobs: Jobs) -> None:
     """Its pid means nothing here; a session that no process has any more is let go as ever."""
     hook = '{"session_id":"%s","hook_event_name":"Stop","cwd":"/"}'
-    for name, command in (("there", in_pid_namespace(jobs.command("hook"))), ("here", jobs.command("hook"))):
+    hook_command = jobs.command("hook")
+    ways = {"there": in_pid_namespace(hook_command), "ahead": in_time_namespace(hook_command), "here": hook_command}
+    for name, command in ways.items():
         hooked = jobs.popen_program(*command, stdin=subprocess.PIPE, env=jobs.env | {"UNHANG_WATCH": "off"})
         out, err = hooked.communicate((hook % name).encode(), timeout=60)
         assert (hooked.returncode, out, err) == (0, b"", b"")
     jobs.said("gc", "--age", "0s")
-    assert sorted(entry.name for entry in (jobs.home / "sessions").iterdir()) == ["there"]
+    assert sorted(entry.name for entry in (jobs.home / "sessions").iterdir()) == ["ahead", "there"]
 
 
 def test_in_a_pid_namespace_with_the_hosts_proc_a_job_is_ended_at_its_limit_and_no_stranger_is_taken_for_it(

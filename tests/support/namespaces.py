@@ -1,4 +1,4 @@
-"""Commands in surroundings of their own: another PID namespace, no /proc, another boot id. Needs root."""
+"""Commands in surroundings of their own: another PID or time namespace, no /proc, another boot id. Needs root."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ def need_namespaces() -> None:
     """Skips with a loud reason on a user's machine; where CI=true it is a failure."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
         unavailable("NOT TESTED: making a PID namespace needs root and unshare")
+    if not os.path.exists("/proc/self/ns/time"):
+        unavailable("NOT TESTED: this kernel has no time namespaces")
 
 
 def in_pid_namespace(words: list[str], *, own_proc: bool = True) -> list[str]:
     """`own_proc`: as a container has it; without, /proc still shows the processes outside."""
     return ["unshare", "--pid", "--fork", *(["--mount-proc"] if own_proc else []), *words]
+
+
+def in_time_namespace(words: list[str]) -> list[str]:
+    """With clocks that are a day ahead of those outside, and so are the start times of all processes."""
+    return ["unshare", "--time", "--boottime", "86400", "--monotonic", "86400", "--fork", *words]
 
 
 def without_proc(words: list[str]) -> list[str]:

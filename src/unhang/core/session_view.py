@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _TURN_ENDS = frozenset({"prompted", "idle", "failed", "ended", "starting", "tools_done"})
 _ENDS = frozenset({"tool_done", "tool_failed", "denied"})
 _STATES = frozenset({"idle", "busy", "waiting", "background", "unknown"})
+_NAMESPACES = ("pidNamespace", "timeNamespace")
 _MOST_CALLS = 50
 _KEPT_STEPS = 50
 _LINE = 200
@@ -28,7 +29,7 @@ class SessionView:
         self.pid: int | None = None
         self.start: str | None = None
         self.boot: str | None = None
-        self.namespace: str | None = None
+        self.namespaces: dict[str, str] = {}  # in which the pid and its start time mean something
         self.pane: str | None = None
         self.started_at: str | None = None
         self.last_activity_at: str | None = None
@@ -50,7 +51,7 @@ class SessionView:
         if event.get("type") == "hook":
             self.start = values.text(event.get("procStart")) or self.start
             self.boot = values.text(event.get("boot")) or self.boot
-            self.namespace = values.text(event.get("pidNamespace")) or self.namespace
+            self.namespaces |= {name: found for name in _NAMESPACES if (found := values.text(event.get(name)))}
             self.pane = values.text(event.get("pane")) or self.pane
             self.last_activity_at = at
             self._hook(phase, event, at)

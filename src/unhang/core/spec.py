@@ -139,6 +139,7 @@ _JOB: dict[str, values.Reading] = {
             "guardStart": values.text,
             "boot": values.text,
             "pidNamespace": values.text,
+            "timeNamespace": values.text,
             "host": values.text,
             "machine": values.text,
             "tag": _tag,

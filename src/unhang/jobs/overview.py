@@ -206,7 +206,7 @@ class _TrackedSession:
             return False
         if view.boot is not None and view.boot != here.boot:
             return True
-        if not here.sees or (view.namespace is not None and view.namespace != here.pids):
+        if not here.sees or not vantage.shares_numbers(view.namespaces, here):
             return False
         return not identity.is_alive(view.pid, view.start)
 

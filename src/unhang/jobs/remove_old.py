@@ -93,7 +93,8 @@ def _offered(home: str, row: Row, keep: Keep, clocks: retention.ClockReadings, n
     keeper = (records.job(place) or {}).get("keeper") or {}
     last = last_event(place.events) or {}
     took = (values.number(last.get("totalMs")) or values.number(last.get("durationMs")) or 0) / 1000
-    most = retention.most_of(clocks, keeper.get("boot"), keeper.get("start"), os.sysconf("SC_CLK_TCK"), took)
+    start = keeper.get("start") if vantage.shares_start_times(keeper, vantage.here()) else None
+    most = retention.most_of(clocks, keeper.get("boot"), start, os.sysconf("SC_CLK_TCK"), took)
     return retention.EndedJob(row.id, ended, size, most)
 
 
@@ -152,7 +153,7 @@ def _ended_session(log: SessionLog) -> retention.EndedJob | None:
         return None
     last = last_event(log.path) or {}
     stands = vantage.here()
-    if last.get("boot") == stands.boot and last.get("pidNamespace") not in (None, "", stands.pids):
+    if last.get("boot") == stands.boot and not vantage.shares_numbers(last, stands):
         return None  # of a container, or looked at from one: whether it lives cannot be told from here
     pid, start = last.get("pid"), last.get("procStart")
     if isinstance(pid, int) and isinstance(start, str) and identity.is_alive(pid, start):

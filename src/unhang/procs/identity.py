@@ -28,6 +28,7 @@ memory_kills = system.memory_kills
 owner = system.owner
 pid_namespace = system.pid_namespace
 sees_own_namespace = system.sees_own_namespace
+time_namespace = system.time_namespace
 working_directory = system.working_directory
 
 # A process that has more ancestors than this is taken for unrelated.

@@ -179,8 +179,17 @@ def boot_id() -> str:
 
 def pid_namespace() -> str:
     """Return the PID namespace of this process as the kernel writes it; empty: unknown."""
+    return _namespace("pid")
+
+
+def time_namespace() -> str:
+    """Return the time namespace of this process, by whose clock it is told all start times; empty: unknown."""
+    return _namespace("time")
+
+
+def _namespace(kind: str) -> str:
     try:
-        return os.readlink("/proc/self/ns/pid")
+        return os.readlink(f"/proc/self/ns/{kind}")
     except OSError:
         return ""
 

@@ -112,6 +112,11 @@ def pid_namespace() -> str:
     return ""
 
 
+def time_namespace() -> str:
+    """Return nothing: there are no namespaces."""
+    return ""
+
+
 def memory_kills() -> None:
     """Return nothing: not known here."""
     return

@@ -136,11 +136,10 @@ def _text_at(data: bytes, name: str, at: int) -> str | None:
 
 
 def _vantage() -> dict[str, str]:
-    """The boot and PID namespace in which the pid is valid."""
-    from unhang.procs.vantage import here
+    """The boot and the namespaces in which the pid and its start time are valid."""
+    from unhang.procs import vantage
 
-    stands = here()
-    return {"boot": stands.boot, "pidNamespace": stands.pids}
+    return vantage.bounds(vantage.here())
 
 
 def _record(payload: dict[str, Any]) -> SessionLog:
