@@ -50,6 +50,11 @@ class Desk:
         self.tmux("new-session", "-d", *size, "-c", str(folder), shell)
         self._server = Process(int(self.tmux("display-message", "-p", "#{pid}")), "tmux")
 
+    @property
+    def shell(self) -> int:
+        """The process of the shell."""
+        return int(self.tmux("display-message", "-p", "#{pane_pid}"))
+
     def wait_for_shell(self) -> Desk:
         self.sees(PROMPT.strip())
         return self

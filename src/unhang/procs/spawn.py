@@ -3,7 +3,8 @@
 `posix_spawn` and not fork: it is faster (no copy of our page tables), reports a failed exec to us, and resets signal
 dispositions on the way. What it cannot set (directory, limits) the keeper sets on itself first: it owns one job only.
 With a terminal, the keeper begins a session at it and the job is its foreground group, as a shell's job is: the kernel
-stops a job by Ctrl-Z only if a process of the same session is there to continue it.
+stops a job by Ctrl-Z only if a process of the same session is there to continue it. The job must be that group before
+its first instruction, or the kernel stops a program such as `top` as it starts: for this it is forked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, Spaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
 # Python ignores these two for itself; a job must not inherit that.
 _RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -135,21 +137,17 @@ def open_pipe() -> tuple[int, int]:
         raise _shortage(error) from None
 
 
-def _start(
-    program: str, argv: list[str], env: dict[str, str], actions: list[tuple[int, ...]], *, at_terminal: bool = False
-) -> int:
-    """Start a process that leads a session of its own, or, `at_terminal`, a group in the keeper's session."""
-    leads: dict[str, Any] = {"setpgroup": 0} if at_terminal else {"setsid": True}
-    defaults = (*_RESTORE, signal.SIGHUP) if at_terminal else _RESTORE
+def _start(program: str, argv: list[str], begin: Callable[[str, list[str]], int]) -> int:
+    """Start a program by `begin`, which raises OSError where the program cannot be executed."""
     try:
-        return os.posix_spawn(program, argv, env, file_actions=actions, setsigmask=(), setsigdef=defaults, **leads)
+        return begin(program, argv)
     except OSError as error:
         if error.errno == errno.ENOENT:  # there a moment ago: a script whose interpreter is missing
             raise SpawnError(f"command not found: {argv[0]} (or its interpreter)", EXIT_NOT_FOUND) from None
         if error.errno in (errno.EACCES, errno.ENOEXEC, errno.EISDIR):
             if error.errno == errno.ENOEXEC and program != SHELL:
                 # a script without a first line: every shell runs it, so do we
-                return _start(SHELL, [SHELL, program, *argv[1:]], env, actions, at_terminal=at_terminal)
+                return _start(SHELL, [SHELL, program, *argv[1:]], begin)
             raise SpawnError(f"not executable: {argv[0]}", EXIT_NOT_EXECUTABLE) from None
         raise SpawnError(f"cannot start {argv[0]}: {error.strerror}", EXIT_FAILED) from None
     except ValueError as error:  # a NUL byte in an argument or the environment
@@ -172,7 +170,13 @@ def _on_pipes(program: str, argv: list[str], env: dict[str, str], stdin: int | N
             (os.POSIX_SPAWN_DUP2, err_w, 2),
         ]
         actions += [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in also.items()]
-        pid = _start(program, argv, env, actions)
+
+        def begin(program: str, argv: list[str]) -> int:
+            return os.posix_spawn(
+                program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_RESTORE
+            )
+
+        pid = _start(program, argv, begin)
     except SpawnError:
         for fd in ours:
             os.close(fd)
@@ -198,9 +202,7 @@ def _on_terminal(
         if modes is not None:
             _set_modes(slave, modes)
         _sit_down_at(slave)
-        actions: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, slave, fd) for fd in range(3)]
-        pid = _start(program, argv, env, actions, at_terminal=True)
-        _bring_to_front(slave, pid)
+        pid = _start(program, argv, lambda program, argv: _in_front(program, argv, env, slave))
     except SpawnError:
         os.close(master)
         raise
@@ -235,31 +237,55 @@ def _sit_down_at(slave: int) -> None:
         raise SpawnError(f"cannot take a terminal: {error.strerror}", EXIT_FAILED) from None
 
 
-def _bring_to_front(slave: int, group: int) -> None:
-    """Let the job read its terminal; if it tried to before it was allowed to, the kernel has stopped it.
+def _in_front(program: str, argv: list[str], env: dict[str, str], slave: int) -> int:
+    """Start a program that is the foreground group of its terminal from its first instruction on. Raises OSError."""
+    failed_r, failed_w = open_pipe()
+    with os.fdopen(failed_r, "rb") as failed:
+        # until its exec the child has the keeper's handlers: what is sent to it must not be taken for the keeper's
+        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become(program, argv, env, slave, failed_w)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.close(failed_w)
+        report = failed.read()  # ends by the exec, which closes the other side
+    if report:
+        os.waitpid(pid, 0)
+        number, _, said = report.decode().partition(" ")
+        raise OSError(int(number), said) if int(number) else ValueError(said)
+    return pid
 
-    One that has stopped itself by another signal stays stopped: that is for the person who continues it.
-    """
+
+def _become(program: str, argv: list[str], env: dict[str, str], slave: int, failed: int) -> NoReturn:
+    """The child's side: take the terminal, restore the signals, become the program; or say why not, and end."""
     try:
-        os.tcsetpgrp(slave, group)
-        if _stopped(group, getattr(os, "WNOWAIT", 0)) in (None, signal.SIGTTIN, signal.SIGTTOU):
-            os.killpg(group, signal.SIGCONT)  # also takes back a stop that is on its way
-    except OSError:
-        pass  # it has ended already
+        os.setpgid(0, 0)
+        os.tcsetpgrp(slave, os.getpid())  # allowed from behind while SIGTTOU is blocked
+        for fd in range(3):
+            os.dup2(slave, fd)
+        for number in signal.valid_signals():
+            if number in (*_RESTORE, signal.SIGHUP) or callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.execve(program, argv, env)
+    except OSError as error:
+        os.write(failed, f"{error.errno} {error.strerror}".encode())
+    except ValueError as error:
+        os.write(failed, f"0 {error}".encode())
+    finally:
+        os._exit(EXIT_FAILED)
 
 
 def stopped_by(pid: int) -> int | None:
     """The signal that has stopped a child of ours since the last call; None: none has. Its exit is not collected."""
-    return _stopped(pid)
-
-
-def _stopped(pid: int, flags: int = 0) -> int | None:
     if not hasattr(
         os, "waitid"
     ):  # macOS, before Python 3.13: Ctrl-Z stops the job, and its caller does not learn of it
         return None
     try:
-        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | flags)
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
     except ChildProcessError:
         return None
     return None if found is None else found.si_status

@@ -53,6 +53,57 @@ def test_what_a_program_prints_looks_the_same(desk_of: Callable[..., Desk], colu
         assert "\x1b[" in shown[0] or command[0] not in ("ls", PYTEST[0]) or "-c" in command, "it has colours"
 
 
+# A bar as wide as the terminal, drawn again and again in its line; at half of it, it waits for a line.
+BAR = """
+import os, sys
+columns = os.get_terminal_size().columns
+for done in range(101):
+    full = (columns - 8) * done // 100
+    sys.stdout.write(f"\\r\\x1b[32m{'#' * full:<{columns - 8}}\\x1b[0m {done:>3} %\\x1b[K")
+    sys.stdout.flush()
+    if done == 50:
+        sys.stdin.readline()
+print()
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_progress_bar_and_edited_lines_look_the_same(desk_of: Callable[..., Desk], columns: int) -> None:
+    """A bar at half and at its end; a line that bash reads, and lines at Python's own prompt, edited by their keys."""
+    desk = _desk(desk_of, columns)
+    (desk.folder / "bar.py").write_text(BAR)
+    long = "word " * (columns // 5)  # is wrapped while it is edited
+    for command, dialogue in (
+        ([sys.executable, "bar.py"], [(r" 50 %$", ["", "Enter"])]),
+        (
+            ["bash", "--norc", "-c", "read -e -p 'which? ' line; echo \"got $line\""],
+            [(r"^which\?", [f"{long}X end", "C-a", "the ", "M-f", "C-w", "C-e", "Left", "Left", "BSpace", "Enter"])],
+        ),
+        (
+            [sys.executable, "-q"],
+            [
+                (r"^>>>$", ["'ad' * 2", "C-a", "Right", "Right", "bc", "C-e", "Enter"]),
+                (r"^'abcdabcd'\n>>>$", ["Up", "BSpace", "3", "Enter"]),
+                (r"^'abcdabcdabcd'\n>>>$", ["C-d"]),
+            ],
+        ),
+    ):
+        shown = []
+        for before in ([], WITH):
+            desk.clear()
+            desk.enter(f"clear; {shlex.join([*before, *command])}; echo do''ne")
+            screens = []
+            for prompt, keys in dialogue:
+                desk.matches(prompt)
+                screens.append(_screen(desk))
+                for key in keys:
+                    desk.type(key)
+            desk.matches(r"done$")
+            desk.is_back()
+            shown.append([*screens, _screen(desk)])
+        assert shown[0] == shown[1], command
+
+
 # How to start, what is drawn last, how to leave.
 FULL: dict[str, tuple[list[str], str, list[str]]] = {
     "vim": (["vim", "-u", "NONE", "-c", "syntax on", "-c", "set ruler", "code.py"], r"1,1 +All", [":q", "Enter"]),
@@ -91,3 +142,30 @@ def test_pytest_shows_its_own_summary_when_it_is_interrupted(desk_of: Callable[.
     desk.type("C-c")
     desk.matches(r"^code 2$")
     assert "KeyboardInterrupt" in desk.screen()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_top_looks_the_same_but_for_its_numbers(desk_of: Callable[..., Desk], columns: int) -> None:
+    programs.need_command("top")
+    desk = _desk(desk_of, columns)
+    command = ["top", "-d", "900", "-p", str(desk.shell)]
+    shown = []
+    for before in ([], WITH):
+        desk.clear()
+        desk.run(*before, *command)
+        desk.matches(rf"^ *{desk.shell} ")
+        shown.append(_words(_screen(desk)))
+        desk.type("q")
+        desk.is_back()
+    assert len(shown[0]) == len(shown[1]) >= 6
+    for without, wrapped in zip(*shown, strict=True):
+        # where numbers are of other lengths, the edge of the screen cuts the line elsewhere
+        both = list(zip(without, wrapped, strict=False))
+        assert all(a.startswith(b) or b.startswith(a) for a, b in both[-1:]), (without, wrapped)
+        assert [a for a, _ in both[:-1]] == [b for _, b in both[:-1]]
+
+
+def _words(screen: str) -> list[list[str]]:
+    """The lines of a screen of top's by their words, colours included, without numbers; its first line is a clock."""
+    plain = re.sub(r"(\x1b\[[\d;]*m)|\d[\d.:]*", lambda found: found[1] or " # ", screen)
+    return [line.split() for line in plain.splitlines()[1:] if line.strip()]
