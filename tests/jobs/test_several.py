@@ -8,7 +8,6 @@ import time
 
 import unhang
 from tests.support.jobs import STILL, Jobs, left_of, over
-from unhang.core.sizes import human_size, read_size
 
 SLEEPS = (*STILL, "--", "sleep", "100")
 
@@ -127,23 +126,6 @@ def test_the_use_of_the_disk_is_said(jobs: Jobs) -> None:
     assert disk["ok"] is True
     assert "MiB" in disk["message"]
     assert "MiB" in jobs.call("gc").out.decode()
-
-
-def test_sizes_are_read_and_shown() -> None:
-    assert [read_size("x", text) for text in ("12", "2k", "500M", "1GiB", "3gb")] == [
-        12,
-        2048,
-        500 << 20,
-        1 << 30,
-        3 << 30,
-    ]
-    assert [human_size(n) for n in (0, 1023, 1024, 5 << 20, 3 << 40)] == [
-        "0 B",
-        "1023 B",
-        "1.0 KiB",
-        "5.0 MiB",
-        "3.0 TiB",
-    ]
 
 
 def test_a_result_after_retries_tells_each_attempt(jobs: Jobs) -> None:

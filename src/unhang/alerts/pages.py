@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.errors import StateError
-from unhang.store import files
+from unhang.store import file_lock, files
 from unhang.store import home as homes
 from unhang.store.alert_news import FOLDER
 
@@ -60,11 +60,11 @@ def served(home: str) -> set[str]:
         except (OSError, StateError):
             continue
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            os.unlink(f"{_folder(home)}/{name}")  # its process is gone
-        except BlockingIOError:
-            known = values.parse_message(os.read(fd, _LARGEST))
-            found |= {each for each in known if isinstance(each, str)} if isinstance(known, list) else set()
+            if file_lock.try_lock(fd, shared=True):
+                os.unlink(f"{_folder(home)}/{name}")  # its process is gone
+            else:
+                known = values.parse_message(os.read(fd, _LARGEST))
+                found |= {each for each in known if isinstance(each, str)} if isinstance(known, list) else set()
         except FileNotFoundError:
             pass
         finally:

@@ -8,7 +8,6 @@ fleet/try/          the server of `unhang fleet try`: its configuration and what
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 from urllib.parse import parse_qsl, urlencode
@@ -19,7 +18,7 @@ from unhang.core.record import Record
 from unhang.errors import StateError, UsageError
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
-from unhang.store import files
+from unhang.store import file_lock, files
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -117,13 +116,7 @@ def without_password(address: str) -> str:
 
 def take_place(home: str) -> int | None:
     """Be the publisher of this home until the descriptor is closed; None: there is one."""
-    fd = files.open_plain(f"{folder(home)}/publisher", os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
+    return file_lock.open_locked(f"{folder(home)}/publisher")
 
 
 def sign(fd: int) -> None:

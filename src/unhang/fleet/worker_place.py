@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from unhang.errors import UnhangError
 from unhang.fleet import note
 from unhang.procs import executable
 from unhang.procs.process_handle import ProcessHandle
-from unhang.store import files
+from unhang.store import file_lock, files
 from unhang.store import home as homes
 from unhang.store.layout import new_id
 
@@ -43,7 +42,7 @@ def take(home: str, queue: str) -> WorkerPlace:
     worker = new_id()
     path = f"{folder}/{queue}.{worker}"
     fd = files.open_plain(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    file_lock.try_lock(fd)  # the id is new: no other process knows of the file
     note.sign(fd)
     return WorkerPlace(path, fd, worker)
 
@@ -73,8 +72,7 @@ def _tidy(path: str) -> None:
     except OSError:
         return
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(fd).st_size:
+        if file_lock.try_lock(fd) and os.fstat(fd).st_size:
             os.unlink(path)
     except OSError:
         pass

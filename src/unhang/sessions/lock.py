@@ -7,7 +7,6 @@ the old one, if it ever continues, finds the other file and exits.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -19,7 +18,7 @@ from unhang.core.values import integer_of, number_of, parse_message, text_of
 from unhang.errors import StateError
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
-from unhang.store import files
+from unhang.store import file_lock, files
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -73,11 +72,8 @@ class WatcherLock:
 
     def _take(self) -> bool:
         for again in range(_TRIES):
-            fd = files.open_plain(self.path, os.O_RDWR | os.O_CREAT)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(fd)
+            fd = file_lock.open_locked(self.path)
+            if fd is None:
                 if again < _TRIES - 1:
                     time.sleep(_PAUSE)
                 continue
@@ -92,18 +88,17 @@ class WatcherLock:
         """Of one that does not move. Only one process at a time may try."""
         place = os.open(homes.watch_folder(self._home), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not file_lock.try_lock(place):
+                return False
             who = holder(self._home)
             if who is None or who["state"] == WATCHING:
                 return False
             mine = f"{self.path}.{os.urandom(4).hex()}"
             self._fd = files.open_plain(mine, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file_lock.try_lock(self._fd)  # its name is new: no other process knows of it
             self.sign()
             os.rename(mine, self.path)
             return True
-        except BlockingIOError:
-            return False
         finally:
             os.close(place)
 
@@ -150,9 +145,8 @@ def holder(home: str) -> dict[str, Any] | None:
     except (OSError, StateError):
         return None
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return None
-    except BlockingIOError:
+        if file_lock.try_lock(fd, shared=True):
+            return None
         return _judged(parse_message(os.pread(fd, 4096, 0)))
     except OSError:
         return None

@@ -12,11 +12,10 @@ never delay or fail a job.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 
-from unhang.store import files
+from unhang.store import file_lock, files
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -139,7 +138,7 @@ def lock(home: str) -> int | None:
     from time import sleep
 
     for _ in range(_PROBES):
-        fd = _lock(home, fcntl.LOCK_EX)
+        fd = _lock(home)
         if fd is not None:
             _sign(fd)
             return fd
@@ -159,7 +158,7 @@ def _sign(fd: int) -> None:
 
 def is_delivering(home: str) -> bool:
     """Whether a deliverer runs. One that is about to leave looks for marks and jobs once more when it has left."""
-    fd = _lock(home, fcntl.LOCK_SH)
+    fd = _lock(home, shared=True)
     if fd is None:
         return True
     os.close(fd)
@@ -194,15 +193,9 @@ def _make_folders(home: str) -> None:
         homes.make(folder)
 
 
-def _lock(home: str, kind: int) -> int | None:
+def _lock(home: str, *, shared: bool = False) -> int | None:
     _make_folders(home)
-    fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
+    return file_lock.open_locked(f"{home}/{FOLDER}/lock", shared=shared)
 
 
 def _start(home: str) -> None:

@@ -13,7 +13,6 @@ A link, a pipe or a folder in the place of the stream is an error. A line that i
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 
@@ -21,6 +20,7 @@ from unhang.core import events as ev
 from unhang.errors import StateError
 from unhang.store import files
 from unhang.store import home as homes
+from unhang.store.file_lock import try_lock
 from unhang.store.reader import last_event, lines_from_the_end
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ class SessionLog:
         while True:
             fd = files.open_plain(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
-                while not _locks(fd):
+                while not try_lock(fd):
                     if time.monotonic() > deadline:
                         copy = self._copy()
                         if copy >= 0:
@@ -141,14 +141,14 @@ class SessionLog:
         temporary = f"{self.path}.{os.urandom(4).hex()}.new"
         fd = -1
         try:
-            if not _locks(place):
+            if not try_lock(place):
                 return -1
             old = files.open_plain(self.path, os.O_RDONLY)
             try:
-                if _locks(old):  # given back, or replaced, in this very moment
+                if try_lock(old):  # given back, or replaced, in this very moment
                     return -1
                 fd = files.open_plain(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
-                _locks(fd)
+                try_lock(fd)
                 _pass_on(old, fd)
                 os.rename(temporary, self.path)
                 _pass_on(old, fd)  # what its owner wrote until then; what it writes later it writes again
@@ -183,7 +183,7 @@ class SessionLog:
                 fd = files.open_plain(self.path, os.O_RDONLY | os.O_CREAT)
             except StateError:
                 pass  # no stream at all stands there, so no writer of ours can hold its lock
-            if fd >= 0 and not _locks(fd):
+            if fd >= 0 and not try_lock(fd):
                 return False
             return remove_tree(self.folder)
         except (OSError, StateError):
@@ -254,14 +254,6 @@ class SessionLog:
     def last(self, kind: str) -> dict[str, Any] | None:
         """The newest event of one type, if it is among the last of the stream."""
         return last_event(self.path, kind, _CHUNK)
-
-
-def _locks(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _pass_on(old: int, new: int) -> None:

@@ -10,7 +10,6 @@ cursor is passed over. A process that is killed between the two sends some spans
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -22,7 +21,7 @@ from unhang.errors import StateError, UnhangError
 from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
 from unhang.procs.wakeup import Wakeup
-from unhang.store import files, find, records
+from unhang.store import file_lock, files, find, records
 from unhang.store import home as homes
 from unhang.store.layout import JobDir
 from unhang.store.reader import EventReader
@@ -59,12 +58,10 @@ def export(home: str, sender: Sender, *, once: bool, everything: bool, say: Call
     """
     homes.make(home)
     homes.make(f"{home}/{FOLDER}")
-    held = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
+    held = file_lock.open_locked(f"{home}/{FOLDER}/lock")
+    if held is None:
+        raise UnhangError("another `unhang otel` exports the jobs of this home already")
     try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UnhangError("another `unhang otel` exports the jobs of this home already") from None
         return _Exporter(home, sender, everything, say).run(once=once)
     finally:
         os.close(held)

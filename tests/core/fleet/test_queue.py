@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,11 +21,9 @@ from unhang.core.fleet.queue import (
     QueueSettings,
     Worker,
     found_by_name,
-    in_bytes,
     in_order,
     may_stay,
     place_of,
-    read_bytes,
     read_job,
     read_settings,
     read_worker,
@@ -91,9 +88,9 @@ def test_a_job_says_why_it_waits() -> None:
     assert "no worker of queue q" in why(QueueSettings())
     assert "no worker of queue q" in why(QueueSettings(), gpu.replace(queue="other"))
     assert "label gpu" in why(QueueSettings(), worker())
-    assert "largest worker has 2G" in why(QueueSettings(), gpu.replace(memory=2 << 30))
+    assert "largest worker has 2 GiB" in why(QueueSettings(), gpu.replace(memory=2 << 30))
     assert "slots" in why(QueueSettings(), gpu.replace(busy=2))
-    assert "4G of memory left" in why(QueueSettings(), gpu.replace(busy=1, memory_taken=6 << 30))
+    assert "4 GiB of memory left" in why(QueueSettings(), gpu.replace(busy=1, memory_taken=6 << 30))
     assert "draining" in why(QueueSettings(), gpu.replace(draining=True))
     assert "at most" in why(QueueSettings(max_running=1), gpu, others=[job("b", state=RUNNING)])
     assert why(QueueSettings(), gpu) == "about to be taken"
@@ -133,17 +130,6 @@ def test_the_last_job_is_one_that_waits_unless_a_machine_has_a_newer_one() -> No
     assert submitted_last({}, [older]) == []
     twins = {each.id: each for each in (job("b", created=second.created, order=2), job("a", created=second.created))}
     assert submitted_last(twins, []) == [twins["b"]]  # within one millisecond
-
-
-@pytest.mark.parametrize(("text", "size"), [("24G", 24 << 30), ("1.5k", 1536), ("7", 7), ("2GiB", 2 << 30)])
-def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
-    assert read_bytes(text) == size
-    assert read_bytes(in_bytes(size)) == size
-
-
-@pytest.mark.parametrize("text", ["", "G", "-1G", "1e9", "nan", "1.2.3G", "9" * 20])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    assert read_bytes(text) is None
 
 
 @given(ANYTHING)

@@ -40,14 +40,13 @@ class AcpDriver(Driver):
     """The driver of the job of an ACP agent."""
 
     def __init__(self, plan: AcpPlan, channel: KeeperChannel, policy: Policy) -> None:
-        super().__init__(channel, plan.stall)
+        super().__init__(channel, plan.stall, WireRecorder(plan.record))
         self._plan = plan
         budgets = TurnBudgets(plan.startup, plan.first, plan.idle, plan.tool)
         self._began = time.monotonic() - _age()
         self._session = AcpSession(budgets, policy, self._began)
         self._guard = CancelGuard()
-        self._recorder = WireRecorder(plan.record)
-        self._agent: RpcChild | None = None
+        self._child: RpcChild | None = None
         self._turn_over = asyncio.Event()
         self._files = Files(os.getcwd(), plan.fs)
         self._permissions = Permissions(plan, channel, self._reply, self._session, self._pass_on)
@@ -68,7 +67,7 @@ class AcpDriver(Driver):
         except OSError as error:
             hint = "see `unhang agent list`, or give --command"
             return self._fail_to_start(self._plan.argv[0], error, hint, sessionId=self._plan.session)
-        if self._agent is not None and not await self._agent.dismiss():
+        if self._child is not None and not await self._child.dismiss():
             self._channel.tell("warning", f"The agent did not end at the end of its input in {human(DISMISSAL)}.")
         return code
 
@@ -77,8 +76,8 @@ class AcpDriver(Driver):
         why, budget = self._session.stall_reason(now), self._session.budget(now)
         limit = "none" if budget.limit is None else human(budget.limit)
         self._tell_stopping(why, f"{why.reason} ({budget.name} budget: {limit})", **self._known(now))
-        if self._agent is not None:
-            await AcpShutdown(self._agent, self._channel, self._plan.grace).run(self._cancel, self._turn_over)
+        if self._child is not None:
+            await AcpShutdown(self._child, self._channel, self._plan.grace).run(self._cancel, self._turn_over)
 
     def _known(self, now: float) -> Message:
         return {"budget": self._session.budget(now).to_json(), "sessionId": self._session.id or None}
@@ -99,23 +98,20 @@ class AcpDriver(Driver):
         limit = self._session.budget(time.monotonic()).limit
         return self._stall if limit is None else min(self._stall, limit / 2)
 
-    def _agent_pid(self) -> int | None:
-        return None if self._agent is None else self._agent.process.pid
-
     def _stall_reason(self, now: float) -> StallReason:
         return self._session.stall_reason(now)
 
     def _close(self) -> None:
         self._end_line()
         self._permissions.close()
-        self._recorder.close()
+        super()._close()
 
     async def _how_it_went(self, text: str) -> str:
-        if self._agent is None or self._agent.failure:
-            return self._agent.failure if self._agent else text
-        if not await self._agent.wait_exit(_LAST_WORDS):
+        if self._child is None or self._child.failure:
+            return self._child.failure if self._child else text
+        if not await self._child.wait_exit(_LAST_WORDS):
             return text
-        return f"{self._session.name} ended while {_doing(self._session)} ({self._agent.how})"
+        return f"{self._session.name} ended while {_doing(self._session)} ({self._child.how})"
 
     def _failed(self, text: str, **fields: Any) -> int:
         self._end_line()
@@ -159,8 +155,8 @@ class AcpDriver(Driver):
             self._channel.pass_on(update)
 
     def _reply(self, message: Message) -> None:
-        if self._agent is not None:
-            self._agent.peer.send(message)
+        if self._child is not None:
+            self._child.peer.send(message)
 
     def _write(self, text: str) -> None:
         """Write to our stdout, at once: what was written stays, however the job ends."""
@@ -198,7 +194,7 @@ class AcpDriver(Driver):
         plan, recipe = self._plan, catalogue.find(self._plan.agent)
         for left in reversed(range(STARTS)):
             start = RpcChild.start(plan.argv, self._recorder, self._hear, self._trouble, self._noise)
-            self._agent = agent = await start
+            self._child = agent = await start
             try:
                 await open_session(agent.peer, plan, self._session, self._channel)
                 return agent

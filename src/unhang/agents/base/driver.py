@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from unhang.agents.base.child import Child
+from unhang.agents.base.jsonrpc import Recorder
 from unhang.agents.base.keeper_channel import KeeperChannel, complain
 from unhang.agents.base.plan import AgentPlan
 from unhang.agents.base.update import StallReason, preview
@@ -40,10 +42,12 @@ _FRESH = 1.1
 class Driver(ABC):
     """The leader of an agent's job."""
 
-    def __init__(self, channel: KeeperChannel, stall: float) -> None:
+    def __init__(self, channel: KeeperChannel, stall: float, recorder: Recorder) -> None:
         """`stall`: the seconds without a sign of life after which the driver says why nothing moves."""
         self._channel = channel
         self._stall = stall
+        self._recorder = recorder
+        self._child: Child | None = None  # the agent, once it has been started
         self._stop = asyncio.Event()
         self._working: asyncio.Future[int] | None = None
         self._troubles = 0
@@ -73,16 +77,13 @@ class Driver(ABC):
         del now
         return {}
 
-    @abstractmethod
-    def _agent_pid(self) -> int | None:
-        """The process of the agent; None: it has not been started."""
-
     def _patience(self) -> float:
         """Seconds without a sign of life that are explained now."""
         return self._stall
 
-    def _close(self) -> None:  # noqa: B027 - not every driver has something to close
+    def _close(self) -> None:
         """Close what is open, as the last thing."""
+        self._recorder.close()
 
     async def run(self) -> int:
         """From the start to the end; the exit code of the job."""
@@ -145,9 +146,9 @@ class Driver(ABC):
 
     def _stopped(self) -> StallReason | None:
         """A process of the agent that a signal has stopped: whatever else it waits for, that is why nothing moves."""
-        pid = self._agent_pid()
-        if pid is None:
+        if self._child is None:
             return None
+        pid = self._child.process.pid
         found = [one for one in (identity.find(pid), *tree.descendants(pid)) if one is not None and one.state == "T"]
         if not found:
             return None

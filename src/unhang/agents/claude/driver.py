@@ -38,14 +38,13 @@ class ClaudeDriver(Driver):
 
     def __init__(self, plan: ClaudePlan, channel: KeeperChannel, policy: Policy) -> None:
         del policy  # Claude itself limits its commands
-        super().__init__(channel, plan.stall)
+        super().__init__(channel, plan.stall, Recorder(plan.record))
         self._plan = plan
         limits = (
             _milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
             _milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
         )
         self._claude = ClaudeStream(flight=ClaudeTools(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
-        self._recorder = Recorder(plan.record)
         self._child: ClaudeChild | None = None
         self._turn_over = asyncio.Event()
         self._news = asyncio.Event()  # a line has come
@@ -86,12 +85,6 @@ class ClaudeDriver(Driver):
 
     def _silence(self, now: float) -> float:
         return self._claude.silent(now) if self._claude.tools.window is None else 0.0
-
-    def _agent_pid(self) -> int | None:
-        return None if self._child is None else self._child.process.pid
-
-    def _close(self) -> None:
-        self._recorder.close()
 
     # --- what it hears --------------------------------------------------------------------------------------
 

@@ -31,12 +31,11 @@ class AppServerDriver(Driver):
     """The driver of a job over `codex app-server`."""
 
     def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
-        super().__init__(channel, plan.stall)
+        super().__init__(channel, plan.stall, Recorder(plan.record))
         self._plan = plan
         self._job = os.environ.get("UNHANG_JOB", "")
         self._codex = CodexThread(tool_limit=plan.tool_limit, policy=policy, job=self._job)
-        self._recorder = Recorder(plan.record)
-        self._server: AppServer | None = None
+        self._child: AppServer | None = None
         self._turn_over = asyncio.Event()
         self._before: int | None = None  # tokens in the context when the newest turn began
         self._doing, self._since = "starting Codex", time.monotonic()
@@ -53,14 +52,14 @@ class AppServerDriver(Driver):
             code = self._failed(await self._how_it_went(str(error)))
         except OSError as error:
             return self._fail_to_start(self._plan.codex, error, install_hint(INSTALL, "codex"), **self._how_far())
-        if self._server is not None:
-            await self._leave(self._server)
+        if self._child is not None:
+            await self._leave(self._child)
         return code
 
     async def _end_agent(self) -> None:
         self._tell_stopping(self._stall_reason(time.monotonic()), threadId=self._codex.thread or None)
-        if self._server is not None:
-            await CodexShutdown(self._server, self._codex, self._channel, self._turn_over, self._plan.grace).run()
+        if self._child is not None:
+            await CodexShutdown(self._child, self._codex, self._channel, self._turn_over, self._plan.grace).run()
 
     def _stall_reason(self, now: float) -> StallReason:
         if self._codex.turn:
@@ -72,9 +71,6 @@ class AppServerDriver(Driver):
             return 0.0 if self._turn_over.is_set() else now - self._since
         return self._codex.silent(now) if self._codex.tools.window is None and not self._codex.waiting else 0.0
 
-    def _agent_pid(self) -> int | None:
-        return None if self._server is None else self._server.process.pid
-
     def _begin(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()
 
@@ -84,7 +80,7 @@ class AppServerDriver(Driver):
 
     def _close(self) -> None:
         self._approvals.close()
-        self._recorder.close()
+        super()._close()
 
     async def _leave(self, server: AppServer) -> None:
         """At the end of a turn: what runs in the background ends with the server."""
@@ -94,9 +90,9 @@ class AppServerDriver(Driver):
         await server.dismiss()
 
     async def _how_it_went(self, text: str) -> str:
-        if self._server is None or not await self._server.wait_exit(DISMISSAL):
+        if self._child is None or not await self._child.wait_exit(DISMISSAL):
             return text
-        return f"Codex's app server ended while {self._doing} ({self._server.how})"
+        return f"Codex's app server ended while {self._doing} ({self._child.how})"
 
     def _how_far(self) -> Message:
         """What the event of a failure says of the turn."""
@@ -124,8 +120,8 @@ class AppServerDriver(Driver):
             self._turn_over.set()
 
     def _reply(self, message: Message) -> None:
-        if self._server is not None:
-            self._server.peer.send(message)
+        if self._child is not None:
+            self._child.peer.send(message)
 
     # --- what it does ---------------------------------------------------------------------------------------
 
@@ -146,7 +142,7 @@ class AppServerDriver(Driver):
         argv = [plan.codex, "app-server", *(word for entry in plan.config for word in ("-c", entry))]
         for left in reversed(range(STARTS)):
             self._begin("starting Codex")
-            self._server = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
+            self._child = server = await AppServer.start(argv, self._recorder, self._hear, self._trouble)
             try:
                 self._begin("waiting for Codex to greet")
                 await server.greet()

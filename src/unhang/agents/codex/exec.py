@@ -30,10 +30,9 @@ class ExecDriver(Driver):
     """The driver of a job over `codex exec`."""
 
     def __init__(self, plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> None:
-        super().__init__(channel, plan.stall)
+        super().__init__(channel, plan.stall, Recorder(plan.record))
         self._plan = plan
         self._exec = CodexExec(tool_limit=plan.tool_limit, policy=policy, job=os.environ.get("UNHANG_JOB", ""))
-        self._recorder = Recorder(plan.record)
         self._child: Child | None = None
         self._received: dict[str, int] = {}
 
@@ -76,12 +75,6 @@ class ExecDriver(Driver):
     def _known(self, now: float) -> Message:
         del now
         return {"threadId": self._exec.thread or None}
-
-    def _agent_pid(self) -> int | None:
-        return None if self._child is None else self._child.process.pid
-
-    def _close(self) -> None:
-        self._recorder.close()
 
     def _hear(self, message: Message) -> None:
         for update in self._exec.hear(message, time.monotonic()):

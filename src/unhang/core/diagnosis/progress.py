@@ -69,7 +69,9 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     loops = bool(change.born or change.gone)
     moved = change.bytes()
     if moved / seconds >= (IO_RATE_OF_A_SLEEP_LOOP if loops else IO_RATE):
-        return Progress(True, f"moves {_rate(moved / seconds)}")
+        from unhang.core.sizes import human_rate  # few jobs need it: it is not for every start
+
+        return Progress(True, f"moves {human_rate(moved / seconds)}")
 
     faults = sum(max(0, now.faults - then.faults) for then, now in change.kept)
     if faults / seconds >= FAULT_RATE:
@@ -138,7 +140,3 @@ def _changes(born: list[CheapProcess], gone: list[CheapProcess]) -> str:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             parts.append(f"{verb} {', '.join(names[:3])}{more}")
     return " and ".join(parts)
-
-
-def _rate(value: float) -> str:
-    return f"{value / 1e6:.1f} MB/s" if value >= 1e6 else f"{value / 1e3:.0f} kB/s"

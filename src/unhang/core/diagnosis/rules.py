@@ -26,6 +26,7 @@ from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
 from unhang.core.durations import human
+from unhang.core.sizes import human_rate
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
 SOON = 120.0
@@ -128,9 +129,9 @@ def _moving(view: SampleView, activity: Activity) -> Finding | None:
     if activity.cpu >= CPU_SHARE:
         return _computing(view, activity)
     if activity.net >= NET_RATE:
-        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"{_rate(activity.net)} over the network"))
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"{human_rate(activity.net)} over the network"))
     if activity.moves_bytes:
-        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"reads and writes {_rate(activity.io)}"))
+        return Finding(ALIVE, causes.PROGRESS, _works(activity, f"reads and writes {human_rate(activity.io)}"))
     if activity.only_pauses:
         return Finding(
             UNSURE, causes.POLL, "loops around `sleep`: it polls for something, or works in very small steps"
@@ -142,7 +143,9 @@ def _works(activity: Activity, how: str) -> str:
     """Say that it works, and whether it prints meanwhile, where that is known."""
     if activity.printed is None:
         return f"works: {how}"
-    return f"works and prints {_rate(activity.printed)}: {how}" if activity.printed > 0 else f"works quietly: {how}"
+    return (
+        f"works and prints {human_rate(activity.printed)}: {how}" if activity.printed > 0 else f"works quietly: {how}"
+    )
 
 
 def _is_stopped(view: SampleView, pid: int) -> bool:
@@ -256,7 +259,7 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
         wakes = f"{named(process)} wakes {rate:.1f} times a second"
         if activity.any_bytes:
             # A heartbeat over a hung program moves bytes as well: too little to call it work, too much for "nothing".
-            does = f"and moves {_rate(activity.io + activity.net)}: it polls, or works slowly"
+            does = f"and moves {human_rate(activity.io + activity.net)}: it polls, or works slowly"
         elif unread := _unread(view, process):
             does = f"while {unread} bytes lie ready on its connection: it reads slowly, or polls"
         elif stopped := tuple(pid for pid in view.sample.processes if _is_stopped(view, pid)):
@@ -307,9 +310,3 @@ def _sleep_long(blocked: list[Blocked]) -> bool:
 
 def _percent(share: float) -> str:
     return f"{max(1.0, 100 * share):.0f} %"
-
-
-def _rate(value: float) -> str:
-    if value < 1e3:
-        return f"{max(1, round(value))} B/s"
-    return f"{value / 1e6:.1f} MB/s" if value >= 1e6 else f"{value / 1e3:.1f} kB/s"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from unhang.core import values
 from unhang.core.fleet.subjects import is_machine
 from unhang.core.record import Record
+from unhang.core.sizes import human_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -336,7 +337,7 @@ def why_it_waits(job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSetti
     if all(worker.busy >= worker.slots for worker in suitable):
         return f"all {slots} slots are taken" if slots != 1 else "the only slot is taken"
     if not any(worker.has_room(job) for worker in suitable):
-        return f"no worker has {in_bytes(job.memory)} of memory left"
+        return f"no worker has {human_size(job.memory)} of memory left"
     return "about to be taken"
 
 
@@ -349,30 +350,8 @@ def _unsuitable(job: QueuedJob, workers: Sequence[Worker]) -> str:
         return f"no worker has the labels {', '.join(job.needs)} together"
     most = max((worker.memory for worker in labelled), default=0)
     if most < job.memory:
-        return f"needs {in_bytes(job.memory)} of memory, and the largest worker has {in_bytes(most)}"
+        return f"needs {human_size(job.memory)} of memory, and the largest worker has {human_size(most)}"
     return "its workers take only jobs that need their labels"
-
-
-def in_bytes(size: int) -> str:
-    """Return a size as people write it: 24G, 512M."""
-    for unit, letter in ((1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
-        if size >= unit:
-            return f"{size / unit:.1f}".removesuffix(".0") + letter
-    return str(size)
-
-
-def read_bytes(text: str) -> int | None:
-    """Read a size as people write it: a number, with K, M, G or T for the powers of 1024; None if it is none."""
-    units = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-    number = text.strip().lower().removesuffix("b").removesuffix("i")
-    unit = number[-1:] if number[-1:] in units else ""
-    digits = number.removesuffix(unit) if unit else number
-    whole, dot, part = digits.partition(".")
-    if not (
-        whole.isascii() and whole.isdigit() and len(whole) < 16 and (not dot or (part.isdigit() and len(part) < 7))
-    ):
-        return None
-    return round(float(digits) * (1 << units[unit]))
 
 
 def found_by_name(jobs: Mapping[str, QueuedJob], name: str) -> list[QueuedJob]:

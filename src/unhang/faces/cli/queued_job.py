@@ -20,7 +20,6 @@ from unhang.core.fleet.queue import (
     QueuedJob,
     found_by_name,
     is_queue,
-    read_bytes,
     submitted_last,
 )
 from unhang.core.fleet.queue_rows import queued_row
@@ -28,6 +27,7 @@ from unhang.core.fleet.rows import LAST
 from unhang.core.fleet.subjects import is_machine
 from unhang.core.fleet.task import LARGEST, Task
 from unhang.core.limit_request import read_positive
+from unhang.core.sizes import read_size
 from unhang.core.spec import NAME, NOTIFY, is_name, masked
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import options, output, times
@@ -96,9 +96,7 @@ def _job_of(args: argparse.Namespace) -> QueuedJob:
         raise UsageError(f"--priority: between -{HIGHEST} and {HIGHEST}")
     if len(args.need) > MOST_NEEDS or not all(map(is_machine, args.need)):
         raise UsageError(f"--need: at most {MOST_NEEDS} labels, of letters, digits, - and _")
-    memory = 0 if args.memory is None else read_bytes(args.memory)
-    if memory is None:
-        raise UsageError(f"--memory: expected a size such as 8G, not {args.memory!r}")
+    memory = 0 if args.memory is None else read_size("--memory", args.memory)
     on_lost = args.on_lost or FAIL
     hold = read_positive("--hold", args.hold) or default_hold(on_lost)
     if not SHORTEST <= hold <= LONGEST:

@@ -138,6 +138,11 @@ def _entries(path: str, most: int) -> list[str]:
     return os.fsdecode(data[:most].rstrip(b"\0")).split("\0") if data else []
 
 
+def short_name(pid: int) -> str:
+    """Return the kernel's name of a process (`comm`, at most 15 characters); empty if it is gone."""
+    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()
+
+
 def executable(pid: int) -> str:
     """Return the path of the program that it runs. OSError: it is gone, or not ours to look into."""
     return os.readlink(f"/proc/{pid}/exe")

@@ -19,7 +19,7 @@ from typing import Any
 
 from unhang.procs.base import Stack
 from unhang.procs.linux import procfs
-from unhang.procs.linux.procfs import read
+from unhang.procs.linux.procfs import read, short_name
 
 # jstack takes 0.3 s, gdb 0.5 s, on a loaded machine ten times that.
 WITHIN = 8.0
@@ -32,7 +32,7 @@ def stacks(pids: list[int]) -> list[Stack]:
     """One for each process, in order; processes beyond the first dozen are left out."""
     found = []
     for pid in pids[:MOST_PROCESSES]:
-        comm = read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()
+        comm = short_name(pid)
         found.append(_stack(pid, comm))
     return found
 

@@ -50,8 +50,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace) -> int:
-    from unhang.core.fleet.queue import Worker, is_queue, read_bytes
+    from unhang.core.fleet.queue import Worker, is_queue
     from unhang.core.fleet.subjects import is_machine
+    from unhang.core.sizes import read_size
     from unhang.fleet import note, worker_place
     from unhang.fleet.connection import check_installed
 
@@ -67,9 +68,7 @@ def _start(args: argparse.Namespace) -> int:
         raise UsageError("--only-label needs a --label")
     from unhang.fleet.worker import memory_of_this_machine
 
-    memory = memory_of_this_machine() if args.memory is None else read_bytes(args.memory)
-    if memory is None:
-        raise UsageError(f"--memory: expected a size such as 24G, not {args.memory!r}")
+    memory = memory_of_this_machine() if args.memory is None else read_size("--memory", args.memory)
     home = ensure_state_home()
     address = note.server_of(home, os.environ, args.nats)
     machine = worker_place.machine_of(home, address)
@@ -105,7 +104,7 @@ def _end(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from unhang.core.fleet.queue import in_bytes
+    from unhang.core.sizes import human_size
     from unhang.faces.cli.fleet import with_server
     from unhang.fleet.queues import workers
 
@@ -117,7 +116,7 @@ def _list(args: argparse.Namespace) -> int:
     rows = [["QUEUE", "MACHINE", "WORKER", "BUSY", "MEMORY", "STATE", "LABELS"]]
     for worker in found:
         state = "draining" if worker.draining else "busy" if worker.busy >= worker.slots else "free"
-        memory = f"{in_bytes(worker.memory_taken)} of {in_bytes(worker.memory)}"
+        memory = f"{human_size(worker.memory_taken)} of {human_size(worker.memory)}"
         labels = ", ".join(worker.labels) + (" only" if worker.only_label else "")
         rows.append(
             [worker.queue, worker.machine, worker.id, f"{worker.busy} of {worker.slots}", memory, state, labels]

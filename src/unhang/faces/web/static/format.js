@@ -37,16 +37,17 @@ export function ticking(ms) {
   return duration(Math.max(1000, Math.round(Math.max(0, ms) / 1000) * 1000));
 }
 
+// As core/sizes.py writes them.
 export function bytes(count) {
   if (count === null || count === undefined) return "";
-  const units = ["B", "kB", "MB", "GB", "TB"];
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   let value = count;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
     unit += 1;
   }
-  return `${unit && value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  return `${unit ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ${units[unit]}`;
 }
 
 export function count(number) {

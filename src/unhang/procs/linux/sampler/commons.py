@@ -14,7 +14,7 @@ import os
 import time
 
 from unhang.core.diagnosis.samples import FOREVER, Common, ProcessSample, Thread
-from unhang.procs.linux.procfs import read, read_all
+from unhang.procs.linux.procfs import read_all, short_name
 from unhang.procs.linux.sampler.files import MOST_OUTSIDE, outside_holders
 
 MOST_MAPS = 1 << 20
@@ -104,7 +104,7 @@ def _memories(paths: dict[str, str], processes: dict[int, ProcessSample], foreig
             if pid in processes:
                 inside.setdefault(key, []).append(pid)
             else:
-                outside.setdefault(key, []).append((pid, _comm(pid)))
+                outside.setdefault(key, []).append((pid, short_name(pid)))
     # One that has the memory open as a file may map it whenever it likes.
     links = {paths[key] for key in wanted if not paths[key].startswith("/dev/zero")}
     for path, holders in outside_holders(links, set(processes)).items():
@@ -142,7 +142,7 @@ def _system_v(name: str, processes: dict[int, ProcessSample]) -> Common | None:
     older = int(row["ctime"]) <= _began(processes)
     return Common(
         tuple(sorted({*waits, *users.intersection(processes)})),
-        tuple((pid, _comm(pid)) for pid in sorted(strangers)),
+        tuple((pid, short_name(pid)) for pid in sorted(strangers)),
         row["key"] != "0" or older,
     )
 
@@ -171,7 +171,3 @@ def _began(processes: dict[int, ProcessSample]) -> float:
     ticks = min((process.start for process in processes.values()), default=0)
     up = time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.time() - up + ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _comm(pid: int) -> str:
-    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()

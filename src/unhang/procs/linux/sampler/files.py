@@ -11,7 +11,7 @@ from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, TerminalSettings
 from unhang.core.diagnosis.waits import terminal_number
 from unhang.procs.linux.descriptors import targets
-from unhang.procs.linux.procfs import read, split
+from unhang.procs.linux.procfs import read, short_name, split
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
@@ -58,7 +58,7 @@ def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[i
             continue
         seen = targets(int(name), MOST_FDS_OUTSIDE)
         for target in links.intersection(seen[0].values()) if seen is not None else ():
-            comm = read(f"/proc/{name}/comm", 64).decode("utf-8", "replace").strip()
+            comm = short_name(int(name))
             found.setdefault(target, []).append((int(name), comm))
     return found
 

@@ -16,7 +16,7 @@ import os
 
 from unhang.core.diagnosis.samples import Lock, ProcessSample
 from unhang.procs.linux import descriptors
-from unhang.procs.linux.procfs import read, read_all
+from unhang.procs.linux.procfs import read, read_all, short_name
 from unhang.procs.linux.sampler.files import outside_holders
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
@@ -64,7 +64,7 @@ def _open_but_held(processes: dict[int, ProcessSample], pid: int, foreign: dict[
         file = _identity(pid, fd)
         if file in foreign and foreign[file][1] != pid and not _holds(pid, fd, file):
             kind, holder = foreign[file]
-            return Lock(kind, target, holder, _comm(holder), False)
+            return Lock(kind, target, holder, short_name(holder), False)
     return None
 
 
@@ -121,7 +121,7 @@ def _lock(pid: int, kind: str, path: str, recorded: int, holders: tuple[int, ...
         # The pid in the table is the one that asked. The lock belongs to the open file, which a fork shares, and which
         # may have outlived that process.
         known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
-    return Lock(kind, path, known, _comm(known) if known else "", True, holders or ())
+    return Lock(kind, path, known, short_name(known) if known else "", True, holders or ())
 
 
 def _living(pid: int | None) -> int | None:
@@ -162,7 +162,3 @@ def _identity(pid: int, fd: int) -> str:
     except OSError:
         return ""
     return f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
-
-
-def _comm(pid: int) -> str:
-    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()

@@ -16,7 +16,7 @@ import struct
 from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.linux.descriptors import targets
-from unhang.procs.linux.procfs import read
+from unhang.procs.linux.procfs import read, short_name
 from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
 from unhang.procs.linux.sampler.syscalls import READS, WRITES
 
@@ -53,7 +53,7 @@ def timers_and_pids(
         if target == TIMERFD and (left := _left(_info(pid, fd))) is not None:
             timers[fd] = left
         elif target.startswith(PIDFD) and (other := _integer(_info(pid, fd), b"Pid:")) is not None:
-            pids[fd] = other, _comm(other) if other > 0 else ""
+            pids[fd] = other, short_name(other) if other > 0 else ""
     return timers, pids
 
 
@@ -152,13 +152,13 @@ class Strangers:
                 reads, writes = access(pid, fd)
                 reader, writer = self._needed[target]
                 if (reader and reads) or (writer and writes):
-                    self._holders.setdefault(target, {})[pid] = _comm(pid)
+                    self._holders.setdefault(target, {})[pid] = short_name(pid)
             elif target in self._peers:
-                self._talkers.setdefault(target, {})[pid] = _comm(pid)
+                self._talkers.setdefault(target, {})[pid] = short_name(pid)
             elif target == EVENTFD and self._events:
                 number = _integer(_info(pid, fd), b"eventfd-id:")
                 if number in self._events:
-                    self._sharers.setdefault(number, {})[pid] = _comm(pid)
+                    self._sharers.setdefault(number, {})[pid] = short_name(pid)
 
     def pipes(self) -> dict[str, Pipe]:
         """The pipes, with the strangers that hold the ends that are waited for."""
@@ -208,7 +208,3 @@ def _integer(info: bytes, name: bytes) -> int | None:
 
 def _info(pid: int, fd: int) -> bytes:
     return read(f"/proc/{pid}/fdinfo/{fd}", 1024)
-
-
-def _comm(pid: int) -> str:
-    return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").strip()
