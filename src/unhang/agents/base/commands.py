@@ -8,6 +8,7 @@ from unhang.core.policy.resolve import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from unhang.core.limits import Limits
     from unhang.core.policy.model import Policy
 
 # More calls than this at once are calls whose end an agent never tells: the oldest are forgotten.
@@ -34,6 +35,13 @@ class CommandLimits:
 
     def idle_of(self, line: str) -> float:
         """Seconds for one command. A model waits for it, so that a command without an idle limit has the default."""
-        self._policy = self._policy or builtin.policy()
-        idle = resolve(line, self._policy).limits.idle
+        idle = self._limits(line).idle
         return DEFAULT_IDLE if idle is None else idle
+
+    def hard_of(self, line: str) -> float | None:
+        """Return how many seconds one command may take in all; None: as long as it likes."""
+        return self._limits(line).hard
+
+    def _limits(self, line: str) -> Limits:
+        self._policy = self._policy or builtin.policy()
+        return resolve(line, self._policy).limits

@@ -37,14 +37,15 @@ class ClaudeDriver(Driver):
     """The driver of a headless Claude job."""
 
     def __init__(self, plan: ClaudePlan, channel: KeeperChannel, policy: Policy) -> None:
-        del policy  # Claude itself limits its commands
         super().__init__(channel, plan.stall, Recorder(plan.record))
         self._plan = plan
-        limits = (
-            _milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
-            _milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
+        tools = ClaudeTools(
+            plan.tool_limit,
+            policy=policy,
+            bash_default=_milliseconds("BASH_DEFAULT_TIMEOUT_MS", BASH_DEFAULT),
+            bash_most=_milliseconds("BASH_MAX_TIMEOUT_MS", BASH_MOST),
         )
-        self._claude = ClaudeStream(flight=ClaudeTools(plan.tool_limit, bash_default=limits[0], bash_most=limits[1]))
+        self._claude = ClaudeStream(flight=tools)
         self._child: ClaudeChild | None = None
         self._turn_over = asyncio.Event()
         self._news = asyncio.Event()  # a line has come

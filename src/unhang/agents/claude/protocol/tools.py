@@ -5,7 +5,7 @@ While a tool runs it is the tool that must come to its end, by its own limit: a 
 
 from __future__ import annotations
 
-from unhang.agents.base.commands import MOST_CALLS, phase_of_command
+from unhang.agents.base.commands import MOST_CALLS, CommandLimits, phase_of_command
 from unhang.agents.base.update import preview
 from unhang.agents.claude.protocol.tool_limits import BASH_DEFAULT, BASH_MOST, bash_limit, usual_limit
 from unhang.core.durations import human
@@ -15,6 +15,7 @@ from unhang.core.values import id_of, items_of, number_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from unhang.core.policy.model import Policy
     from unhang.core.values import Message
 
 # A run without a terminal waits for its agents as for a tool; in a session their own steps are signs of life.
@@ -86,12 +87,22 @@ def result_text(block: Message) -> str:
 
 
 class ClaudeTools:
-    """The calls that are open. `limit`: for every tool; None: what is usual for each."""
+    """The calls that are open. `limit`: for every tool; None: what is usual for each.
+
+    Claude Code shows no output of a command that runs, so its silence cannot be measured. The hard limit that the
+    user's policy has for the command can be, and holds beside Claude's own timeout: the shorter one counts.
+    """
 
     def __init__(
-        self, limit: float | None = None, *, bash_default: float = BASH_DEFAULT, bash_most: float = BASH_MOST
+        self,
+        limit: float | None = None,
+        *,
+        policy: Policy | None = None,
+        bash_default: float = BASH_DEFAULT,
+        bash_most: float = BASH_MOST,
     ) -> None:
         self._limit = limit
+        self._commands = CommandLimits(policy)
         self._bash_default = bash_default
         self._bash_most = max(bash_most, bash_default)
         self._open: dict[str, ClaudeTool] = {}
@@ -144,5 +155,7 @@ class ClaudeTools:
         name = text_of(use, "name")
         if name == "Bash":
             asked = number_of(use, "input", "timeout")
-            return bash_limit(asked, default=self._bash_default, most=self._bash_most)
+            own = bash_limit(asked, default=self._bash_default, most=self._bash_most)
+            hard = self._commands.hard_of(text_of(use, "input", "command"))
+            return own if hard is None else min(own, hard)
         return _AGENT_LIMIT if name in _AGENTS else usual_limit(name) or DEFAULT_IDLE
