@@ -12,11 +12,11 @@ from unhang.core.events import EXITED
 from unhang.core.policy import learn
 from unhang.core.policy.command_key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
-from unhang.core.spec import history_name
+from unhang.core.spec import command_line, history_name
 from unhang.errors import StateError
 from unhang.jobs import listing
 from unhang.procs import clock
-from unhang.store import find, profiles, records
+from unhang.store import find, layout, profiles, records
 from unhang.store.history import History, Run, Summary
 from unhang.store.index import listed
 from unhang.store.layout import JobDir
@@ -73,9 +73,18 @@ def remember(home: str, ended: list[Row]) -> None:
 
 
 def summaries(home: str, text: str | None, directory: str | None, limit: int) -> list[Summary]:
-    """What the history says of each command in each directory, the latest first. Filters: a text, a directory."""
+    """What the history says of each command in each directory, the latest first. Filters: a text, a directory.
+
+    The runs of an agent are one history, whatever their tasks; the newest task is named for as long as its job is kept.
+    """
     catch_up(home)
-    return list(History(listing.index_path(home)).summary(text, directory, limit))
+    found = History(listing.index_path(home)).summary(text, directory, limit)
+    return [each._replace(task=_task_of(home, each.job)) for each in found]
+
+
+def _task_of(home: str, job_id: str | None) -> str | None:
+    job = None if job_id is None or not layout.is_id(job_id) else records.job(JobDir(home, job_id))
+    return None if job is None or not job.get("agent") else command_line(job)
 
 
 def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[str, Any]:

@@ -118,6 +118,8 @@ class Summary(NamedTuple):
     last_at: float
     recent: tuple[float, ...]
     failed: int = 0  # ended with another code than 0, or by a signal
+    job: str | None = None  # of the newest run
+    task: str | None = None  # of an agent: "codex: fix the failing test", of the newest run; None: it is no agent's
 
 
 class History:
@@ -258,6 +260,7 @@ class History:
             "SELECT count(*) FROM history_runs WHERE command = ? AND directory = ? AND status = 'error'",
             (row[0], row[1]),
         ).fetchone()
+        newest_run = db.execute("SELECT job FROM history_runs WHERE id = ?", (row[2],)).fetchone()
         return Summary(
             command,
             directory,
@@ -272,6 +275,7 @@ class History:
             last_at or 0.0,
             recent,
             values.whole(failed[0]) or 0,
+            None if newest_run is None else values.text(sqlite_file.read(newest_run[0])),
         )
 
     # -- the file

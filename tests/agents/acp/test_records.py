@@ -44,7 +44,8 @@ def test_lists_and_events_show_the_agent_and_its_task(bench: Bench) -> None:
     assert shown in bench.call("ps", "--all").out.decode()
     assert shown in bench.call("status", job.id).out.decode()
     (run,) = bench.said("history")["commands"]
-    assert run["command"] == "mine run", "hardly a task is ever given twice"
+    assert (run["command"], run["task"]) == ("mine run", shown), "hardly a task is ever given twice"
+    assert shown.encode() in bench.call("history").out
     first = job.events()[0]
     assert first["message"] == f"started: {shown}"
     agent = {"name": "mine", "protocol": "acp", "mode": "run", "task": "fix the failing test"}

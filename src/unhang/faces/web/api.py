@@ -127,6 +127,7 @@ class Desk:
 def _summary(found: history.Summary) -> dict[str, Any]:
     return {
         "command": found.command,
+        "task": found.task,
         "cwd": found.directory,
         "runs": found.runs,
         "succeeded": found.succeeded,

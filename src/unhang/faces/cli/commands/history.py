@@ -66,6 +66,7 @@ def to_json(item: Summary) -> dict[str, Any]:
     """Return the JSON form of one command's history; secrets in the command are masked."""
     return {
         "command": mask.line(item.command),
+        "task": item.task,
         "cwd": item.directory,
         "runs": item.runs,
         "succeeded": item.succeeded,
@@ -84,7 +85,7 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
     """Return the lines of a table: by directory, the command cut to fit, numbers, a small chart of the last runs."""
     rows: list[tuple[str, ...]] = [
         (
-            plain_text.one_line(mask.line(item.command), 300),
+            plain_text.one_line(mask.line(_named(item)), 300),
             str(item.runs),
             f"{100 * item.succeeded // item.runs}%",
             str(item.failed),
@@ -112,6 +113,13 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
         last = spark(item.recent[-chart:], blocks) if chart else ""
         lines.append(f"{_line(row, sizes, room)}  {last}".rstrip())
     return lines
+
+
+def _named(item: Summary) -> str:
+    """Return what a row is called: an agent's by its newest task, and how many other runs are counted with it."""
+    if item.task is None:
+        return item.command
+    return item.task if item.runs == 1 else f"{item.task} (+{item.runs - 1} {item.command})"
 
 
 def _fitting(sizes: Sequence[int], width: int) -> tuple[int, list[int]]:

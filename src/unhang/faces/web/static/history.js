@@ -29,7 +29,7 @@ export class HistoryPage {
     replace(this.table, found.map((each) => {
       const well = Math.round((100 * each.succeeded) / each.runs);
       return h("tr", {},
-        h("td", {}, h("button.command", { onclick: () => this.open(each) }, each.command), h("span.dir", {}, each.cwd)),
+        h("td", {}, h("button.command", { onclick: () => this.open(each) }, each.task ?? each.command), h("span.dir", {}, each.cwd)),
         h("td.num", {}, String(each.runs)), h("td.num", { "data-tone": well < 90 ? "bad" : null }, `${well}%`),
         h("td.num", {}, each.succeeded ? duration(each.medianMs) : "–"), h("td.num", {}, each.succeeded ? duration(each.p95Ms) : "–"), h("td.num", {}, duration(each.longestSilenceMs)),
         h("td.num", { "data-tone": each.idleTimeouts + each.hardTimeouts ? "warn" : null }, String(each.idleTimeouts + each.hardTimeouts || "–")),
