@@ -151,7 +151,7 @@ class ShownOutput(Record):
 
 
 def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> ShownOutput:
-    """The last `limit` bytes of `data` as text. `cut`: bytes before `data` are gone already."""
+    """Return the last `limit` bytes of `data` as text. `cut`: bytes before `data` are gone already."""
     part = data[max(0, len(data) - limit - 4) :]  # what is no UTF-8 only grows when it becomes text
     cut = cut or len(part) < len(data)
     if cut:
@@ -307,5 +307,7 @@ def merged(argv: Sequence[str], shell: str) -> list[str]:
 
 
 def budget_for(limit: int) -> int:
-    """What a job must keep so that the last `limit` bytes can be read at any moment: three quarters of half of it."""
+    """Return what a job must keep so that the last `limit` bytes can be read at any moment: three quarters of half of
+    it.
+    """
     return max(8 << 20, -(-(limit + 4096) * 8 // 3))

@@ -20,7 +20,7 @@ class Completed:
 
     @property
     def ok(self) -> bool:
-        """Whether the exit code is 0."""
+        """Return whether the exit code is 0."""
         return self.exit_code == 0
 
 

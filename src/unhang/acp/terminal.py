@@ -45,12 +45,12 @@ class AcpTerminal:
 
     @property
     def id(self) -> str:
-        """The id of its job, for `unhang diagnose ID` as well."""
+        """Return the id of its job, for `unhang diagnose ID` as well."""
         return self.job.id
 
     @property
     def running(self) -> bool:
-        """Whether the command has not ended yet."""
+        """Return whether the command has not ended yet."""
         return self.machine.exit is None
 
     async def _listen(self) -> None:

@@ -42,7 +42,7 @@ class Terminals(Host):
         await self.close()
 
     def mount(self, client: _Client) -> _Client:
-        """The same client, with terminals. Say so to the agent: `ClientCapabilities(terminal=True)`."""
+        """Return the same client, with terminals. Say so to the agent: `ClientCapabilities(terminal=True)`."""
         _schema()  # now, and not in the middle of a turn
         for name in _MOUNTED:
             setattr(client, name, getattr(self, name))

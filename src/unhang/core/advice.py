@@ -48,7 +48,7 @@ def advise(
 def is_retryable(
     status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, needs_input: bool = False
 ) -> bool:
-    """Whether the same command, run again unchanged, may end well.
+    """Return whether the same command, run again unchanged, may end well.
 
     The keeper records its answer with the end. A guard, which ends a job in its keeper's place, does not: then the same
     question is asked here.
@@ -71,7 +71,7 @@ def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool) -> li
 
 
 def after_error(last: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
-    """What to do about an end with the status `error`, in the words of a face."""
+    """Return what to do about an end with the status `error`, in the words of a face."""
     error = last.get("error") or {}
     if error.get("code") == "ELOST":
         return ["its keeper was killed; nothing of the job is left running, so it can be started again"]

@@ -64,7 +64,7 @@ class JobReport(Record):
 
     @property
     def title(self) -> str:
-        """The name, or the command."""
+        """Return the name, or the command."""
         return self.name or self.command
 
 

@@ -17,7 +17,7 @@ LEAST_TIME_MS = 10_000
 
 
 def decides(event: ev.Event) -> bool:
-    """Whether a caller who waits should be told of this event at once."""
+    """Return whether a caller who waits should be told of this event at once."""
     if event.get("type") != ev.WATCHDOG:
         return False
     phase = event.get("phase")
@@ -29,7 +29,10 @@ def decides(event: ev.Event) -> bool:
 
 
 def still_open(event: ev.Event, view: View) -> bool:
-    """Whether what an event asked to decide is still to be decided; `view` knows the events that came after it."""
+    """Return whether what an event asked to decide is still to be decided.
+
+    `view` knows the events that came after it.
+    """
     if view.ended or view.phase == "stopping":
         return False
     if event.get("phase") == "needs_input":

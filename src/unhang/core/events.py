@@ -141,7 +141,8 @@ def is_promise(event: Event) -> bool:
 
 
 def goes_on_by_itself(event: Event) -> bool:
-    """Whether a stall was explained by something that passes without anybody: a timer that runs, a server that listens.
+    """Return whether a stall was explained by something that passes without anybody: a timer that runs, a server that
+    listens.
 
     Such a job is silent, and needs no person: in lists it is quiet, and nobody is alerted.
     """

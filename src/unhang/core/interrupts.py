@@ -39,7 +39,7 @@ class Interrupts:
         return self._count
 
     def due(self) -> float | None:
-        """When `ask_to_tell` is to be called."""
+        """Return when `ask_to_tell` is to be called."""
         return self._due
 
     def ask_to_tell(self, now: float, *, waits: bool) -> bool:

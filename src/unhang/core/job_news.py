@@ -31,22 +31,25 @@ class News(Record):
 
     @property
     def ends(self) -> bool:
-        """Whether the job is over."""
+        """Return whether the job is over."""
         return self.kind in _OVER
 
     @property
     def failed(self) -> bool:
-        """Whether the job is over and its last lines explain why."""
+        """Return whether the job is over and its last lines explain why."""
         return self.kind in ("failed", "timeout", "lost")
 
     @property
     def level(self) -> str:
-        """How urgent it is, in the words of log messages."""
+        """Return how urgent it is, in the words of log messages."""
         return _LEVEL.get(self.kind, WARNING)
 
 
 def newest(events: Iterable[ev.Event], before: News | None = None) -> News | None:
-    """What is left to be told after these events, of which each makes up for what came before it. None: nothing."""
+    """Return what is left to be told after these events, of which each makes up for what came before it.
+
+    None: nothing.
+    """
     found = before
     for event in events:
         kind = _kind(event)

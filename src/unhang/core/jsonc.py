@@ -64,7 +64,7 @@ def parse(text: str) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two parsed texts hold the same. Unlike `==`, a NaN is the same as another."""
+    """Return whether two parsed texts hold the same. Unlike `==`, a NaN is the same as another."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -73,7 +73,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def insert(text: str, keys: tuple[str, ...], name: str, entry: Any) -> str:
-    """The text with `entry` as `name` in the table at `keys`, which is made if it is not there."""
+    """Return the text with `entry` as `name` in the table at `keys`, which is made if it is not there."""
     if not text.strip():
         value: Any = {name: entry}
         for key in reversed(keys):
@@ -95,7 +95,7 @@ def insert(text: str, keys: tuple[str, ...], name: str, entry: Any) -> str:
 
 
 def insert_first(text: str, path: tuple[str | int, ...], entry: Any) -> str:
-    """The text with `entry` as the first one of the array at `path`, which must be there."""
+    """Return the text with `entry` as the first one of the array at `path`, which must be there."""
     bare = without_comments(text)
     at = _value_at(bare, path)
     indent = _indent(text)
@@ -109,7 +109,7 @@ def insert_first(text: str, path: tuple[str | int, ...], entry: Any) -> str:
 
 
 def remove(text: str, path: tuple[str | int, ...]) -> str:
-    """The text without the entry at `path`, and without the comma that it needed."""
+    """Return the text without the entry at `path`, and without the comma that it needed."""
     bare = without_comments(text)
     entries = _entries(bare, _value_at(bare, path[:-1]))
     number = next(i for i, (name, _, _, _) in enumerate(entries) if name == path[-1])

@@ -62,7 +62,9 @@ class Sourced(Record):
     asked: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The limit as results show it: `value` and `asked` in milliseconds, `asked` only where a bound changed it."""
+        """Return the limit as results show it: `value` and `asked` in milliseconds, `asked` only where a bound changed
+        it.
+        """
         shown: dict[str, Any] = {"value": None if self.value is None else round(self.value * 1000)}
         shown["source"] = self.source
         if self.asked is not None:
@@ -71,7 +73,7 @@ class Sourced(Record):
 
 
 def check(limits: Limits) -> str | None:
-    """The first thing wrong with these numbers, in one line; None when they make sense."""
+    """Return the first thing wrong with these numbers, in one line; None when they make sense."""
     for name in ("stall", "idle", "hard", "warn", "grace", "kill_wait", "leak_wait", "leak_max"):
         value = getattr(limits, name)
         if value is None:
@@ -93,7 +95,7 @@ def check(limits: Limits) -> str | None:
 
 
 def lead(limit: float | None, warn: float) -> float:
-    """How long before a limit its warning comes: `warn`, but never more than half of a short limit."""
+    """Return how long before a limit its warning comes: `warn`, but never more than half of a short limit."""
     if limit is None:
         return 0.0
     return min(warn, limit / 2)

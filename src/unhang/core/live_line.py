@@ -47,7 +47,7 @@ def live_line(at: Standing, width: int) -> str:
 
 
 def bar(fraction: float) -> str:
-    """A bar of ten cells; it is full when a run has taken as long as it usually does."""
+    """Return a bar of ten cells; it is full when a run has taken as long as it usually does."""
     full = max(0, min(_BAR, int(min(fraction, 1.0) * _BAR)))
     return "█" * full + "░" * (_BAR - full)
 

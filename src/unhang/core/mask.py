@@ -63,18 +63,18 @@ _LONGEST = 1 << 16
 
 
 def secrets_of(environ: Mapping[str, str]) -> list[str]:
-    """The values in an environment whose names say that they are secrets; the longest first."""
+    """Return the values in an environment whose names say that they are secrets; the longest first."""
     found = {value for name, value in environ.items() if len(value) >= _SHORTEST and _names_secret_variable(name)}
     return sorted((value for value in found if not value.startswith(("/", "~", "."))), key=len, reverse=True)
 
 
 def secrets_in(text: str, environ: Mapping[str, str]) -> list[str]:
-    """Those of them that stand in a text. It is searched first: to take every name apart costs far more."""
+    """Return those of them that stand in a text. It is searched first: to take every name apart costs far more."""
     return secrets_of({name: value for name, value in environ.items() if len(value) >= _SHORTEST and value in text})
 
 
 def line(text: str, secrets: Iterable[str] = (), *, depth: int = 0) -> str:
-    """A shell line, or words that were joined with blanks."""
+    """Mask the secrets in a shell line, or in words that were joined with blanks."""
     text = _without(text, secrets)
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
@@ -89,7 +89,7 @@ def line(text: str, secrets: Iterable[str] = (), *, depth: int = 0) -> str:
 
 
 def arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
-    """The words of a command, each as it is or masked."""
+    """Mask the secrets in the words of a command."""
     known = list(secrets)
     given = [_without(word, known) for word in argv]
     lowered = " ".join(given).lower()

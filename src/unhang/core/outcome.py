@@ -70,7 +70,7 @@ _NUMBERS = {name: number for number, name in SIGNAL_NAMES.items()}
 
 
 def signal_name(number: int) -> str:
-    """The name of a signal, as SIGTERM; SIG<number> for one without a name."""
+    """Return the name of a signal, as SIGTERM; SIG<number> for one without a name."""
     return SIGNAL_NAMES.get(number, f"SIG{number}")
 
 
@@ -133,13 +133,13 @@ def ended(facts: Facts) -> Ended:
 
 
 def of_attempt(number: int, end: Ended) -> dict[str, Any]:
-    """How one of several attempts ended, as the last event of the job tells it."""
+    """Return how one of several attempts ended, as the last event of the job tells it."""
     kept = {name: end.fields.get(name) for name in ("status", "exitCode", "timeoutReason", "durationMs")}
     return {"attempt": number, "message": end.message} | kept
 
 
 def attempts_of(last: dict[str, Any]) -> list[dict[str, Any]]:
-    """How each attempt of a job ended, from its last event; empty if there was only one."""
+    """Return how each attempt of a job ended, from its last event; empty if there was only one."""
     count, earlier = last.get("attempts") or 1, list(last.get("earlier") or [])
     if count < 2:
         return []
@@ -269,7 +269,10 @@ def lost(message: str, duration: float | None, pid: int | None, ended_pids: list
 
 
 def exit_code(fields: dict[str, Any]) -> int:
-    """The exit code of `unhang run`, from the fields of the last event; the same as that of coreutils' timeout."""
+    """Return the exit code of `unhang run`, from the fields of the last event.
+
+    It is the same as that of coreutils' timeout.
+    """
     status = fields.get("status")
     error = fields.get("error") or {}
     if status == "timeout":

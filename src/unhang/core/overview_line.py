@@ -28,24 +28,24 @@ def status_line(entries: Iterable[Entry], most: int = 80) -> str:
 
 
 def called(entry: Entry) -> str:
-    """What people call it: its name, else its command."""
+    """Return what people call it: its name, else its command."""
     return str(entry["name"] or entry["command"])
 
 
 def why_of(entry: Entry) -> str:
-    """What it waits for or does, or how it ended."""
+    """Return what it waits for or does, or how it ended."""
     needs = entry["attention"]
     return str(needs["why"] if needs is not None else entry["doing"] or "")
 
 
 def ends_in(entry: Entry, now: float) -> str:
-    """How long until a limit ends it; empty where none will."""
+    """Return how long until a limit ends it; empty where none will."""
     clocks = entry["clocks"]
     return human(max(0.0, clocks[0]["endsMs"] / 1000 - now)) if clocks else ""
 
 
 def ran(entry: Entry, now: float) -> str:
-    """How long it has run, or ran."""
+    """Return how long it has run, or ran."""
     if entry["endedAt"] is not None:
         return "" if entry["ranMs"] is None else human_ms(entry["ranMs"])
     begin = values.moment(entry["startedAt"])
@@ -53,7 +53,7 @@ def ran(entry: Entry, now: float) -> str:
 
 
 def spark_of(entry: Entry, now: float) -> str:
-    """The output of the last half minute as a small picture."""
+    """Return the output of the last half minute as a small picture."""
     spark = entry["spark"]
     if spark is None:
         return ""
@@ -63,7 +63,7 @@ def spark_of(entry: Entry, now: float) -> str:
 
 
 def bars(counts: Sequence[int]) -> str:
-    """One character a number, as high as the number; nothing printed is a blank."""
+    """Return one character a number, as high as the number; nothing printed is a blank."""
     top = max(counts, default=0)
     if not top:
         return " " * len(counts)

@@ -16,7 +16,7 @@ def decode(data: bytes) -> str:
 
 
 def whole_start(data: bytes) -> bytes:
-    """The data without the rest of a character that was cut off at the front (at most 3 bytes)."""
+    """Return the data without the rest of a character that was cut off at the front (at most 3 bytes)."""
     n = 0
     while n < min(3, len(data)) and data[n] in _CONTINUATION:
         n += 1
@@ -24,7 +24,7 @@ def whole_start(data: bytes) -> bytes:
 
 
 def whole_end(data: bytes) -> bytes:
-    """The data without the beginning of a character that was cut off at the end (at most 3 bytes)."""
+    """Return the data without the beginning of a character that was cut off at the end (at most 3 bytes)."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:
@@ -198,7 +198,7 @@ def one_line(text: str, most: int) -> str:
 
 
 def end_on_one_line(text: str, most: int) -> str:
-    """As `one_line`, but of what is too long the end is kept."""
+    """Do what `one_line` does, but of what is too long the end is kept."""
     line = " ".join(harmless(text[-8 * most :]).split())
     return line if len(line) <= most else "…" + line[1 - most :]
 
@@ -209,7 +209,7 @@ def quoted(text: str, most: int = 120) -> str:
 
 
 def last_line(data: bytes, limit: int = 200) -> str:
-    """What a person would see on the last line of the screen: after the last newline or carriage return, or the
+    """Return what a person would see on the last line of the screen: after the last newline or carriage return, or the
     last line with anything on it."""
     text = harmless(decode(whole_start(data[-4096:])).replace("\r\n", "\n").replace("\r", "\n"))
     for line in reversed(text.split("\n")):

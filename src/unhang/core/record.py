@@ -55,9 +55,9 @@ class Record:
         return f"{type(self).__name__}({shown})"
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name; changing the dictionary does not change the record."""
+        """Return the fields by name; changing the dictionary does not change the record."""
         return dict(self.__dict__)

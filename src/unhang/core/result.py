@@ -48,21 +48,21 @@ class Result(Record):
 
     @property
     def ok(self) -> bool:
-        """Whether the status is "success"."""
+        """Return whether the status is "success"."""
         return self.status == "success"
 
     @property
     def shell_code(self) -> int:
-        """What `unhang run` exits with."""
+        """Return what `unhang run` exits with."""
         return outcome.exit_code(self.outcome)
 
     @property
     def suggestions(self) -> list[str]:
-        """What the caller could do next, in sentences; empty if nothing is known."""
+        """Return what the caller could do next, in sentences; empty if nothing is known."""
         return list((self.recovery or {}).get("suggestions", []))
 
     def check(self) -> Result:
-        """This result if the job succeeded; else raises TimedOut, Cancelled or Failed with `.result`."""
+        """Return this result if the job succeeded; else raises TimedOut, Cancelled or Failed with `.result`."""
         if self.ok:
             return self
         how = (self.error or {}).get("message") or self.outcome.get("message") or f"the job is {self.status}"
@@ -78,17 +78,17 @@ class Result(Record):
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
-        """How each attempt ended, in their order; empty if there was only one."""
+        """Return how each attempt ended, in their order; empty if there was only one."""
         return outcome.attempts_of(self.outcome)
 
     @property
     def total(self) -> float | None:
-        """How many seconds all attempts took together."""
+        """Return how many seconds all attempts took together."""
         total = self.outcome.get("totalMs")
         return self.duration if total is None else float(total) / 1000
 
     def to_json(self) -> dict[str, Any]:
-        """The result as every face prints it, durations in milliseconds."""
+        """Return the result as every face prints it, durations in milliseconds."""
         more: dict[str, Any] = {}
         if self.attempts:
             total = None if self.total is None else round(self.total * 1000)
@@ -169,7 +169,7 @@ def build(
 
 
 def suggested_by_agent(view: View) -> list[str]:
-    """What the driver of an agent suggests; it comes before what follows from the end alone."""
+    """Return what the driver of an agent suggests; it comes before what follows from the end alone."""
     for event in reversed(view.last_events):
         if event.get("type") == "agent" and event.get("suggestions"):
             return list(event["suggestions"])

@@ -40,7 +40,7 @@ class EndedJob(Record):
 
 
 def choose(jobs: list[EndedJob], keep: Keep, now: float) -> list[str]:
-    """The ids to let go, oldest first."""
+    """Return the ids to let go, oldest first."""
     newest_first = sorted(jobs, key=lambda job: (age(job, now), -job.ended, job.id))
     let_go: list[str] = []
     total = 0
@@ -55,7 +55,7 @@ def choose(jobs: list[EndedJob], keep: Keep, now: float) -> list[str]:
 
 
 def age(job: EndedJob, now: float) -> float:
-    """How many seconds ago the job ended, by the wall clock, but never more than is possible."""
+    """Return how many seconds ago the job ended, by the wall clock, but never more than is possible."""
     seen = now - job.ended
     return seen if job.most is None else min(seen, job.most)
 
@@ -79,12 +79,12 @@ class Stamp(Record):
 
 
 def first_of(clocks: ClockReadings) -> Stamp:
-    """The stamp that a first round of housekeeping leaves at this moment."""
+    """Return the stamp that a first round of housekeeping leaves at this moment."""
     return Stamp(clocks.boot, clocks.wall - clocks.since_boot)
 
 
 def steady(clocks: ClockReadings, stamp: Stamp) -> float:
-    """The wall clock without what it was set forward since the stamp was made (in the same boot).
+    """Return the wall clock without what it was set forward since the stamp was made (in the same boot).
 
     One that was set back counts as it is: everything is younger then, and nothing is let go too early.
     """
@@ -92,8 +92,9 @@ def steady(clocks: ClockReadings, stamp: Stamp) -> float:
 
 
 def most_of(clocks: ClockReadings, boot: Any, start: Any, ticks: float, took: float) -> float | None:
-    """How long ago a job can have ended at most whose keeper was started at `start` (in ticks since its boot) and that
-    took so many seconds; None: not known."""
+    """Return how long ago a job can have ended at most whose keeper was started at `start` (in ticks since its boot)
+    and that took so many seconds; None: not known.
+    """
     if not isinstance(start, str) or not (start.isascii() and start.isdigit()) or len(start) > 18:
         return None
     if not clocks.boot or boot != clocks.boot:
@@ -102,7 +103,7 @@ def most_of(clocks: ClockReadings, boot: Any, start: Any, ticks: float, took: fl
 
 
 def to_json(stamp: Stamp) -> dict[str, Any]:
-    """The stamp as it is written to disk."""
+    """Return the stamp as it is written to disk."""
     return {"boot": stamp.boot, "booted": stamp.booted}
 
 

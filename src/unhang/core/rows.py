@@ -13,7 +13,7 @@ LONGEST = 1000
 
 
 def split(data: bytes) -> list[tuple[int, bytes]]:
-    """Each row with the position of its first byte in `data`; newlines are not part of a row."""
+    """Return each row with the position of its first byte in `data`; newlines are not part of a row."""
     found: list[tuple[int, bytes]] = []
     at = 0
     lines = data.split(b"\n")
@@ -32,14 +32,14 @@ def split(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def count(data: bytes) -> int:
-    """How many rows `split` would return."""
+    """Return how many rows `split` would return."""
     if not _has_long_line(data):
         return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
     return len(split(data))
 
 
 def whole(data: bytes) -> int:
-    """How many bytes of `data` are whole rows, whatever follows it. `data` begins where a row does."""
+    """Return how many bytes of `data` are whole rows, whatever follows it. `data` begins where a row does."""
     end = data.rfind(b"\n") + 1
     rest = len(data) - end
     # of a line that goes on, only the pieces that cannot change any more
@@ -47,7 +47,7 @@ def whole(data: bytes) -> int:
 
 
 def shown(row: bytes) -> str:
-    """What a terminal would show of a row: colours stay, everything else that acts on a terminal does not.
+    """Return what a terminal would show of a row: colours stay, everything else that acts on a terminal does not.
 
     What a carriage return has overwritten is left out.
     """

@@ -104,7 +104,7 @@ class SessionView:
         return Attention(kind, why, at, where)
 
     def state(self) -> dict[str, Any]:
-        """What `core.overview.session_entry` makes an entry of."""
+        """Return what `core.overview.session_entry` makes an entry of."""
         ended = self.ended_at is not None
         return {
             "title": self.cwd.rstrip("/").rpartition("/")[2] or "session",

@@ -109,6 +109,6 @@ def _past_long(text: str, at: int, quote: str) -> int:
 
 
 def line_column(text: str, offset: int) -> tuple[int, int]:
-    """The line and column of an offset, both counted from 1."""
+    """Return the line and column of an offset, both counted from 1."""
     offset = min(offset, len(text))
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -93,7 +93,7 @@ class JobSpans:
         self._calls: dict[str, _Open] = {}
 
     def apply(self, event: ev.Event) -> list[Span]:
-        """The spans that end with this event, the innermost first."""
+        """Return the spans that end with this event, the innermost first."""
         at = values.moment(event.get("ts"))
         self._last = now = max(self._last, round(at * 1e3) * 1_000_000) if at is not None else self._last
         self._begun = now if self._begun is None else self._begun

@@ -54,11 +54,11 @@ class JobSpec(Record):
 
     @property
     def command(self) -> str:
-        """One line for people, without its secrets."""
+        """Return one line for people, without its secrets."""
         return command_line(self.to_dict())
 
     def to_json(self) -> dict[str, Any]:
-        """The value that job.json and the keeper's request hold; `from_json` reads it back."""
+        """Return the value that job.json and the keeper's request hold; `from_json` reads it back."""
         value = self.to_dict()
         value["limits"] = dict(self.limits.to_dict())
         return value
@@ -74,7 +74,7 @@ class JobSpec(Record):
 
 
 def claude_session(environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """The session of Claude Code that an environment is of: the pid of its process, its id; None: of none."""
+    """Return the session of Claude Code that an environment is of: the pid of its process, its id; None: of none."""
     pid, session = environ.get("CLAUDE_PID", ""), environ.get("CLAUDE_CODE_SESSION_ID", "")
     if not pid.isdecimal() or len(pid) > 9 or len(session) > 100:
         return None
@@ -82,7 +82,10 @@ def claude_session(environ: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def codex_thread(environ: Mapping[str, str]) -> str | None:
-    """The thread of Codex that an environment is of: Codex gives it to the commands that it runs; None: of none."""
+    """Return the thread of Codex that an environment is of: Codex gives it to the commands that it runs.
+
+    None: of none.
+    """
     thread = environ.get(CODEX_THREAD, "")
     return thread if 0 < len(thread) <= 100 else None
 
@@ -161,7 +164,7 @@ def job_record(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def command_line(job: dict[str, Any]) -> str:
-    """What a job (its record) is called in lists: the shell line, the words, or an agent's name and its task.
+    """Return what a job (its record) is called in lists: the shell line, the words, or an agent's name and its task.
 
     Without its secrets; what is executed is in the record itself.
     """
@@ -175,13 +178,13 @@ def command_line(job: dict[str, Any]) -> str:
 
 
 def name_of(labels: dict[str, str] | None) -> str:
-    """The name that a job with these labels was given; empty if it was given none, or one that is no name."""
+    """Return the name that a job with these labels was given; empty if it was given none, or one that is no name."""
     name = (labels or {}).get(NAME, "")
     return name if is_name(name) else ""
 
 
 def short_name(spec: JobSpec) -> str:
-    """What a job is called in a line about it: its name, or the program that it runs, harmless on a terminal."""
+    """Return what a job is called in a line about it: its name, or the program that it runs, harmless on a terminal."""
     words = (spec.shell or "").split() if spec.shell is not None else spec.argv
     program = next((word for word in words if "=" not in word), "job")
     return name_of(spec.labels) or plain_text.one_line(program.rstrip("/").rpartition("/")[2], _SHORT) or "job"
@@ -191,12 +194,12 @@ _SHORT = 30
 
 
 def is_name(text: str) -> bool:
-    """Whether a text may name a job: a word of letters, digits and `.-_` that begins with a letter."""
+    """Return whether a text may name a job: a word of letters, digits and `.-_` that begins with a letter."""
     return 0 < len(text) <= 40 and text[0].isascii() and text[0].isalpha() and not set(text) - _NAME
 
 
 def history_name(job: dict[str, Any]) -> str | list[str] | None:
-    """What the history knows the runs of this job (its record) by: a shell line, or words.
+    """Return what the history knows the runs of this job (its record) by: a shell line, or words.
 
     An agent is known by its name and what kind of work it does: hardly a task is ever given twice.
     """
@@ -214,8 +217,9 @@ _LOOKED_THROUGH = 10_000
 def agent_record(
     protocol: str, name: str, mode: str, task: str, plan: dict[str, Any], secrets: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The record of an agent's job: the protocol that drives it, its name, what it does, its task in one line, and the
-    plan that its driver reads. The line is for people, and without secrets; the plan holds everything as it was given.
+    """Return the record of an agent's job: the protocol that drives it, its name, what it does, its task in one line,
+    and the plan that its driver reads. The line is for people, and without secrets; the plan holds everything as it was
+    given.
     """
     begins = task
     if len(task) > _LOOKED_THROUGH:  # up to a blank: half of a secret would not be known as one
@@ -226,7 +230,7 @@ def agent_record(
 
 
 def agent_summary(agent: dict[str, Any]) -> dict[str, Any]:
-    """The record of an agent's job without its plan: for events."""
+    """Return the record of an agent's job without its plan: for events."""
     return {name: agent.get(name) for name in ("name", "protocol", "mode", "task")}
 
 
@@ -263,7 +267,10 @@ def _agent_of_an_older_record(job: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def masked(shell: str | None, argv: Sequence[str], secrets: Sequence[str] = ()) -> str:
-    """A shell line or the words of a command as one line for people. `secrets`: values that are to be masked, too."""
+    """Return a shell line or the words of a command as one line for people.
+
+    `secrets`: values that are to be masked, too.
+    """
     if shell is not None:
         return mask.line(shell, secrets)
     # what has more words than this is a list of files

@@ -37,12 +37,15 @@ class TerminalModes:
 
     @property
     def full(self) -> bool:
-        """Whether a program fills the screen: it has switched to the second one, or to keys for an application."""
+        """Return whether a program fills the screen.
+
+        It has switched to the second one, or to keys for an application.
+        """
         return self._keypad or bool(self._on & (_SCREENS | {_KEYS}))
 
     @property
     def editing(self) -> bool:
-        """Whether a line is being edited: its program redraws it with every key."""
+        """Return whether a line is being edited: its program redraws it with every key."""
         return _EDITING in self._on
 
     def feed(self, data: bytes) -> None:

@@ -120,7 +120,7 @@ class Timeline:
             del self._marks[_MOST_MARKS // 2]  # the beginning and the end are what a person asks for
 
     def to_json(self) -> dict[str, Any]:
-        """The picture as data. `output`: pairs of the beginning of a step and the bytes of that step."""
+        """Return the picture as data. `output`: pairs of the beginning of a step and the bytes of that step."""
         end = _ms(self._end) if self._end is not None else None
         open_thought = (
             [] if self._thinks_since is None or self._ended else [{"fromMs": _ms(self._thinks_since), "toMs": None}]

@@ -31,12 +31,12 @@ class Trace(Record):
 
     @property
     def sampled(self) -> bool:
-        """Whether who began the trace wants it to be recorded."""
+        """Return whether who began the trace wants it to be recorded."""
         return bool(self.flags & _SAMPLED)
 
     @property
     def traceparent(self) -> str:
-        """What the job gets as `TRACEPARENT`: its own span is the parent of all that it starts."""
+        """Return what the job gets as `TRACEPARENT`: its own span is the parent of all that it starts."""
         return f"00-{self.id}-{self.span}-{self.flags:02x}"
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Trace(Record):
 
 
 def begin(inherited: str | None, random: bytes) -> Trace:
-    """The place of a new job, from the `TRACEPARENT` of its caller and RANDOM random bytes.
+    """Return the place of a new job, from the `TRACEPARENT` of its caller and RANDOM random bytes.
 
     A text that is not valid counts as none, and a new trace begins.
     """
@@ -57,7 +57,7 @@ def begin(inherited: str | None, random: bytes) -> Trace:
 
 
 def parse(text: str | None) -> Trace | None:
-    """A `TRACEPARENT`, whose span is that of the caller; None if it is not valid."""
+    """Return a `TRACEPARENT`, whose span is that of the caller; None if it is not valid."""
     if text is None or len(text) < 55 or text[2] != "-" or text[35] != "-" or text[52] != "-":
         return None
     version, trace, span, flags = text[:2], text[3:35], text[36:52], text[53:55]
@@ -69,7 +69,7 @@ def parse(text: str | None) -> Trace | None:
 
 
 def from_json(value: Any) -> Trace | None:
-    """The trace in a job's record; None where it has none that can be used."""
+    """Return the trace in a job's record; None where it has none that can be used."""
     if not isinstance(value, dict):
         return None
     flags = value.get("flags")
@@ -81,7 +81,7 @@ def from_json(value: Any) -> Trace | None:
 
 
 def environment(trace: Trace, inherited: dict[str, str]) -> dict[str, str]:
-    """The environment of a job: that of its caller, with the job's own place in the trace."""
+    """Return the environment of a job: that of its caller, with the job's own place in the trace."""
     kept = inherited
     if trace.parent is None and STATE in inherited:
         kept = {name: value for name, value in inherited.items() if name != STATE}

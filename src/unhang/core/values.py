@@ -41,39 +41,42 @@ _CUT = "…"
 
 
 def text(value: Any) -> str | None:
-    """The value if it is a text, else None."""
+    """Return the value if it is a text, else None."""
     return value if isinstance(value, str) else None
 
 
 def flag(value: Any) -> bool | None:
-    """The value if it is true or false, else None."""
+    """Return the value if it is true or false, else None."""
     return value if isinstance(value, bool) else None
 
 
 def whole(value: Any, least: int = 0, most: int = LARGEST) -> int | None:
-    """The value if it is a whole number within the bounds, else None."""
+    """Return the value if it is a whole number within the bounds, else None."""
     found = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     return value if found else None
 
 
 def integer(value: Any) -> int | None:
-    """The value if it is a whole number of 32 bits and either sign, such as an exit code; else None."""
+    """Return the value if it is a whole number of 32 bits and either sign, such as an exit code; else None."""
     return whole(value, -(1 << 31), (1 << 31) - 1)
 
 
 def pid(value: Any) -> int | None:
-    """The value if it is a process number that system calls take, else None."""
+    """Return the value if it is a process number that system calls take, else None."""
     return whole(value, 0, (1 << 31) - 1)
 
 
 def number(value: Any) -> float | None:
-    """The value if it is finite and not negative (a duration, a share, a limit), else None."""
+    """Return the value if it is finite and not negative (a duration, a share, a limit), else None."""
     found = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
     return value if found else None
 
 
 def moment(value: Any) -> float | None:
-    """An RFC 3339 time as seconds of the wall clock; None where it is no time of the last or the next centuries."""
+    """Return an RFC 3339 time as seconds of the wall clock.
+
+    None where it is no time of the last or the next centuries.
+    """
     if not isinstance(value, str) or len(value) > 40:
         return None
     from datetime import datetime
@@ -86,22 +89,22 @@ def moment(value: Any) -> float | None:
 
 
 def mapping(value: Any) -> dict[str, Any] | None:
-    """The value if it is an object, else None."""
+    """Return the value if it is an object, else None."""
     return value if isinstance(value, dict) else None
 
 
 def texts(value: Any) -> list[str] | None:
-    """The entries of a list that are texts; None if it is no list."""
+    """Return the entries of a list that are texts; None if it is no list."""
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
 
 
 def one_of(*words: str) -> Reading:
-    """A reading that accepts exactly these words."""
+    """Return a reading that accepts exactly these words."""
     return lambda value: value if isinstance(value, str) and value in words else None
 
 
 def each_of(reading: Reading) -> Reading:
-    """A reading that takes, of a list, the entries that can be read."""
+    """Return a reading that takes, of a list, the entries that can be read."""
 
     def read(value: Any) -> list[Any] | None:
         if not isinstance(value, list):
@@ -112,7 +115,7 @@ def each_of(reading: Reading) -> Reading:
 
 
 def table_of(reading: Reading) -> Reading:
-    """A reading that takes, of an object with any names, the values that can be read."""
+    """Return a reading that takes, of an object with any names, the values that can be read."""
 
     def read(value: Any) -> dict[str, Any] | None:
         if not isinstance(value, dict):
@@ -123,7 +126,7 @@ def table_of(reading: Reading) -> Reading:
 
 
 def object_of(fields: Mapping[str, Reading]) -> Reading:
-    """An object whose named fields have their types; see `with_types`."""
+    """Return an object whose named fields have their types; see `with_types`."""
     return lambda value: with_types(value, fields) if isinstance(value, dict) else None
 
 
@@ -182,9 +185,10 @@ def _shallow(value: Any, levels: int) -> Any:
 
 
 def dump(value: Any, *, compact: bool = False) -> str:
-    """One line of JSON that every reader and every terminal takes: bytes that were no UTF-8 (lone surrogates) are shown
-    as \\xNN, numbers that are not finite are null, and what is nested too deeply is left out. The exact bytes are in
-    job.json."""
+    """Return one line of JSON that every reader and every terminal takes: bytes that were no UTF-8 (lone surrogates)
+    are shown as \\xNN, numbers that are not finite are null, and what is nested too deeply is left out. The exact bytes
+    are in job.json.
+    """
     separators = (",", ":") if compact else None
     try:
         line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
@@ -201,7 +205,7 @@ def _escaped(c: str) -> str:
 
 
 def for_json(value: Any, levels: int = DEEPEST) -> Any:
-    """The same as a value; see `dump`."""
+    """Return the same as a value; see `dump`."""
     if isinstance(value, str):
         return value if value.isascii() else visible_bytes(value)
     if isinstance(value, dict | list | tuple) and levels == 0:
@@ -232,7 +236,7 @@ def _visible(char: str) -> str:
 
 
 def parse_message(line: bytes, most_parts: int = PARTS) -> Any:
-    """The value that a line of JSON holds; None if it holds none, or so many that memory would suffer.
+    """Return the value that a line of JSON holds; None if it holds none, or so many that memory would suffer.
 
     A byte that is no UTF-8 costs the character that it stands in, not the line.
     """
@@ -252,36 +256,39 @@ def dig(value: Any, *path: str) -> Any:
 
 
 def mapping_of(value: Any, *path: str) -> Message:
-    """The object at this path; an empty one if there is none."""
+    """Return the object at this path; an empty one if there is none."""
     found = dig(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def items_of(value: Any, *path: str, most: int = ITEMS) -> list[Any]:
-    """The list at this path, cut after `most` entries; an empty one if there is none."""
+    """Return the list at this path, cut after `most` entries; an empty one if there is none."""
     found = dig(value, *path)
     return found[:most] if isinstance(found, list) else []
 
 
 def mappings_of(value: Any, *path: str, most: int = ITEMS) -> list[Message]:
-    """The objects in the list at this path."""
+    """Return the objects in the list at this path."""
     return [each for each in items_of(value, *path, most=most) if isinstance(each, dict)]
 
 
 def text_of(value: Any, *path: str, most: int = TEXT) -> str:
-    """The text at this path, cut after `most` characters; "" if there is none."""
+    """Return the text at this path, cut after `most` characters; "" if there is none."""
     found = dig(value, *path)
     return found[:most] if isinstance(found, str) else ""
 
 
 def whole_of(value: Any, *path: str) -> str:
-    """The text at this path, of any length: what an agent has written, which its reader wants whole."""
+    """Return the text at this path, of any length: what an agent has written, which its reader wants whole."""
     found = dig(value, *path)
     return found if isinstance(found, str) else ""
 
 
 def id_of(value: Any, *path: str) -> str:
-    """A name that the agent gave to something: a text, or a number as one; "" if it has none that can be used."""
+    """Return a name that the agent gave to something: a text, or a number as one.
+
+    "" if it has none that can be used.
+    """
     found = dig(value, *path)
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) <= LARGEST:
         return str(found)
@@ -289,7 +296,7 @@ def id_of(value: Any, *path: str) -> str:
 
 
 def words_of(value: Any, *path: str, most: int = TEXT) -> str:
-    """A command line: one text, or a list of its words."""
+    """Return a command line: one text, or a list of its words."""
     found = dig(value, *path)
     if isinstance(found, list):
         return " ".join(word[:most] for word in found[:ITEMS] if isinstance(word, str))[:most]
@@ -297,26 +304,26 @@ def words_of(value: Any, *path: str, most: int = TEXT) -> str:
 
 
 def number_of(value: Any, *path: str) -> float | int | None:
-    """The number at this path if it is finite and of a usable size, else None."""
+    """Return the number at this path if it is finite and of a usable size, else None."""
     found = dig(value, *path)
     usable = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= LARGEST
     return found if usable else None  # NaN compares as false
 
 
 def integer_of(value: Any, *path: str) -> int | None:
-    """The whole number at this path; None if there is none of a usable size."""
+    """Return the whole number at this path; None if there is none of a usable size."""
     found = number_of(value, *path)
     return found if isinstance(found, int) else None
 
 
 def count_of(value: Any, *path: str) -> int | None:
-    """The whole number at this path that is 0 or greater; None if there is none."""
+    """Return the whole number at this path that is 0 or greater; None if there is none."""
     found = integer_of(value, *path)
     return found if found is not None and found >= 0 else None
 
 
 def bounded(value: Any, *, text: int = TEXT, nodes: int = _NODES, depth: int = _DEPTH) -> Any:
-    """A copy that is JSON in every reader's eyes, of at most so many values, so deep, with texts so long."""
+    """Return a copy that is JSON in every reader's eyes, of at most so many values, so deep, with texts so long."""
     return _Copy(text, nodes).of(value, depth)
 
 

@@ -65,26 +65,26 @@ class View:
 
     @property
     def ended(self) -> bool:
-        """Whether the last event of the job is known."""
+        """Return whether the last event of the job is known."""
         return self.outcome is not None
 
     @property
     def ending(self) -> str | None:
-        """How the job ended, in one sentence; None: it has not."""
+        """Return how the job ended, in one sentence; None: it has not."""
         return None if self.outcome is None else str(self.outcome.get("message") or "")
 
     @property
     def silent(self) -> bool:
-        """Whether the watchdog has noticed a silence that still lasts."""
+        """Return whether the watchdog has noticed a silence that still lasts."""
         return self.phase in _SILENT
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the job is silent and not known to work."""
+        """Return whether the job is silent and not known to work."""
         return self.phase in _IN_DOUBT
 
     def summary(self) -> dict[str, Any]:
-        """The phase, the process and the times of the job, as status.json and `unhang status` show them."""
+        """Return the phase, the process and the times of the job, as status.json and `unhang status` show them."""
         return {
             "phase": self.phase,
             "pid": self.pid,

@@ -32,7 +32,9 @@ def wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal a text takes: two for a wide character, none for one that joins the one before."""
+    """Return how many cells of a terminal a text takes: two for a wide character, none for one that joins the one
+    before.
+    """
     if text.isascii():
         return len(text)
     import unicodedata

@@ -46,7 +46,7 @@ _OURS = re.compile(r"""((^|[\s/"'])unhang|unhang\.__main__ import main; main\(\)
 
 
 def settings_file(environ: Mapping[str, str], *, project: bool) -> str:
-    """The person's settings, or those of the project in the current directory."""
+    """Return the person's settings, or those of the project in the current directory."""
     if project:
         return user_file.in_project(os.getcwd(), ".claude/settings.json")
     folder = environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
@@ -54,7 +54,7 @@ def settings_file(environ: Mapping[str, str], *, project: bool) -> str:
 
 
 def plan(environ: Mapping[str, str], *, project: bool, installs: bool) -> flow.FileChange:
-    """The hooks, added to the settings or removed from them."""
+    """Return the hooks, added to the settings or removed from them."""
     command = hook_command()
     return flow.plan_file(
         settings_file(environ, project=project),
@@ -92,23 +92,23 @@ def plugin_states(environ: Mapping[str, str]) -> dict[str, bool]:
 
 
 def hook_command() -> str:
-    """What Claude Code runs: by an absolute path, because its PATH need not be the shell's."""
+    """Return what Claude Code runs: by an absolute path, because its PATH need not be the shell's."""
     return shlex.join([*executable.command(), "hook"])
 
 
 def entry(command: str, *, waits: bool) -> dict[str, Any]:
-    """One group of hooks, as settings.json and a plugin's hooks.json have it."""
+    """Return one group of hooks, as settings.json and a plugin's hooks.json have it."""
     hook: dict[str, Any] = {"type": "command", "command": command, "timeout": TIMEOUT}
     return {"hooks": [hook if waits else hook | {"async": True}]}
 
 
 def hooks(command: str) -> dict[str, list[dict[str, Any]]]:
-    """Every hook of unhang's, as settings.json has it."""
+    """Return every hook of unhang's, as settings.json has it."""
     return {event: [entry(command, waits=waits)] for event, waits in EVENTS.items()}
 
 
 def is_ours(group: Any) -> bool:
-    """Whether every command of this group of hooks is unhang's."""
+    """Return whether every command of this group of hooks is unhang's."""
     listed = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(listed, list) or not listed:
         return False
@@ -116,7 +116,7 @@ def is_ours(group: Any) -> bool:
 
 
 def state(text: str, command: str) -> str:
-    """Whether the hooks are in the text, in words."""
+    """Return whether the hooks are in the text, in words."""
     ours = _ours(parse_object(text))
     if not ours:
         return "not installed"
@@ -126,7 +126,7 @@ def state(text: str, command: str) -> str:
 
 
 def with_hooks(text: str, command: str) -> str:
-    """The text with exactly unhang's hooks in it. Raises UsageError where that cannot be done safely."""
+    """Return the text with exactly unhang's hooks in it. Raises UsageError where that cannot be done safely."""
     wanted = hooks(command)
     if _ours(parse_object(text)) == wanted:
         return text
@@ -146,7 +146,7 @@ def with_hooks(text: str, command: str) -> str:
 
 
 def without_hooks(text: str) -> str:
-    """The text without unhang's hooks, and without the tables that are empty then."""
+    """Return the text without unhang's hooks, and without the tables that are empty then."""
     if not text.strip():
         return text
     found = parse_object(text)
@@ -171,7 +171,7 @@ def without_hooks(text: str) -> str:
 
 
 def uses_plugin(text: str) -> bool:
-    """Whether the plugin is enabled: it brings the same hooks, and with both every event is recorded twice."""
+    """Return whether the plugin is enabled: it brings the same hooks, and with both every event is recorded twice."""
     enabled = parse_object(text).get("enabledPlugins")
     names = enabled if isinstance(enabled, dict) else {}
     return any(str(name).partition("@")[0] == "unhang" and value is True for name, value in names.items())

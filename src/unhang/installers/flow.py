@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
         @property
         def unchanged(self) -> str | None:
-            """Why there is nothing to do, as one line; None where there is something to do."""
+            """Return why there is nothing to do, as one line; None where there is something to do."""
             ...
 
         def preview(self) -> list[str]: ...
@@ -47,13 +47,13 @@ class FileChange(Record):
 
     @property
     def unchanged(self) -> str | None:
-        """Why nothing has to be written, as one line; None if the texts differ."""
+        """Return why nothing has to be written, as one line; None if the texts differ."""
         if self.before != self.after:
             return None
         return f"{'already installed' if self.installs else 'not installed'}: {self.path}"
 
     def preview(self) -> list[str]:
-        """The change as a unified diff."""
+        """Return the change as a unified diff."""
         return list(
             difflib.unified_diff(
                 (self.before or "").splitlines(),
@@ -80,7 +80,7 @@ class FileChange(Record):
 def plan_file(
     path: str, *, add: Callable[[str], str], remove: Callable[[str], str], installs: bool, with_folder: bool = False
 ) -> FileChange:
-    """The change that `add`, or `remove`, makes to the file's text.
+    """Return the change that `add`, or `remove`, makes to the file's text.
 
     A file that was not edited since unhang wrote it becomes what it was before, byte for byte: `add`, applied to a
     backup (or to no file), shows which text that was.

@@ -35,7 +35,7 @@ class Client:
     kind: str = "plain"
 
     def entry(self, command: list[str]) -> dict[str, Any]:
-        """The server, as this client's configuration describes it."""
+        """Return the server, as this client's configuration describes it."""
         if self.kind == "opencode":
             return {"type": "local", "command": command, "enabled": True}
         shown: dict[str, Any] = {"command": command[0], "args": command[1:]}
@@ -47,7 +47,7 @@ class Client:
 
 
 def known(environ: dict[str, str]) -> dict[str, Client]:
-    """Every client that `unhang mcp install` can edit, by name."""
+    """Return every client that `unhang mcp install` can edit, by name."""
     home = environ.get("HOME") or os.path.expanduser("~")
     config = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     claude = environ.get("CLAUDE_CONFIG_DIR")
@@ -84,7 +84,7 @@ def known(environ: dict[str, str]) -> dict[str, Client]:
 
 
 def client_of(name: str, environ: dict[str, str]) -> Client:
-    """The client of this name or alias. Raises UsageError for an unknown one."""
+    """Return the client of this name or alias. Raises UsageError for an unknown one."""
     found = known(environ)
     wanted = ALIASES.get(name.lower(), name.lower())
     if wanted not in found:
@@ -93,7 +93,7 @@ def client_of(name: str, environ: dict[str, str]) -> Client:
 
 
 def server_command() -> list[str]:
-    """How a client starts the server."""
+    """Return how a client starts the server."""
     return [*executable.command(), "mcp"]
 
 
@@ -102,14 +102,17 @@ _ANYWHERE = ["unhang", "mcp"]
 
 
 def is_on_path() -> bool:
-    """Whether the command that is written into a project's file works here."""
+    """Return whether the command that is written into a project's file works here."""
     import shutil
 
     return shutil.which(_ANYWHERE[0]) is not None
 
 
 def plan(client: Client, *, project: bool, installs: bool) -> flow.FileChange:
-    """The server, added to the client's configuration (`project`: to that of the current directory) or removed."""
+    """Return the change that adds the server to the client's configuration, or removes it.
+
+    `project`: to or from that of the current directory.
+    """
     path, command = client.path, server_command()
     if project:
         if client.project is None:
@@ -124,7 +127,7 @@ def plan(client: Client, *, project: bool, installs: bool) -> flow.FileChange:
 
 
 def snippet(client: Client, command: list[str]) -> str:
-    """What the file needs, for a person to paste."""
+    """Return what the file needs, for a person to paste."""
     entry = client.entry(command)
     if client.form == "toml":
         head = ".".join((*client.keys, NAME))
@@ -137,7 +140,7 @@ def snippet(client: Client, command: list[str]) -> str:
 
 
 def add(client: Client, text: str, command: list[str]) -> str:
-    """The text with unhang's entry in it; the same text if that entry is there.
+    """Return the text with unhang's entry in it; the same text if that entry is there.
 
     An entry of unhang's own that starts another program (it was moved, or is of another environment) is updated: what
     a person has added to it stays.
@@ -161,7 +164,7 @@ def add(client: Client, text: str, command: list[str]) -> str:
 
 
 def is_ours(entry: Any) -> bool:
-    """Whether an entry starts the MCP server of unhang, whichever way and from wherever."""
+    """Return whether an entry starts the MCP server of unhang, whichever way and from wherever."""
     words = _words(entry)
     starts = bool(words) and (
         os.path.basename(words[0]) == "unhang" or any("unhang.__main__" in word for word in words)
@@ -226,7 +229,7 @@ def _proved_toml(text: str, wanted: dict[str, Any], instead: str) -> str:
 
 
 def remove(client: Client, text: str) -> str:
-    """The text without unhang's entry, and without the table if that is empty then."""
+    """Return the text without unhang's entry, and without the table if that is empty then."""
     found = _parse(client, text)
     there = _at(found, (*client.keys, NAME))
     if not is_ours(there):

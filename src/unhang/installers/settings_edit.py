@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The object in the text; an empty text is an empty object. Raises UsageError for anything else."""
+    """Return the object in the text; an empty text is an empty object. Raises UsageError for anything else."""
     if not text.strip():
         return {}
     try:
@@ -28,7 +28,10 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def proved(text: str, wanted: dict[str, Any], instead: str) -> str:
-    """The text, if it means `wanted`. Otherwise raises UsageError, which tells the person what to do `instead`."""
+    """Return the text, if it means `wanted`.
+
+    Otherwise raises UsageError, which tells the person what to do `instead`.
+    """
     try:
         if jsonc.same(parse_object(text), wanted):
             return text

@@ -31,7 +31,7 @@ _PASSED = ("UNHANG_HOME", "UNHANG_WATCH_CONFIG", "CLAUDE_CONFIG_DIR", "PATH")
 
 
 def plan_install(home: str, options: list[str], environ: Mapping[str, str], *, job: bool) -> UnitInstall | JobInstall:
-    """The watcher with these options. Raises UsageError where one is installed."""
+    """Return the watcher with these options. Raises UsageError where one is installed."""
     there = installed(home)
     if there is not None:
         raise UsageError(f"already installed ({there['how']}: {there['path']}); run `unhang watch uninstall` first")
@@ -158,7 +158,7 @@ class Uninstall(Record):
 
 
 def unit(command: list[str], environ: Mapping[str, str]) -> str:
-    """The text of the unit."""
+    """Return the text of the unit."""
     settings = "".join(f"Environment={_quoted(f'{name}={environ[name]}')}\n" for name in _PASSED if environ.get(name))
     return (
         "[Unit]\nDescription=unhang watch: ends tool calls of Claude Code that hang\n\n"
@@ -169,13 +169,13 @@ def unit(command: list[str], environ: Mapping[str, str]) -> str:
 
 
 def unit_path(environ: Mapping[str, str]) -> str:
-    """Where systemd looks for this user's units."""
+    """Return where systemd looks for this user's units."""
     config = environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(config, "systemd", "user", UNIT)
 
 
 def systemd_serves(environ: Mapping[str, str]) -> bool:
-    """Whether systemctl exists and reaches this user's manager."""
+    """Return whether systemctl exists and reaches this user's manager."""
     try:
         _systemctl(environ, "show-environment")
     except UnhangError:
@@ -184,7 +184,7 @@ def systemd_serves(environ: Mapping[str, str]) -> bool:
 
 
 def installed(home: str) -> dict[str, Any] | None:
-    """What the last `install` noted; None if nothing is installed."""
+    """Return what the last `install` noted; None if nothing is installed."""
     found = files.read_json(_note_path(home))
     if found is not None:
         found.pop("v", None)

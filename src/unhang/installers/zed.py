@@ -22,14 +22,15 @@ TABLE = "agent_servers"
 
 
 def settings_file(environ: Mapping[str, str]) -> str:
-    """Where Zed keeps the person's settings."""
+    """Return where Zed keeps the person's settings."""
     config = environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return os.path.join(config, "zed", "settings.json")
 
 
 def plan_install(path: str, name: str | None, options: list[str], agent: list[str], path_list: str) -> flow.FileChange:
-    """The agent, started by `unhang acp proxy` with `options`. It is named by its absolute path: the editor's PATH is
-    not the shell's."""
+    """Return the agent, started by `unhang acp proxy` with `options`. It is named by its absolute path: the editor's
+    PATH is not the shell's.
+    """
     program, *words = agent
     try:
         found = os.path.abspath(find_program(program, path_list))
@@ -61,12 +62,12 @@ def plan_uninstall(path: str, name: str | None) -> flow.FileChange:
 
 
 def entry_of(command: list[str]) -> dict[str, Any]:
-    """An agent, as Zed's settings describe it."""
+    """Return an agent, as Zed's settings describe it."""
     return {"type": "custom", "command": command[0], "args": command[1:], "env": {}}
 
 
 def is_ours(entry: Any) -> bool:
-    """Whether `unhang acp install` wrote this entry."""
+    """Return whether `unhang acp install` wrote this entry."""
     args = entry.get("args") if isinstance(entry, dict) else None
     words = [entry.get("command"), *(args if isinstance(args, list) else [])] if isinstance(entry, dict) else []
     # after `unhang`, or after `python -I -c …`
@@ -74,12 +75,12 @@ def is_ours(entry: Any) -> bool:
 
 
 def snippet(name: str, command: list[str]) -> str:
-    """What the settings need, for a person to paste."""
+    """Return what the settings need, for a person to paste."""
     return json.dumps({TABLE: {name: entry_of(command)}}, indent=2, ensure_ascii=False) + "\n"
 
 
 def add(text: str, name: str, command: list[str]) -> str:
-    """The text with unhang's entry in it; the same text if that entry is there."""
+    """Return the text with unhang's entry in it; the same text if that entry is there."""
     entry = entry_of(command)
     there = _table(text).get(name)
     if there == entry:
@@ -95,7 +96,7 @@ def add(text: str, name: str, command: list[str]) -> str:
 
 
 def remove(text: str, name: str | None) -> str:
-    """The text without unhang's entries (`name`: without that one). Entries of others are left unchanged."""
+    """Return the text without unhang's entries (`name`: without that one). Entries of others are left unchanged."""
     table = _table(text)
     ours = [one for one, entry in table.items() if _is_named(one, entry, name)]
     if name is not None and not ours and name in table:

@@ -104,7 +104,7 @@ def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
 
 
 async def arun(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
-    """As `run`, without blocking the event loop. Cancelling the task ends the job."""
+    """Do what `run` does, without blocking the event loop. Cancelling the task ends the job."""
     return await foreground.arun(_prepared(command, options, foreground=True), _input(options), _callbacks(options))
 
 
@@ -118,7 +118,7 @@ def start(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
 
 
 async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
-    """As `start`, without blocking the event loop."""
+    """Do what `start` does, without blocking the event loop."""
     import asyncio
 
     prepared = _prepared(command, options, foreground=False)
@@ -126,12 +126,12 @@ async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Jo
 
 
 def job(name: str) -> Job:
-    """A job that is there already: by id, name, unique prefix of an id, or "@last"."""
+    """Return a job that is there already: by id, name, unique prefix of an id, or "@last"."""
     return attach(state_home(), name)
 
 
 def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> list[Job]:
-    """The jobs that run (all: those that have ended, too), newest first."""
+    """Return the jobs that run (all: those that have ended, too), newest first."""
     from unhang.jobs import listing
     from unhang.store.layout import JobDir
 
@@ -141,7 +141,7 @@ def list_jobs(*, all: bool = False, labels: Mapping[str, str] | None = None) -> 
 
 
 def wait_any(jobs: Sequence[Job], timeout: Duration = None) -> list[Job]:
-    """Those that have ended, as soon as one has; empty when the time is over."""
+    """Return those that have ended, as soon as one has; empty when the time is over."""
     from unhang.jobs.follow import wait_for_any
 
     places = wait_for_any([job.place for job in jobs], read_duration("timeout", timeout))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
         @property
         def fd(self) -> int:
-            """The descriptor; -1 where there is none."""
+            """Return the descriptor; -1 where there is none."""
 
         def clear(self) -> None:
             """Forget what woke it."""

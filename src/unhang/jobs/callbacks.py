@@ -26,7 +26,7 @@ class Callbacks(Record):
 
     @property
     def wanted(self) -> bool:
-        """Whether there is anything to call."""
+        """Return whether there is anything to call."""
         return not (self.on_event is None and self.on_warning is None and self.on_timeout is None)
 
     def tell(self, job_id: str, event: ev.Event) -> None:

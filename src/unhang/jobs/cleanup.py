@@ -13,7 +13,7 @@ _STAMP = "maintained"
 
 
 def due(home: str) -> bool:
-    """Whether an hour has passed. Costs one stat. A new home is not due: there is nothing in it."""
+    """Return whether an hour has passed. Costs one stat. A new home is not due: there is nothing in it."""
     stamp = os.path.join(home, _STAMP)
     try:
         age = clock.wall() - os.stat(stamp).st_mtime

@@ -86,7 +86,7 @@ class JobConnection:
         self._reader: EventReader | None = None
 
     def fileno(self) -> int:
-        """The descriptor to poll for."""
+        """Return the descriptor to poll for."""
         return self.sock.fileno()
 
     @property
@@ -123,7 +123,7 @@ class JobConnection:
     # --- bounds ---------------------------------------------------------------------------------------------
 
     def patience(self) -> float | None:
-        """How long to wait for a message at most, before `insist` is called; None: without a bound."""
+        """Return how long to wait for a message at most, before `insist` is called; None: without a bound."""
         left = self._left()
         if left is not None and self._starting():
             left = min(left, _START_CHECK)
@@ -206,7 +206,7 @@ class JobConnection:
     # --- the driver for an event loop -----------------------------------------------------------------------
 
     async def hear_async(self, timeout: float | None = None) -> bool:
-        """As `hear`, without blocking the event loop."""
+        """Do what `hear` does, without blocking the event loop."""
         import asyncio
 
         if self.closed:
@@ -260,7 +260,7 @@ class JobConnection:
         return True
 
     def new_events(self) -> list[Event]:
-        """The events that were recorded since the last call."""
+        """Return the events that were recorded since the last call."""
         if self._reader is None:
             try:
                 self._reader = EventReader(self.place.events)
@@ -286,7 +286,7 @@ class JobConnection:
         reconcile.settle(self.place, birth=0)
 
     def outcome(self) -> Event | None:
-        """The last event of a job whose connection has ended; None: its record is gone."""
+        """Return the last event of a job whose connection has ended; None: its record is gone."""
         self.settle()
         last = last_event(self.place.events)
         return last if last is not None and last["type"] == EXITED else None

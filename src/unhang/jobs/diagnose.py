@@ -46,13 +46,13 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
 
 
 def is_of_agent(name: str) -> bool:
-    """Whether a job runs an agent, with a driver or behind the proxy: advice for commands does not fit it."""
+    """Return whether a job runs an agent, with a driver or behind the proxy: advice for commands does not fit it."""
     spec = attach(state_home(), name).spec
     return spec.get("kind") == AGENT or mapping_of(spec, "labels").get("acp") == "proxy"
 
 
 def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:
-    """What the kernel alone shows of a running job."""
+    """Return what the kernel alone shows of a running job."""
     from unhang.core.diagnosis.rules import diagnose
 
     if job.ended():
@@ -66,7 +66,7 @@ def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:
 
 
 def diagnose_process(pid: int, window: float = WINDOW) -> Diagnosis:
-    """The same for any process of this user, with its whole tree: without this process, if it is in there."""
+    """Return the same for any process of this user, with its whole tree: without this process, if it is in there."""
     from unhang.core.diagnosis.rules import diagnose
     from unhang.procs.sampler.full import full
 
@@ -92,12 +92,15 @@ def _of_our_own_shell(found: Diagnosis) -> Diagnosis:
 
 
 def process_exists(pid: int) -> bool:
-    """Whether a process has this pid, as far as this process can see."""
+    """Return whether a process has this pid, as far as this process can see."""
     return identity.find(pid) is not None
 
 
 def stacks_of(diagnosis: Diagnosis) -> list[Stack]:
-    """The stacks of the diagnosed processes, as far as a tool here can show them. May pause them for a moment."""
+    """Return the stacks of the diagnosed processes, as far as a tool here can show them.
+
+    May pause them for a moment.
+    """
     from unhang.procs.stacks import stacks
 
     return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])

@@ -22,7 +22,7 @@ class DiskUse(Record):
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         free = "" if self.free is None else f"; {human_size(self.free)} free"
         size = f"{human_size(self.job_bytes)} of {human_size(self.total)} in all"
         return f"{several(self.jobs, 'job')} take{'s' if self.jobs == 1 else ''} {size}{free}"

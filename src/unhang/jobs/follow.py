@@ -41,11 +41,11 @@ class Follower:
 
     @property
     def fd(self) -> int:
-        """The descriptor that becomes readable when there may be something new; -1: there is none."""
+        """Return the descriptor that becomes readable when there may be something new; -1: there is none."""
         return self._wakeup.fd
 
     def new(self, limit: int | None = None) -> list[ev.Event]:
-        """The events that are new since the last call."""
+        """Return the events that are new since the last call."""
         self._open()
         found = self._reader.read_new(limit) if self._reader is not None else []
         self.ended = self.ended or any(event["type"] == ev.EXITED for event in found)
@@ -105,7 +105,7 @@ class Follower:
 
 
 def follow(place: JobDir, *, after_seq: int = 0, timeout: float | None = None) -> Iterator[ev.Event]:
-    """Every event after the cursor, as it comes; ends after the last one, or when the time is over."""
+    """Yield every event after the cursor, as it comes; ends after the last one, or when the time is over."""
     deadline = None if timeout is None else clock.monotonic() + timeout
     with Follower(place, after_seq=after_seq) as follower:
         while True:
@@ -121,7 +121,7 @@ def follow(place: JobDir, *, after_seq: int = 0, timeout: float | None = None) -
 async def follow_async(
     place: JobDir, *, after_seq: int = 0, timeout: float | None = None
 ) -> AsyncGenerator[ev.Event, None]:
-    """As `follow`, without blocking the event loop: inotify's descriptor is one more to wait for."""
+    """Do what `follow` does, without blocking the event loop: inotify's descriptor is one more to wait for."""
     from unhang.jobs.async_readable import CHECK, Readable
 
     deadline = None if timeout is None else clock.monotonic() + timeout
@@ -161,7 +161,7 @@ class EventStream:
 
 
 def wait_for_any(places: list[JobDir], timeout: float | None = None) -> list[JobDir]:
-    """Those that have ended, as soon as one has; empty: the time is over."""
+    """Return those that have ended, as soon as one has; empty: the time is over."""
     deadline = None if timeout is None else clock.monotonic() + timeout
     with Wakeup() as wakeup:
         while True:
@@ -179,7 +179,7 @@ def wait_for_any(places: list[JobDir], timeout: float | None = None) -> list[Job
 
 
 def wait_for_all(places: list[JobDir], timeout: float | None = None) -> list[JobDir]:
-    """Those that have ended when all have, or when the time is over."""
+    """Return those that have ended when all have, or when the time is over."""
     deadline = None if timeout is None else clock.monotonic() + timeout
     ended: list[JobDir] = []
     for place in places:  # one after the other: looking at all of them whenever one ends would cost their square

@@ -24,7 +24,7 @@ _STATES = {"T": "is stopped", "t": "is being traced", "D": "waits for a disk or 
 
 
 def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
-    """How many keepers answer; and for each of the others, the job and what is wrong."""
+    """Return how many keepers answer; and for each of the others, the job and what is wrong."""
     silent: list[tuple[str, str]] = []
     running = [row for row in list_jobs(home, running_only=True) if row.phase != reconcile.ELSEWHERE]
     for row in running:
@@ -92,23 +92,23 @@ def _write_error(home: str) -> int:
 
 
 def ends_whole_trees() -> bool:
-    """Whether the kernel proves that a tree is ended whole (subreaper, pidfd)."""
+    """Return whether the kernel proves that a tree is ended whole (subreaper, pidfd)."""
     return make_tree().proof
 
 
 def wakes_followers() -> bool:
-    """Whether followers are woken by inotify; else they look many times a second."""
+    """Return whether followers are woken by inotify; else they look many times a second."""
     with Wakeup() as wakeup:
         return wakeup.fd >= 0
 
 
 def sees_processes() -> bool:
-    """Whether processes can be seen here: without that there is no diagnosis and no recovery."""
+    """Return whether processes can be seen here: without that there is no diagnosis and no recovery."""
     return identity.start_time(os.getpid()) is not None
 
 
 def count_jobs(home: str) -> tuple[int, int, int]:
-    """How many jobs there are, run, and were lost. Counting makes every record true."""
+    """Return how many jobs there are, run, and were lost. Counting makes every record true."""
     known = len(find.all_ids(home))
     rows = list_jobs(home)
     return known, sum(not row.final for row in rows), sum(row.phase == "lost" for row in rows)

@@ -73,7 +73,7 @@ def remember(home: str, ended: list[Row]) -> None:
 
 
 def summaries(home: str, text: str | None, directory: str | None, limit: int) -> list[Summary]:
-    """What the history says of each command in each directory, the latest first. Filters: a text, a directory.
+    """Return what the history says of each command in each directory, the latest first. Filters: a text, a directory.
 
     The runs of an agent are one history, whatever their tasks; the newest task is named for as long as its job is kept.
     """
@@ -157,14 +157,16 @@ def run_of(place: JobDir) -> Run | None:
 
 
 def profile_of(home: str, command: Sequence[str] | str, cwd: str, policy: Policy) -> Profile | None:
-    """What past runs of this command in this directory say of its durations; None: too little."""
+    """Return what past runs of this command in this directory say of its durations; None: too little."""
     catch_up(home)
     quantile = (policy.learn or learn.Learn()).quantile
     return History(listing.index_path(home)).profile(command_key(command), cwd, quantile)
 
 
 def usual_duration(home: str, record: dict[str, Any]) -> float | None:
-    """How many seconds runs of this job's command (job.json) usually take in its directory; None: too few are known."""
+    """Return how many seconds runs of this job's command (job.json) usually take in its directory; None: too few are
+    known.
+    """
     command = history_name(record)
     if command is None:
         return None
@@ -177,6 +179,6 @@ def usual_duration(home: str, record: dict[str, Any]) -> float | None:
 
 
 def open_breaker(home: str, command: Sequence[str] | str, cwd: str) -> str | None:
-    """A sentence, if this command has timed out too often in a row to be retried; else None."""
+    """Return a sentence, if this command has timed out too often in a row to be retried; else None."""
     catch_up(home)
     return breaker(History(listing.index_path(home)).last_statuses(command_key(command), cwd, BREAKER))

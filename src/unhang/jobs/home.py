@@ -13,7 +13,7 @@ def state_home() -> str:
 
 
 def ensure_state_home() -> str:
-    """The same, made if it does not exist. Raises StateError where it cannot be made or trusted."""
+    """Return the same, made if it does not exist. Raises StateError where it cannot be made or trusted."""
     home = state_home()
     homes.ensure(home)
     return home

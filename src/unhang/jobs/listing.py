@@ -24,7 +24,7 @@ __all__ = ["Row", "folder_size", "index_path", "list_jobs", "read_row", "row_jso
 
 
 def index_path(home: str) -> str:
-    """The database of the list and of the history."""
+    """Return the database of the list and of the history."""
     return os.path.join(home, homes.INDEX)
 
 
@@ -46,7 +46,9 @@ def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] |
 
 
 def row_of(place: JobDir) -> Row | None:
-    """As `read_row`; a job whose files cannot be read (a folder is in the place of one) is a line that says so."""
+    """Do what `read_row` does; a job whose files cannot be read (a folder is in the place of one) is a line that says
+    so.
+    """
     try:
         return read_row(place)
     except (StateError, OSError):
@@ -86,12 +88,12 @@ def read_row(place: JobDir) -> Row | None:
 
 
 def where_is(home: str, row: Row) -> str:
-    """Where a job runs that cannot be judged from here; "": here."""
+    """Return where a job runs that cannot be judged from here; "": here."""
     return reconcile.whereabouts(JobDir(home, row.id)) if row.phase == reconcile.ELSEWHERE else ""
 
 
 def row_json(home: str, row: Row) -> dict[str, Any]:
-    """A row as JSON; `where` only of a job that runs elsewhere."""
+    """Return a row as JSON; `where` only of a job that runs elsewhere."""
     shown: dict[str, Any] = {
         "jobId": row.id,
         "name": row.name or None,
@@ -117,7 +119,7 @@ def _phase(place: JobDir) -> str:
 
 
 def folder_size(path: str) -> int:
-    """The bytes of the files in a folder."""
+    """Return the bytes of the files in a folder."""
     total = 0
     try:
         with os.scandir(path) as entries:

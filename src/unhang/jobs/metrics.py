@@ -38,14 +38,14 @@ FOLDER = "metrics"
 
 
 def metrics_text(home: str) -> str:
-    """The metrics of a home, as Prometheus reads them."""
+    """Return the metrics of a home, as Prometheus reads them."""
     from unhang import __version__
 
     return exposition(collect(home), __version__)
 
 
 def collect(home: str) -> dict[str, float]:
-    """Every count, by its key: what has happened so far, and how it stands now."""
+    """Return every count, by its key: what has happened so far, and how it stands now."""
     homes.make(home)
     rows = list_jobs(home, running_only=True)
     keepers = _keepers(home, rows)
@@ -65,7 +65,7 @@ def collect(home: str) -> dict[str, float]:
 
 
 def scraper_token(home: str) -> str:
-    """What a scraper shows to the page as a bearer token: made with the first start, in `metrics/token`."""
+    """Return what a scraper shows to the page as a bearer token: made with the first start, in `metrics/token`."""
     homes.make(home)
     homes.make(f"{home}/{FOLDER}")
     return read_or_make(f"{home}/{FOLDER}/token")

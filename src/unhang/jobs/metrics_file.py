@@ -28,5 +28,5 @@ def write_textfile(path: str, text: str) -> None:
 
 
 def dashboard() -> str:
-    """A dashboard for Grafana, as JSON, with every metric that there is."""
+    """Return a dashboard for Grafana, as JSON, with every metric that there is."""
     return (resources.files("unhang.jobs") / "dashboard.json").read_text(encoding="utf-8")

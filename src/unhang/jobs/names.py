@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_name(home: str, labels: Mapping[str, str] | None, name: str | None) -> dict[str, str]:
-    """The labels with the name of a job that is to be started; raise UsageError if it is none, or is taken."""
+    """Return the labels with the name of a job that is to be started; raise UsageError if it is none, or is taken."""
     given = dict(labels or {})
     if name is None:
         return given
@@ -33,7 +33,8 @@ def with_name(home: str, labels: Mapping[str, str] | None, name: str | None) -> 
 
 
 def find_job(home: str, name: str) -> JobDir:
-    """The job that a person means: by id, name, unique prefix of an id, or @last. Raises NoSuchJob or AmbiguousJob.
+    """Return the job that a person means: by id, name, unique prefix of an id, or @last. Raises NoSuchJob or
+    AmbiguousJob.
 
     A name that a job has goes before the prefix of another job's id.
     """

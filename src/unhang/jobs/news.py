@@ -45,16 +45,19 @@ class JobNews:
 
     @property
     def untold(self) -> News | None:
-        """What there is to tell."""
+        """Return what there is to tell."""
         return self._untold
 
     def take(self) -> News | None:
-        """What there is to tell, once."""
+        """Return what there is to tell, once."""
         found, self._untold = self._untold, None
         return found
 
     def sentence(self, news: News) -> str:
-        """The news as a sentence: the job by its id and name, and what is with it; of a failure the last lines."""
+        """Return the news as a sentence: the job by its id and name, and what is with it.
+
+        A failure has its last lines, too.
+        """
         spec = self.job.spec
         name = plain_text.quoted(str((spec.get("labels") or {}).get(NAME) or mask.line(command_line(spec))), 60)
         text = f"job {self.job.id} ({name}) {news.text}"

@@ -36,11 +36,11 @@ class OutputCursor:
 
     @property
     def skipped(self) -> bool:
-        """Whether there is output before the cursor."""
+        """Return whether there is output before the cursor."""
         return any(self._at.values())
 
     def new(self) -> Iterator[StreamPiece]:
-        """What was printed since the last call; a line of ours stands for what is missing."""
+        """Yield what was printed since the last call; a line of ours stands for what is missing."""
         for turn in self._order.new() if self._order is not None else ():
             yield from self._up_to(turn.stream, turn.end)
             self._speaker = next((other for other in self._at if other != turn.stream), turn.stream)

@@ -36,7 +36,7 @@ class Line(Record):
 
     @property
     def text(self) -> str:
-        """The line as text, without its end."""
+        """Return the line as text, without its end."""
         return plain_text.decode(self.data).removesuffix("\n").removesuffix("\r")
 
 
@@ -51,7 +51,7 @@ class LineReader:
         self._read = dict.fromkeys(streams, 0)
 
     def new(self) -> Iterator[Line]:
-        """The lines that have become whole since the last call."""
+        """Yield the lines that have become whole since the last call."""
         for piece in self.cursor.new():
             stream = piece.stream
             if piece.offset is None:
@@ -67,7 +67,7 @@ class LineReader:
                 yield Line(stream, line, self._given[stream])
 
     def rest(self) -> Iterator[Line]:
-        """What was printed last without the end of a line."""
+        """Yield what was printed last without the end of a line."""
         for stream in self._lines:
             yield from self._held(stream)
 
@@ -79,7 +79,7 @@ class LineReader:
 
 
 def last_lines(job: Job, streams: tuple[str, ...], count: int) -> tuple[list[Line], LineReader]:
-    """The last lines of a job in the order written, and what reads on behind them.
+    """Return the last lines of a job in the order written, and what reads on behind them.
 
     The last one may have no end yet: what follows of it comes as a line of its own.
     """
@@ -123,14 +123,14 @@ class OutputTimes:
 
 
 def streams_of(stream: str | None) -> tuple[str, ...]:
-    """The streams that are meant: the one that is named, or both. Raises UsageError."""
+    """Return the streams that are meant: the one that is named, or both. Raises UsageError."""
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"stream must be {' or '.join(STREAMS)}: {stream!r}")
     return STREAMS if stream is None else (stream,)
 
 
 def follow_lines(job: Job, stream: str | None, timeout: float | None) -> Iterator[str]:
-    """Every line, as it comes; ends with the job, or when the time is over."""
+    """Yield every line, as it comes; ends with the job, or when the time is over."""
     streams = streams_of(stream)
     deadline = None if timeout is None else clock.monotonic() + timeout
     reader = LineReader(OutputCursor(job, streams), streams)
@@ -147,7 +147,7 @@ def follow_lines(job: Job, stream: str | None, timeout: float | None) -> Iterato
 
 
 async def follow_lines_async(job: Job, stream: str | None, timeout: float | None) -> AsyncIterator[str]:
-    """As `follow_lines`, without blocking the event loop."""
+    """Do what `follow_lines` does, without blocking the event loop."""
     from unhang.jobs.async_readable import CHECK, Readable
 
     streams = streams_of(stream)

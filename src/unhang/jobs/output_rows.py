@@ -101,7 +101,7 @@ class OutputRows:
         return found
 
     def row_at(self, offset: int) -> int:
-        """The number of the row that holds this byte of the stream, or of the first one behind it."""
+        """Return the number of the row that holds this byte of the stream, or of the first one behind it."""
         places = [(self._pieces[piece].position + max(0, at), number) for number, piece, at in self._index]
         begin = bisect_right(places, (offset, 1 << 62)) - 1
         if begin < 0:
@@ -114,7 +114,7 @@ class OutputRows:
         return best
 
     def search(self, text: str, first: int = 0) -> list[int]:
-        """The numbers of the rows that hold a text, in any case, from row `first` on; at most MOST_FOUND."""
+        """Return the numbers of the rows that hold a text, in any case, from row `first` on; at most MOST_FOUND."""
         wanted = text.casefold()
         found: list[int] = []
         if not wanted:

@@ -47,7 +47,7 @@ class OutputViewer:
             }
 
     def search(self, job_id: str, stream: str, text: str) -> dict[str, Any]:
-        """The numbers of the rows that hold a text."""
+        """Return the numbers of the rows that hold a text."""
         with self._lock:
             rows = self._rows_of(job_id, stream)
             return {"total": rows.total, "found": rows.search(text[:_LONGEST_TEXT])}
@@ -60,7 +60,7 @@ class OutputViewer:
 
 
 def kept(store: OrderedDict[Any, Any], key: Any, make: Callable[[], Any], most: int) -> Any:
-    """The value of a key, made if need be; beyond so many, the one that was not asked for longest is let go."""
+    """Return the value of a key, made if need be; beyond so many, the one that was not asked for longest is let go."""
     if key not in store:
         store[key] = make()
     store.move_to_end(key)
@@ -70,7 +70,7 @@ def kept(store: OrderedDict[Any, Any], key: Any, make: Callable[[], Any], most: 
 
 
 def whole_output(read: Callable[[int], Slice]) -> Iterator[bytes]:
-    """Everything that is kept of a stream, from the first byte; `read` gives what is there from a position on."""
+    """Yield everything that is kept of a stream, from the first byte; `read` gives what is there from a position on."""
     at = 0
     while True:
         piece = read(at)

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def find_policy(file: str | None, cwd: str) -> Policy:
-    """The policy in `file`; without one, the policy that holds in the directory `cwd`. Raises UsageError."""
+    """Return the policy in `file`; without one, the policy that holds in the directory `cwd`. Raises UsageError."""
     return policy_file.find(file, cwd, os.environ)
 
 
 def stall_of_environment() -> float | None:
-    """The stall time that $UNHANG_STALL sets (0: off); None: it sets none. Raises UsageError."""
+    """Return the stall time that $UNHANG_STALL sets (0: off); None: it sets none. Raises UsageError."""
     return policy_file.stall_of(os.environ)
 
 
@@ -30,5 +30,5 @@ def read_policy(path: str) -> Policy:
 
 
 def is_built_in(policy: Policy) -> bool:
-    """Whether this is the built-in policy, and not one of a file."""
+    """Return whether this is the built-in policy, and not one of a file."""
     return policy.name == policy_file.BUILT_IN

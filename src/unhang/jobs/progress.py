@@ -114,11 +114,11 @@ class Waited:
 
     @property
     def id(self) -> str:
-        """The id of the job."""
+        """Return the id of the job."""
         return self._job.id
 
     def standing(self) -> Standing:
-        """Where the job stands now."""
+        """Return where the job stands now."""
         view = self._job.view()
         if view.ended:
             message = str((view.outcome or {}).get("message") or view.status)
@@ -132,14 +132,14 @@ class Waited:
 
 
 def progress_of_several(running: list[Job], count: int) -> str:
-    """One line about several jobs of which these still run: how many, and where the first of them stands."""
+    """Return one line about several jobs of which these still run: how many, and where the first of them stands."""
     first = running[0]
     line = progress_line(first, view_of(first.place))
     return line if count == 1 else f"{len(running)} of {count} jobs run; {first.id}: {line}"[:LONGEST_LINE]
 
 
 def time_left(job: Job, view: View, elapsed: float) -> TimeLeft | None:
-    """The time until the nearer of a job's two limits; None where it has none, or its keeper does not answer."""
+    """Return the time until the nearer of a job's two limits; None where it has none, or its keeper does not answer."""
     found: list[TimeLeft] = []
     hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
     if hard is not None:

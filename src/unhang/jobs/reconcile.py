@@ -46,7 +46,7 @@ def has_ended(place: JobDir) -> bool:
 
 
 def keeper_of(job: dict[str, Any] | None) -> dict[str, Any]:
-    """The keeper's entry of a job's record; empty where there is none that makes sense."""
+    """Return the keeper's entry of a job's record; empty where there is none that makes sense."""
     keeper = (job or {}).get("keeper")
     return keeper if isinstance(keeper, dict) else {}
 
@@ -57,7 +57,10 @@ def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
 
 
 def whereabouts(place: JobDir, job: dict[str, Any] | None = None) -> str:
-    """Where a job runs that has not ended and cannot be judged from here; "": here. `job`: its record, if known."""
+    """Return where a job runs that has not ended and cannot be judged from here; "": here.
+
+    `job`: its record, if known.
+    """
     job = job or records.job(place)
     if job is None:
         return ""
@@ -70,7 +73,7 @@ def whereabouts(place: JobDir, job: dict[str, Any] | None = None) -> str:
 
 
 def process_named(keeper: dict[str, Any], pid: str, start: str) -> ProcessInfo | None:
-    """The keeper or its guard, as the record names it; None where it does not."""
+    """Return the keeper or its guard, as the record names it; None where it does not."""
     number, since = keeper.get(pid), keeper.get(start)
     if not isinstance(number, int) or isinstance(number, bool) or number <= 0 or not isinstance(since, str):
         return None

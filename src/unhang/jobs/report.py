@@ -31,5 +31,5 @@ def report_of(job: Job) -> JobReport:
 
 
 def select(home: str, labels: dict[str, str]) -> list[Job]:
-    """The jobs that have all of these labels, in the order in which they were started."""
+    """Return the jobs that have all of these labels, in the order in which they were started."""
     return [Job(JobDir(home, row.id)) for row in reversed(list_jobs(home, labels=labels))]

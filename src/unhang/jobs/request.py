@@ -56,7 +56,7 @@ class AgentTask(Record):
     category: str = ""  # whose limits hold if the caller asks for no other; empty: that of its driver's words
 
     def own_category(self, policy: Policy) -> Category | None:
-        """What the policy gives to such a task by itself: a driver says what moves."""
+        """Return what the policy gives to such a task by itself: a driver says what moves."""
         found = policy.categories.get(self.category)
         return None if found is None else found.replace(liveness="agent")
 
@@ -147,7 +147,7 @@ def prepare(
 
 
 def past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
-    """What the history of this user says of a command in a directory."""
+    """Return what the history of this user says of a command in a directory."""
     from unhang.jobs.history import profile_of
 
     return profile_of(locate(os.environ), command, folder, policy)

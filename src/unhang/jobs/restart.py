@@ -59,7 +59,7 @@ def end_first(job: Job) -> None:
 
 
 def own_jobs() -> frozenset[str]:
-    """The jobs that this process runs in: its own and those around that."""
+    """Return the jobs that this process runs in: its own and those around that."""
     from unhang.procs import markers
 
     marks = os.environ

@@ -27,7 +27,7 @@ _WHOLE = 1 << 20
 
 
 def view_of(place: JobDir, *, synced_to: float | None = None) -> View:
-    """What the events of a job say so far. Of a very long log only the beginning and the end are read.
+    """Return what the events of a job say so far. Of a very long log only the beginning and the end are read.
 
     `synced_to`: see `EventReader`.
     """
@@ -63,7 +63,7 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
 
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:
-    """What is kept of one stream, its last part, and whether anything is missing."""
+    """Return what is kept of one stream, its last part, and whether anything is missing."""
     data, gap = output.kept(place.stream(stream))
     tail = data if len(data) <= output.TAIL else plain_text.whole_start(data[-output.TAIL :])
     # of an ended job one file is left: it has all that was printed, or a line that says what is missing
@@ -72,7 +72,7 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
 
 
 def view_with_limits(place: JobDir, view: View | None = None) -> View:
-    """The view of a job, with the limits that were asked for where no event has named them yet."""
+    """Return the view of a job, with the limits that were asked for where no event has named them yet."""
     view = view or view_of(place)
     if not view.limits:
         view.limits = (records.job(place) or {}).get("sources") or {}
@@ -80,13 +80,13 @@ def view_with_limits(place: JobDir, view: View | None = None) -> View:
 
 
 def elapsed_of(view: View) -> float | None:
-    """How many seconds a running job has run; None if it has ended or has not been started."""
+    """Return how many seconds a running job has run; None if it has ended or has not been started."""
     started = values.moment(view.started_at)
     return None if view.ended or started is None else max(0.0, clock.wall() - started)
 
 
 def result_of(place: JobDir, view: View | None = None) -> Result:
-    """The result of a job; of a running one what is known so far."""
+    """Return the result of a job; of a running one what is known so far."""
     view = view_with_limits(place, view)
     stdout, stderr = (printed(place, stream, view) for stream in ("stdout", "stderr"))
     return build(place.id, view, stdout, stderr, elapsed_of(view), command_line(records.job(place) or {}))
@@ -119,14 +119,14 @@ class Excerpt(Record):
 
 
 def pieces_of(job: Job, view: View, stream: str) -> list[OutputPiece]:
-    """The pieces of a stream that are kept, each with its position in the stream."""
+    """Return the pieces of a stream that are kept, each with its position in the stream."""
     total = view.bytes.get(stream) if view.ended else None
     head = (job.spec.get("budget") or output.BUDGET) // 2
     return output_reader.laid_out(job.place.stream(stream), total=total, head=head)
 
 
 def excerpt(job: Job, view: View, stream: str, *, most: int, tail: int) -> Excerpt:
-    """An excerpt of at most about `most` bytes: a third from the beginning, the rest from the end."""
+    """Return an excerpt of at most about `most` bytes: a third from the beginning, the rest from the end."""
     parts = pieces_of(job, view, stream)
     end = parts[-1].position + parts[-1].length if parts else 0
     if end <= most:

@@ -48,7 +48,7 @@ def _telling(connection: JobConnection, callbacks: Callbacks | None) -> Callable
 
 
 async def arun(prepared: Prepared, data: bytes | None = None, callbacks: Callbacks | None = None) -> Result:
-    """As `run`; cancelling the task ends the job, and the cancellation goes on when it has ended."""
+    """Do what `run` does; cancelling the task ends the job, and the cancellation goes on when it has ended."""
     import asyncio
 
     starting = asyncio.ensure_future(asyncio.to_thread(launch, prepared, data))

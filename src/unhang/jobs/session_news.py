@@ -54,7 +54,7 @@ def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str]
 
 
 def untold(home: str, environ: Mapping[str, str]) -> list[str]:
-    """What the agent of this session has not been told of its background jobs, a line each; now it has been."""
+    """Return what the agent of this session has not been told of its background jobs, a line each; now it has been."""
     found = []
     for name in sorted(find.all_ids(home)):
         try:
@@ -123,7 +123,7 @@ class _Session:
         return [*soon, *(at for _, at in self._due.values())]
 
     def news(self, now: float, *, thoroughly: bool) -> list[str]:
-        """What is to be told now."""
+        """Return what is to be told now."""
         found = []
         for name, each in list(self._jobs.items()):
             try:

@@ -24,8 +24,9 @@ _MOST_SCREEN = 1 << 16
 
 
 def session_of(home: str, session: str) -> dict[str, Any]:
-    """The entry of a session, what the watcher saw and did (`steps`), its last events, and its screen as it was saved
-    last (`saved`; None: it never was). Raises NoSuchJob."""
+    """Return the entry of a session, what the watcher saw and did (`steps`), its last events, and its screen as it was
+    saved last (`saved`; None: it never was). Raises NoSuchJob.
+    """
     try:
         known = is_session_id(session) and session in session_ids(home)
     except StateError:

@@ -39,7 +39,7 @@ class ShortResult(Record):
 
     @property
     def message(self) -> str:
-        """One line: how the job ended, or where it stands."""
+        """Return one line: how the job ended, or where it stands."""
         result = self.result
         if result.status != "running":
             return str(result.outcome.get("message") or (result.error or {}).get("message") or result.status)
@@ -50,7 +50,7 @@ class ShortResult(Record):
         return f"running for {took}"
 
     def to_json(self) -> dict[str, Any]:
-        """The result as a program reads it. `recovery` has the words of the command line."""
+        """Return the result as a program reads it. `recovery` has the words of the command line."""
         shown = self.result.to_json()
         return shown | {
             "partial": _partial(shown["partial"], self.view),
@@ -65,7 +65,7 @@ class ShortResult(Record):
 
 
 def short_result_of(job: Job, output_bytes: int, view: View | None = None) -> ShortResult:
-    """What is known of a job now, with at most about so many bytes of each stream. `view`: of all its events."""
+    """Return what is known of a job now, with at most about so many bytes of each stream. `view`: of all its events."""
     view = view_with_limits(job.place, view)
     found = {name: excerpt(job, view, name, most=output_bytes, tail=_PARTIAL_TAIL) for name in STREAMS}
     stdout, stderr = (_printed(found[name]) for name in STREAMS)

@@ -29,12 +29,12 @@ class SlowLook:
 
     @property
     def under_way(self) -> bool:
-        """Whether it has been begun and not been taken."""
+        """Return whether it has been begun and not been taken."""
         return self._thread is not None
 
     @property
     def due(self) -> bool:
-        """Whether it is time to begin the next one."""
+        """Return whether it is time to begin the next one."""
         return self._thread is None and clock.monotonic() >= self._next
 
     def begin(self, look: Callable[[], Any]) -> None:
@@ -45,7 +45,7 @@ class SlowLook:
         self._thread.start()
 
     def take(self, rest: float) -> Any:
-        """What was found, once; None: nothing, so far. The next one is due after so many seconds."""
+        """Return what was found, once; None: nothing, so far. The next one is due after so many seconds."""
         if self._thread is None or self._thread.is_alive():
             return None
         found, self._found, self._thread = self._found, None, None

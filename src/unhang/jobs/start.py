@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @functools.cache
 def default_launcher() -> Launcher:
-    """One fork server for each process, made when its first job is started."""
+    """Return one fork server for each process, made when its first job is started."""
     return ServedLauncher()
 
 
 def input_descriptor(prepared: Prepared, data: bytes | None) -> int | None:
-    """A descriptor for the job's stdin: a copy of our own, nothing, or `data` in an anonymous file.
+    """Return a descriptor for the job's stdin: a copy of our own, nothing, or `data` in an anonymous file.
 
     A file, so that no process has to feed a pipe.
     """

@@ -18,7 +18,7 @@ def token_path(name: str) -> str:
 
 
 def read_or_make(path: str) -> str:
-    """The token in this file; a new one if there is no such file. StateError if the file cannot be trusted."""
+    """Return the token in this file; a new one if there is no such file. StateError if the file cannot be trusted."""
     try:
         fd = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:

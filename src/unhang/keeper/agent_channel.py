@@ -44,7 +44,7 @@ class AgentChannel:
         os.set_blocking(fd, False)
 
     def hear(self) -> list[dict[str, Any]]:
-        """Every whole line that has come; nonsense is passed over."""
+        """Return every whole line that has come; nonsense is passed over."""
         try:
             chunk = os.read(self.fd, 1 << 16)
         except BlockingIOError:
@@ -117,7 +117,7 @@ def _size(event: ev.Event) -> int:
 
 
 def verdict_of(said: dict[str, Any]) -> dict[str, Any] | None:
-    """Why the agent is silent, as its driver says; None: it says nothing of that."""
+    """Return why the agent is silent, as its driver says; None: it says nothing of that."""
     return _diagnosis(said.get("diagnosis"))
 
 

@@ -223,7 +223,7 @@ class Attempts:
         return fields
 
     def shown(self) -> dict[str, Any]:
-        """How the terminal in front of the person looks, and what brings it back to how it was before the job."""
+        """Return how the terminal in front of the person looks, and what brings it back to what it was before."""
         return self._person.shown(at_the_end=True)
 
     def pass_on_the_rest(self) -> None:

@@ -58,7 +58,10 @@ def listen(folder: str, name: str) -> socket | None:
 
 
 def accept(server: socket) -> socket | None:
-    """The next client; None: it is another user's. BlockingIOError: there is none; OSError: it cannot be let in."""
+    """Return the next client; None: it is another user's.
+
+    BlockingIOError: there is none; OSError: it cannot be let in.
+    """
     fd, _ = server._accept()  # type: ignore[attr-defined]
     connection = socket(fileno=fd)
     if peer(connection)[1] in (os.geteuid(), 0):
@@ -68,7 +71,10 @@ def accept(server: socket) -> socket | None:
 
 
 def peer(connection: socket) -> tuple[int, int]:
-    """The pid and the uid that connected, from struct ucred: pid, uid, gid. The pid is 0 in another PID namespace."""
+    """Return the pid and the uid that connected, from struct ucred: pid, uid, gid.
+
+    The pid is 0 in another PID namespace.
+    """
     data = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
     return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
 
@@ -87,27 +93,27 @@ class ClientConnection:
         sock.setblocking(False)
 
     def overdue(self, now: float) -> bool:
-        """Whether the client has used up its time; the owner never does."""
+        """Return whether the client has used up its time; the owner never does."""
         return not self.owner and now >= self.due
 
     @property
     def writing(self) -> bool:
-        """Whether an answer waits to be written."""
+        """Return whether an answer waits to be written."""
         return bool(self._out)
 
     @property
     def listening(self) -> bool:
-        """Whether it takes its answers; if not, nothing more is read from it."""
+        """Return whether it takes its answers; if not, nothing more is read from it."""
         return self.owner or len(self._out) < MAX_UNREAD
 
     @property
     def behind(self) -> bool:
-        """Whether whole requests wait that came with others before them."""
+        """Return whether whole requests wait that came with others before them."""
         return self.listening and b"\n" in self._in
 
     @property
     def held(self) -> int:
-        """The memory that its unfinished request takes."""
+        """Return the memory that its unfinished request takes."""
         return len(self._in)
 
     def read(self, handle: Handler) -> None:
@@ -165,7 +171,7 @@ class ClientConnection:
 
 
 def answer(line: bytes, handle: Handler) -> dict[str, Any]:
-    """The answer to one line; whatever the line holds, and whatever the handler raises, it is a dictionary."""
+    """Return the answer to one line; whatever the line holds, and whatever the handler raises, it is a dictionary."""
     if sum(map(line.count, (b"{", b"[", b","))) > MAX_PARTS:
         return {"ok": False, "error": "the request has too many parts"}
     try:

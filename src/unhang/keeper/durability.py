@@ -42,7 +42,7 @@ class Durability:
             self._output_since = now
 
     def due(self) -> float | None:
-        """When the next sync is to begin; None: all is on the disk."""
+        """Return when the next sync is to begin; None: all is on the disk."""
         waiting = [since for since in (self._events_since, self._output_since) if since is not None]
         return min(waiting) + LATER if waiting else None
 

@@ -72,11 +72,11 @@ class HeartbeatSocket:
 
     @property
     def fd(self) -> int:
-        """The descriptor to poll; -1 while there is none."""
+        """Return the descriptor to poll; -1 while there is none."""
         return -1 if self._sock is None or self.due() is not None else self._sock.fileno()
 
     def due(self) -> float | None:
-        """Until when it rests; None: it does not."""
+        """Return until when it rests; None: it does not."""
         if self._rests_until and clock.monotonic() >= self._rests_until:
             self._rests_until = 0.0
         return self._rests_until or None

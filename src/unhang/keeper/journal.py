@@ -45,7 +45,7 @@ class Journal:
 
     @property
     def seq(self) -> int:
-        """The number of the last event that was recorded."""
+        """Return the number of the last event that was recorded."""
         return self._log.seq
 
     def heard(self, stream: OutputStream, now: float) -> None:
@@ -59,7 +59,7 @@ class Journal:
             self._pending[stream.name] = stream
 
     def flush_due(self) -> float | None:
-        """When output that was noted must become an event; None if none waits."""
+        """Return when output that was noted must become an event; None if none waits."""
         if not self._pending:
             return None
         return min(s.said_at + COALESCE for s in self._pending.values())
@@ -115,7 +115,7 @@ class Journal:
         self._durability.now(self._log.sync)
 
     def sync_due(self) -> float | None:
-        """When the next sync to disk is to begin; None if everything is on the disk."""
+        """Return when the next sync to disk is to begin; None if everything is on the disk."""
         return self._durability.due()
 
     def keep_durable(self, now: float) -> None:

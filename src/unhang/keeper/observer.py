@@ -103,17 +103,17 @@ class Observer:
 
     @property
     def moving(self) -> bool:
-        """Whether the last full look saw bytes arrive over the network, which counters do not show."""
+        """Return whether the last full look saw bytes arrive over the network, which counters do not show."""
         return self._verdict is not None and self._verdict.state == "alive" and self._verdict.cause == "progress"
 
     @property
     def hung(self) -> bool:
-        """Whether the last full look found that the job is hung."""
+        """Return whether the last full look found that the job is hung."""
         return self._verdict is not None and self._verdict.state == "hung"
 
     @property
     def stopped(self) -> bool:
-        """Whether the last full look found that a signal has stopped the job."""
+        """Return whether the last full look found that a signal has stopped the job."""
         return self.hung and self._verdict is not None and self._verdict.cause == "stopped"
 
     def full(self, screen: Screen, since: float | None = None) -> tuple[Looked, dict[str, Any] | None]:

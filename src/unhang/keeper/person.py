@@ -38,7 +38,7 @@ class Person:
         self._idle = spec.limits.idle if far and act.IDLE in self._patient else None
 
     def shown_by(self, relay: Relay | None) -> TerminalModes | None:
-        """What is known of the terminal that output is relayed to; None: it is relayed to none."""
+        """Return what is known of the terminal that output is relayed to; None: it is relayed to none."""
         if relay is None or not relay.at_terminal:
             return None
         if self._modes is None:
@@ -49,19 +49,19 @@ class Person:
 
     @property
     def at_screen(self) -> bool:
-        """Whether a program fills the person's screen, or edits a line on it."""
+        """Return whether a program fills the person's screen, or edits a line on it."""
         return self._modes is not None and (self._modes.full or self._modes.editing)
 
     def waited_for(self, asks: bool) -> tuple[str, ...]:
-        """The tiers whose limits stand still now. `asks`: the job is known to wait for input."""
+        """Return the tiers whose limits stand still now. `asks`: the job is known to wait for input."""
         return self._patient if self.attended and self.here and (asks or self.at_screen) else ()
 
     def time_to_answer(self) -> float | None:
-        """The idle limit of a job in the background while it waits for an answer; None: the one that it has."""
+        """Return the idle limit of a job in the background while it waits for an answer; None: the one that it has."""
         return ANSWER_WAIT if self._idle is not None and self._idle < ANSWER_WAIT else None
 
     def shown(self, *, at_the_end: bool = False) -> dict[str, Any]:
-        """What the caller must know to write to the same terminal."""
+        """Return what the caller must know to write to the same terminal."""
         if self._modes is None:
             return {}
         self._last = (self._modes.fresh, self.at_screen)
@@ -71,7 +71,7 @@ class Person:
         return state
 
     def left_screen(self) -> bool:
-        """Whether the caller was last told of a screen that has been left since."""
+        """Return whether the caller was last told of a screen that has been left since."""
         return self._last[1] and not self.at_screen
 
 

@@ -31,7 +31,8 @@ class SignalPipe:
         self._stopped = True
 
     def continued(self) -> bool:
-        """Whether the keeper has been stopped since the last call, which decides how the silence so far is counted.
+        """Return whether the keeper has been stopped since the last call, which decides how the silence so far is
+        counted.
 
         The poll does not tell: a sleep that ended while the keeper was stopped reports its time-out and nothing else.
         The handler has run before the first line after it.
@@ -40,7 +41,7 @@ class SignalPipe:
         return stopped
 
     def take(self) -> list[int]:
-        """The requests to stop since the last call."""
+        """Return the requests to stop since the last call."""
         try:
             heard = os.read(self.fd, 4096)
         except BlockingIOError:

@@ -21,11 +21,11 @@ class SlowNotice:
         self._due: float | None = started + ASK_AFTER
 
     def due(self) -> float | None:
-        """When `notice` is to be called next; None: never again."""
+        """Return when `notice` is to be called next; None: never again."""
         return self._due
 
     def notice(self, now: float) -> str | None:
-        """A line for people, when it is time for one."""
+        """Return a line for people, when it is time for one."""
         if self._due is None or now < self._due:
             return None
         if not self._asked:

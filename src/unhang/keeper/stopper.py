@@ -33,7 +33,7 @@ class Step(Record):
     unseen: str = ""  # why further processes may exist that were not found
 
     def text(self) -> str:
-        """The step as a sentence for people; it never counts 0 processes where some may not have been seen."""
+        """Return the step as a sentence for people; it never counts 0 processes where some may not have been seen."""
         count = len(self.pids)
         if self.group is not None:
             reached = f"{self.signal} to process group {self.group}"
@@ -47,7 +47,7 @@ class Step(Record):
         return f"{reached}; there may be others: {self.unseen}" if self.unseen else reached
 
     def fields(self) -> dict[str, Any]:
-        """The fields of its event, beside those that every signal has."""
+        """Return the fields of its event, beside those that every signal has."""
         shown: dict[str, Any] = {} if self.group is None else {"group": self.group}
         return shown | ({"unseen": self.unseen} if self.unseen else {})
 

@@ -63,7 +63,7 @@ class OutputStream:
 
     @property
     def blocked(self) -> bool:
-        """Whether the caller does not read the relayed output; the job is not read until it does."""
+        """Return whether the caller does not read the relayed output; the job is not read until it does."""
         return self.relay is not None and len(self.relay.waiting) > 0
 
     def drain(self, *, rest: bool = False) -> int:
@@ -153,7 +153,7 @@ class InputStream:
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes wait to be written to the job, or the end of its input does."""
+        """Return whether bytes wait to be written to the job, or the end of its input does."""
         return self.open and (bool(self._waiting) or self._ending)
 
     def send(self, data: bytes, *, eof: bool) -> str | None:

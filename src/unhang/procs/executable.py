@@ -16,7 +16,7 @@ _AS_MODULE = "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__
 
 
 def command() -> list[str]:
-    """How another program starts unhang. The path is absolute, because a client's PATH is not the shell's."""
+    """Return how another program starts unhang. The path is absolute, because a client's PATH is not the shell's."""
     import shutil
 
     beside = os.path.join(os.path.dirname(sys.executable), "unhang")
@@ -37,7 +37,8 @@ def module(name: str, *words: str) -> list[str]:
 
 
 def isolated(code: str, *words: str, site: bool = True) -> list[str]:
-    """A Python that runs `code`, with unhang to import and nothing of the current directory or of PYTHON* variables.
+    """Return a Python that runs `code`, with unhang to import and nothing of the current directory or of PYTHON*
+    variables.
 
     `site` False: the standard library and unhang suffice, which saves the time to look for other packages.
     """

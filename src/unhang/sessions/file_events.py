@@ -34,7 +34,7 @@ class FileEvents:
 
     @property
     def fd(self) -> int:
-        """The descriptor that becomes readable when a file has changed."""
+        """Return the descriptor that becomes readable when a file has changed."""
         return self._files.fd
 
     def listen(self, configs: list[str]) -> None:

@@ -51,7 +51,7 @@ def take(folder: str, agent: str) -> str:
 
 
 def answer(method: str, text: str) -> str:
-    """What a hook prints to have the model told."""
+    """Return what a hook prints to have the model told."""
     return json.dumps({"hookSpecificOutput": {"hookEventName": method, "additionalContext": text}})
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_session(name: str | None, home: str) -> str:
-    """The id of the session that `name` is the id or a unique prefix of; None: the newest. Raises UsageError."""
+    """Return the id of the session that `name` is the id or a unique prefix of; None: the newest. Raises UsageError."""
     known = session_ids(home)
     if name is None:
         known.sort(key=lambda each: _changed(SessionLog(each, home).path))
@@ -39,7 +39,7 @@ def _changed(path: str) -> float:
 def session_events(
     session: str, home: str, *, after_seq: int = 0, hooks: bool = False, follow: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The watcher's events of a session (`hooks`: those of its hooks, too) after a cursor.
+    """Yield the watcher's events of a session (`hooks`: those of its hooks, too) after a cursor.
 
     With `follow` they come as they are recorded, without an end; UnhangError when the log has been deleted.
     """

@@ -69,7 +69,7 @@ def _json(text: str) -> Any:
 
 
 def parse(value: dict[str, Any], path: str) -> WatchSettings:
-    """The settings in a file. An unknown key is an error: a misspelt limit would otherwise not hold."""
+    """Return the settings in a file. An unknown key is an error: a misspelt limit would otherwise not hold."""
     changes: dict[str, Any] = {}
     notify, folders, ping, every = "", (), "", PING_EVERY
     for key, given in value.items():

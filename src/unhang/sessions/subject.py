@@ -207,7 +207,7 @@ class Subject:
         self.session.use(settings.limits)
 
     def deadline(self) -> float | None:
-        """When `turn` must be called at the latest; None: only a change of its files matters."""
+        """Return when `turn` must be called at the latest; None: only a change of its files matters."""
         due = self.session.deadline()
         return due if due is None or self._calls_are_hooked else min(due, self._looked_at + _WITHOUT_HOOKS)
 

@@ -38,7 +38,7 @@ def remove(home: str) -> None:
 
 
 def settings_of(home: str, who: dict[str, Any] | None) -> WatchSettings | None:
-    """The settings of the watcher that holds the lock; None: not known."""
+    """Return the settings of the watcher that holds the lock; None: not known."""
     found = files.read_json(_path(home))
     if who is None or found is None or integer_of(found, "pid") != who["pid"] or id_of(found, "start") != who["start"]:
         return None

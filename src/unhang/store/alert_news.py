@@ -54,12 +54,12 @@ _PASSED_ON = (
 
 
 def settings_file(environ: Mapping[str, str]) -> str | None:
-    """The user's own alerts.toml, if there is one that only they can write. Never a project's."""
+    """Return the user's own alerts.toml, if there is one that only they can write. Never a project's."""
     return homes.first_trusted(_places(environ))
 
 
 def untrusted_file(environ: Mapping[str, str]) -> str | None:
-    """An alerts.toml that is there and is not believed: it is another user's, or others may write to it."""
+    """Return an alerts.toml that is there and is not believed: it is another user's, or others may write to it."""
     return next((path for path in _places(environ) if os.path.exists(path)), None)
 
 
@@ -107,7 +107,7 @@ def mark(home: str, subject: str) -> None:
 
 
 def marks(home: str) -> list[str]:
-    """The subjects that there is news of, with those that a deliverer had begun to read."""
+    """Return the subjects that there is news of, with those that a deliverer had begun to read."""
     found: set[str] = set()
     for folder in _MARKS:
         try:
@@ -157,7 +157,10 @@ def _sign(fd: int) -> None:
 
 
 def is_delivering(home: str) -> bool:
-    """Whether a deliverer runs. One that is about to leave looks for marks and jobs once more when it has left."""
+    """Return whether a deliverer runs.
+
+    One that is about to leave looks for marks and jobs once more when it has left.
+    """
     fd = _lock(home, shared=True)
     if fd is None:
         return True
@@ -166,7 +169,7 @@ def is_delivering(home: str) -> bool:
 
 
 def stopped(home: str) -> int | None:
-    """The pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and tells nobody anything."""
+    """Return the pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and tells nobody anything."""
     from unhang.procs import identity
 
     try:

@@ -94,7 +94,7 @@ class EventLog:
         return {"seq": seq, "ts": self._stamp()} | event | ({"v": ev.FORMAT} if seq == 1 else {})
 
     def append_last(self, event: ev.Event) -> ev.Event | None:
-        """The end of the job: on the disk when this returns."""
+        """Append the end of the job; it is on the disk when this returns."""
         written = self.append(event, last=True)
         self.sync()
         return written

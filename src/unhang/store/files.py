@@ -66,7 +66,7 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> No
 
 
 def may_be_unwritten(status: os.stat_result) -> bool:
-    """Whether a file or folder has changed so recently that the change may not be on the disk yet."""
+    """Return whether a file or folder has changed so recently that the change may not be on the disk yet."""
     return abs(time.time() - status.st_mtime) < _FRESH
 
 
@@ -113,6 +113,6 @@ def refuse_newer(value: dict[str, Any], path: str) -> None:
 
 
 def is_newer(value: dict[str, Any]) -> bool:
-    """Whether a record was written in a newer format than this version knows."""
+    """Return whether a record was written in a newer format than this version knows."""
     version = value.get("v", FORMAT)
     return not isinstance(version, int) or version > FORMAT

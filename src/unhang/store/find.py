@@ -14,7 +14,7 @@ _MOST_CANDIDATES = 10
 
 
 def all_ids(home: str) -> list[str]:
-    """Every job directory that is one (links and strays are passed over)."""
+    """Return every job directory that is one (links and strays are passed over)."""
     try:
         homes.trust(home)
         homes.trust(os.path.join(home, homes.JOBS))
@@ -25,7 +25,7 @@ def all_ids(home: str) -> list[str]:
 
 
 def job(home: str, name: str) -> JobDir:
-    """The directory of the job that a person named. Raises NoSuchJob or AmbiguousJob."""
+    """Return the directory of the job that a person named. Raises NoSuchJob or AmbiguousJob."""
     if name == LAST:
         return _newest(home)
     if not layout.is_id(name):

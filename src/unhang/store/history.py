@@ -156,7 +156,9 @@ class History:
                     db.execute("DELETE FROM history_commands WHERE last_id <= ?", (number - KEPT,))
 
     def forget(self, before: float) -> int:
-        """Every run that was started before that time, and each command that was not run since; the number of runs."""
+        """Return every run that was started before that time, and each command that was not run since; the number of
+        runs.
+        """
         with self._reading() as db:
             if db is None or not _has_old(db, before):
                 return 0  # nothing to write, and no lock to wait for
@@ -171,7 +173,7 @@ class History:
     # -- reading
 
     def profile(self, command: str, directory: str, quantile: float = 0.95) -> Profile | None:
-        """What the last runs that may teach say; None when there are none."""
+        """Return what the last runs that may teach say; None when there are none."""
         with self._reading() as db:
             if db is None:
                 return None
@@ -188,7 +190,7 @@ class History:
         return Profile(len(rows), durations[at], silences[at], quantile, durations[rank(len(rows), 0.5)])
 
     def last_statuses(self, command: str, directory: str, count: int = 3) -> list[str]:
-        """How the newest runs ended, newest first: what the circuit breaker looks at."""
+        """Return how the newest runs ended, newest first: what the circuit breaker looks at."""
         with self._reading() as db:
             if db is None:
                 return []
@@ -228,7 +230,7 @@ class History:
         return found
 
     def summary(self, command: str | None = None, directory: str | None = None, limit: int = 20) -> list[Summary]:
-        """The commands that ran last, newest first; `command` is matched as a part of the text."""
+        """Return the commands that ran last, newest first; `command` is matched as a part of the text."""
         with self._reading() as db:
             if db is None:
                 return []

@@ -23,7 +23,7 @@ WATCH = "watch"
 
 
 def locate(environ: Mapping[str, str]) -> str:
-    """Where the state directory is; it need not exist yet."""
+    """Return where the state directory is; it need not exist yet."""
     given = environ.get("UNHANG_HOME")
     if given:
         return os.path.abspath(given)
@@ -44,7 +44,10 @@ def settings(environ: Mapping[str, str], names: Sequence[str]) -> list[str]:
 
 
 def first_trusted(paths: Sequence[str]) -> str | None:
-    """The first of these files that is this user's and that no other user may write to; None if there is none."""
+    """Return the first of these files that is this user's and that no other user may write to.
+
+    None if there is none.
+    """
     for path in paths:
         try:
             found = os.stat(path)
@@ -56,7 +59,7 @@ def first_trusted(paths: Sequence[str]) -> str | None:
 
 
 def watch_folder(home: str) -> str:
-    """What `unhang watch` keeps: its lock, and the note of how it was installed."""
+    """Return what `unhang watch` keeps: its lock, and the note of how it was installed."""
     return os.path.join(home, WATCH)
 
 

@@ -66,12 +66,12 @@ class Row(Record):
 
     @property
     def name(self) -> str:
-        """The name that the job was given; empty if it was given none."""
+        """Return the name that the job was given; empty if it was given none."""
         return name_of(self.labels)
 
     @property
     def called(self) -> str:
-        """What a command may name it by: its name, else its id."""
+        """Return what a command may name it by: its name, else its id."""
         return self.name or self.id
 
 
@@ -108,7 +108,7 @@ class Index:
         return [row for row in rows if row.final]
 
     def rows(self, *, running_only: bool = False) -> list[Row]:
-        """The jobs, newest first; with `running_only` those that are not final."""
+        """Return the jobs, newest first; with `running_only` those that are not final."""
         where = "WHERE final = 0" if running_only else ""
         query = f"SELECT {_COLUMNS} FROM jobs {where} ORDER BY created DESC, id"
         found = [_row(columns) for columns in self._db.execute(query)]
@@ -154,8 +154,9 @@ def _forget_unmasked(db: sqlite3.Connection) -> None:
 def listed(
     path: str, ids: list[str], read: Callable[[str], Row | None], *, running_only: bool = False
 ) -> tuple[list[Row], list[Row]]:
-    """Every row, and those that became final just now. A broken file is made anew; at need it is done in memory, and
-    then nothing counts as new: it will be again when the file can be written."""
+    """Return every row, and those that became final just now. A broken file is made anew; at need it is done in memory,
+    and then nothing counts as new: it will be again when the file can be written.
+    """
     where, attempts = path, 0
     while True:
         attempts += 1

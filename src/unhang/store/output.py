@@ -36,12 +36,12 @@ _RETRY = 1 << 20
 
 
 def gap_line(count: int) -> bytes:
-    """The line that stands in the output where bytes were left out."""
+    """Return the line that stands in the output where bytes were left out."""
     return b"\n[unhang: %d bytes left out here]\n" % count
 
 
 def ring_path(path: str) -> str:
-    """The file that holds the last part of this stream while the job runs."""
+    """Return the file that holds the last part of this stream while the job runs."""
     return f"{path}.tail"
 
 
@@ -110,7 +110,7 @@ class OutputStore:
             self._recent_size = len(joined)
 
     def tail(self, size: int = TAIL) -> bytes:
-        """The last bytes of the stream, at most `size` (and at most 64 KiB), from memory."""
+        """Return the last bytes of the stream, at most `size` (and at most 64 KiB), from memory."""
         return b"".join(self._recent)[-size:]
 
     def finish(self, *, durable: bool = False) -> None:
@@ -137,7 +137,7 @@ class _Ring:
         self._lock = _thread.allocate_lock()  # the third number is written by the keeper and by the thread that syncs
 
     def write(self, data: memoryview, position: int) -> int:
-        """The number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
+        """Return the number of bytes that could not be stored; the first of `data` is byte `position` of the stream."""
         if self._fd < 0 and not self._open(position):
             return len(data)
         lost = 0
@@ -228,7 +228,7 @@ class OutputPiece(Record):
 
 
 def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputPiece]:
-    """What of a stream is on disk, in order.
+    """Return what of a stream is on disk, in order.
 
     `exact`: no process writes and none crashed, so the whole ring counts. `cut`: the machine crashed under its writer.
     """
@@ -274,7 +274,7 @@ def _header(path: str) -> tuple[int, int, int, int]:
 
 
 def read_piece(piece: OutputPiece, offset: int, count: int) -> bytes:
-    """Bytes of a piece; fewer if the file is shorter than it was."""
+    """Return bytes of a piece; fewer if the file is shorter than it was."""
     try:
         fd = files.open_plain(piece.path, os.O_RDONLY)
     except (OSError, StateError):
@@ -352,7 +352,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def kept(path: str) -> tuple[bytes, bool]:
-    """Everything that is on disk of a stream, joined, and whether anything is missing in between."""
+    """Return everything that is on disk of a stream, joined, and whether anything is missing in between."""
     out: list[bytes] = []
     at = 0
     gap = False

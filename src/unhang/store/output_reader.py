@@ -15,7 +15,7 @@ class Slice(Record):
 
 
 def laid_out(path: str, *, total: int | None, head: int) -> list[OutputPiece]:
-    """Where which bytes are. `total`: of an ended job (its file may be joined from two parts); None: it runs."""
+    """Return where which bytes are. `total`: of an ended job (its file may be joined from two parts); None: it runs."""
     found = pieces(path)
     if total is None or len(found) != 1:
         return found
@@ -35,7 +35,7 @@ def laid_out(path: str, *, total: int | None, head: int) -> list[OutputPiece]:
 
 
 def read(parts: list[OutputPiece], offset: int, limit: int) -> Slice:
-    """Up to `limit` bytes from `offset` on; from the first byte that is still there if those are gone."""
+    """Return up to `limit` bytes from `offset` on; from the first byte that is still there if those are gone."""
     data = b""
     at = offset
     for piece in parts:

@@ -73,7 +73,9 @@ def read(path: str, trusted: bool = True) -> Policy:
 
 
 def is_of_a_project(path: str) -> bool:
-    """Whether a file has the name of one that is found from the working directory upward, and is not trusted then."""
+    """Return whether a file has the name of one that is found from the working directory upward, and is not trusted
+    then.
+    """
     return os.path.basename(path) in _HERE
 
 

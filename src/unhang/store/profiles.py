@@ -32,7 +32,7 @@ def write(home: str, command: str, directory: str, profile: Profile) -> None:
 
 
 def read(home: str, command: str, directory: str) -> Profile | None:
-    """The profile of a command in a directory; None if there is none or it cannot be read."""
+    """Return the profile of a command in a directory; None if there is none or it cannot be read."""
     found = values.with_types(files.read_json(_path(home, command, directory)) or {}, _TYPES)
     try:
         return Profile(**{name: found[name] for name in Profile.__match_args__ if found[name] is not None})

@@ -47,15 +47,18 @@ class EventReader:
 
     @property
     def position(self) -> int:
-        """The byte behind the last line that was read: a later reader can go on there."""
+        """Return the byte behind the last line that was read: a later reader can go on there."""
         return self._position
 
     def read_new(self, limit: int | None = None) -> list[ev.Event]:
-        """Every complete event after the cursor; moves the cursor. What it tells of would survive a power cut."""
+        """Return every complete event after the cursor; moves the cursor.
+
+        What it tells of would survive a power cut.
+        """
         return [event for event, _ in self.read_lines(limit)]
 
     def read_lines(self, limit: int | None = None) -> list[tuple[ev.Event, bytes]]:
-        """As `read_new`, each event with its line as it is on disk."""
+        """Do what `read_new` does, each event with its line as it is on disk."""
         found: list[tuple[ev.Event, bytes]] = []
         while limit is None or len(found) < limit:
             chunk = os.pread(self._fd, _CHUNK, self._position)
@@ -127,7 +130,7 @@ class EventReader:
 
 
 def read_all(path: str) -> list[ev.Event]:
-    """Every event of the log at this path; an empty list if there is no such file."""
+    """Return every event of the log at this path; an empty list if there is no such file."""
     try:
         with EventReader(path) as reader:
             return reader.read_new()
@@ -136,7 +139,7 @@ def read_all(path: str) -> list[ev.Event]:
 
 
 def last_event(path: str, kind: str | None = None, within: int = _FAR) -> ev.Event | None:
-    """The last whole event (of this type) among the last `within` bytes; None if there is none, or no log."""
+    """Return the last whole event (of this type) among the last `within` bytes; None if there is none, or no log."""
     try:
         fd = files.open_plain(path, os.O_RDONLY)
     except (OSError, StateError):

@@ -39,12 +39,12 @@ _FAR = 4 << 20
 
 
 def is_session_id(text: str) -> bool:
-    """A word of letters, digits and dashes: it becomes the name of a directory."""
+    """Return whether it is a word of letters, digits and dashes: it becomes the name of a directory."""
     return 0 < len(text) <= 64 and text[0] != "-" and all(c.isascii() and (c.isalnum() or c == "-") for c in text)
 
 
 def session_ids(home: str | None = None) -> list[str]:
-    """Every session that has a stream (links and strays are passed over)."""
+    """Return every session that has a stream (links and strays are passed over)."""
     home = home or homes.locate(os.environ)
     folder = f"{home}/{SESSIONS}"
     try:
@@ -173,7 +173,7 @@ class SessionLog:
         return (ours.st_dev, ours.st_ino) != (found.st_dev, found.st_ino)
 
     def remove(self) -> bool:
-        """The whole stream. False: another process writes to it just now, or it cannot be removed."""
+        """Remove the whole stream; return False if another process writes to it just now, or it cannot be removed."""
         from unhang.store.removal import remove_tree
 
         fd = -1
@@ -195,11 +195,11 @@ class SessionLog:
     # --- reading --------------------------------------------------------------------------------------------
 
     def read(self, after_seq: int = 0) -> list[dict[str, Any]]:
-        """Every whole event after `after_seq`. Costs what is new, as long as the cursor only moves forward."""
+        """Return every whole event after `after_seq`. Costs what is new, as long as the cursor only moves forward."""
         return list(self.events(after_seq))
 
     def events(self, after_seq: int = 0) -> Iterator[dict[str, Any]]:
-        """The same, one at a time: a stream may be long."""
+        """Yield the same, one at a time: a stream may be long."""
         if after_seq < self._seq:
             self._file, self._seq = (0, 0), 0
         for event in self.news():
@@ -207,7 +207,10 @@ class SessionLog:
                 yield event
 
     def news(self, most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Every whole event behind the cursor, whatever its number. `most`: of a long stream only its last bytes."""
+        """Yield every whole event behind the cursor, whatever its number.
+
+        `most`: of a long stream only its last bytes.
+        """
         try:
             fd = files.open_plain(self.path, os.O_RDONLY)
         except FileNotFoundError:
@@ -252,7 +255,7 @@ class SessionLog:
                     yield event
 
     def last(self, kind: str) -> dict[str, Any] | None:
-        """The newest event of one type, if it is among the last of the stream."""
+        """Return the newest event of one type, if it is among the last of the stream."""
         return last_event(self.path, kind, _CHUNK)
 
 

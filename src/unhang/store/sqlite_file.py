@@ -59,7 +59,7 @@ def stored(value: Any) -> Any:
 
 
 def read(value: Any) -> Any:
-    """The reverse; a blob that is not of our making becomes text with marks in it."""
+    """Return the reverse; a blob that is not of our making becomes text with marks in it."""
     if not isinstance(value, bytes):
         return value
     try:

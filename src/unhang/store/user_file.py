@@ -17,7 +17,7 @@ _LARGEST = 64 << 20
 
 
 def in_project(folder: str, name: str) -> str:
-    """The path of a project's own file. Raises UsageError where it, or a folder on the way to it, is a link.
+    """Return the path of a project's own file. Raises UsageError where it, or a folder on the way to it, is a link.
 
     What a link in a downloaded project points to was chosen by its author: a file of this user's home, or a git hook of
     the project's own.
@@ -31,7 +31,7 @@ def in_project(folder: str, name: str) -> str:
 
 
 def read(path: str) -> str | None:
-    """The text of a file; None if there is none. Raises UsageError for what is not a regular file of UTF-8."""
+    """Return the text of a file; None if there is none. Raises UsageError for what is not a regular file of UTF-8."""
     try:
         # without waiting: a pipe without a writer would hold us for ever
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -73,7 +73,7 @@ def write(path: str, before: str | None, after: str | None) -> str | None:
 
 
 def backups(path: str) -> list[str]:
-    """The backups of a file, newest first."""
+    """Return the backups of a file, newest first."""
     folder, name = os.path.split(path)
     found: list[tuple[int, str]] = []
     try:

@@ -33,7 +33,7 @@ _SESSION = re.compile(rb'"sessionId":"([^"\\\\]*)"')
 
 
 def chunk_of(line: bytes) -> tuple[str, bytes] | None:
-    """The session, if this is plainly a few words of the agent's: most lines are, and need not be read whole.
+    """Return the session, if this is plainly a few words of the agent's: most lines are, and need not be read whole.
 
     And how the line begins: one that begins just so is another of the kind. A quotation mark inside a text is written
     with a backslash, so what is looked for cannot stand in one.
@@ -49,7 +49,7 @@ def chunk_of(line: bytes) -> tuple[str, bytes] | None:
 
 
 def is_empty_chunk(line: bytes) -> bool:
-    """Whether a line that `chunk_of` knows carries no word at all."""
+    """Return whether a line that `chunk_of` knows carries no word at all."""
     return _EMPTY.search(line) is not None
 
 
@@ -120,7 +120,7 @@ def names_terminals(lines: list[bytes]) -> bool:
 
 
 def with_terminals(message: dict[str, Any]) -> bytes | None:
-    """An `initialize` that offers terminals; None: it does already."""
+    """Return an `initialize` that offers terminals; None: it does already."""
     params = mapping_of(message, "params")
     offered = mapping_of(params, "clientCapabilities")
     if offered.get("terminal") is True:

@@ -39,7 +39,7 @@ class Sink:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be read that the other side must not be read for now."""
+        """Return whether so much waits to be read that the other side must not be read for now."""
         return len(self.waiting) > ENOUGH and not self.broken
 
     def offer(self, data: bytes) -> None:

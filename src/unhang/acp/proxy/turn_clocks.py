@@ -83,7 +83,7 @@ class OpenRequest:
         self.cancelled_by_request = False
 
     def repeats(self, about: str, mark: int) -> bool:
-        """Whether this is the last word about a tool call or the plan once more; it is remembered."""
+        """Return whether this is the last word about a tool call or the plan once more; it is remembered."""
         same = self._last.pop(about, None) == mark
         self._last[about] = mark
         if len(self._last) > _MOST:
@@ -100,7 +100,7 @@ class OpenRequest:
 
     @property
     def busy(self) -> bool:
-        """Whether a tool call or a command runs, so that its limit holds instead of the idle limit."""
+        """Return whether a tool call or a command runs, so that its limit holds instead of the idle limit."""
         return bool(self.tools or self.commands)
 
 
@@ -194,7 +194,7 @@ class Conversation:
 
     @property
     def expects_late(self) -> bool:
-        """Whether an answer of the agent may come for a request that unhang has already answered."""
+        """Return whether an answer of the agent may come for a request that unhang has already answered."""
         return bool(self._given_up)
 
     def _turns(self, session: str) -> list[OpenRequest]:
@@ -393,7 +393,7 @@ class Conversation:
         return None
 
     def is_busy(self, session: str) -> bool:
-        """Whether a tool call or a command of this session runs."""
+        """Return whether a tool call or a command of this session runs."""
         return any(turn.busy for turn in self._turns(session))
 
     def died(self, how: str) -> list[bytes]:

@@ -82,10 +82,10 @@ NAMES = tuple(recipe.name for recipe in _LISTED)
 
 
 def find(name: str) -> Recipe | None:
-    """The recipe of this name; None: there is none."""
+    """Return the recipe of this name; None: there is none."""
     return next((recipe for recipe in _LISTED if recipe.name == name), None)
 
 
 def listed() -> tuple[Recipe, ...]:
-    """All recipes."""
+    """Return all recipes."""
     return _LISTED

@@ -26,7 +26,7 @@ class Files:
         self._allowed = allowed
 
     def serve(self, request: AcpRequest) -> Message:
-        """The whole reply, ready to be sent."""
+        """Return the whole reply, ready to be sent."""
         reads = request.method == READ
         if self._allowed == FS_NONE or (not reads and self._allowed != FS_WRITE):
             return request.error(METHOD_NOT_FOUND, f"unhang does not serve {request.method} (see --fs)")

@@ -51,7 +51,7 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
 
 
 def initialize(plan: AcpPlan) -> Message:
-    """The parameters of `initialize`."""
+    """Return the parameters of `initialize`."""
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
     client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}

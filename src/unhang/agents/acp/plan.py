@@ -34,5 +34,5 @@ class AcpPlan(AgentPlan):
 
     @property
     def title(self) -> str:
-        """The first task."""
+        """Return the first task."""
         return self.tasks[0]

@@ -30,7 +30,7 @@ class AnswerReader:
             self._lines.put_nowait(line.decode("utf-8", "replace"))
 
     async def next_answer(self, seconds: float) -> str:
-        """The next line. What came before the question is no answer to it. Raises TimeoutError."""
+        """Return the next line. What came before the question is no answer to it. Raises TimeoutError."""
         while not self._lines.empty():
             self._lines.get_nowait()
         async with asyncio.timeout(seconds):

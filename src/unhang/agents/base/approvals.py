@@ -29,11 +29,11 @@ class ApprovalQuestion(Protocol):
 
     @property
     def method(self) -> str:
-        """The method of its protocol."""
+        """Return the method of its protocol."""
 
     @property
     def text(self) -> str:
-        """The question in words."""
+        """Return the question in words."""
 
 
 Q = TypeVar("Q", bound=ApprovalQuestion)

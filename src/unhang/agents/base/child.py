@@ -176,7 +176,7 @@ class Child:
 
     @property
     def failure(self) -> str:
-        """How our own code failed in reading it; "": it did not."""
+        """Return how our own code failed in reading it; "": it did not."""
         if not self._listening.done() or self._listening.cancelled():
             return ""
         error = self._listening.exception()
@@ -186,7 +186,7 @@ class Child:
 
     @property
     def input_closed(self) -> bool:
-        """Whether its input is at its end."""
+        """Return whether its input is at its end."""
         return self._writer.is_closing()
 
     def close_input(self) -> None:
@@ -219,7 +219,7 @@ class Child:
 
     @property
     def exited(self) -> bool:
-        """Whether its process has ended."""
+        """Return whether its process has ended."""
         return self._exited.is_set()
 
     async def exit(self) -> None:
@@ -241,7 +241,7 @@ class Child:
 
     @property
     def how(self) -> str:
-        """How it ended, in words."""
+        """Return how it ended, in words."""
         code = self.process.returncode
         if code is None:
             return "still running"

@@ -34,7 +34,10 @@ class CommandLimits:
         self._policy = policy
 
     def idle_of(self, line: str) -> float:
-        """Seconds for one command. A model waits for it, so that a command without an idle limit has the default."""
+        """Return seconds for one command.
+
+        A model waits for it, so that a command without an idle limit has the default.
+        """
         idle = self._limits(line).idle
         return DEFAULT_IDLE if idle is None else idle
 

@@ -8,7 +8,7 @@ LEVELS = (0.80, 0.95)
 
 
 def usage_text(tokens: int | None, window: int | None, share: float | None) -> str:
-    """The tokens in the context, and which part of the window that is."""
+    """Return the tokens in the context, and which part of the window that is."""
     text = f"{'?' if tokens is None else tokens} tokens in the context"
     return f"{text}." if share is None else f"{text}, {share:.0%} of {window}."
 
@@ -21,7 +21,7 @@ class ContextWarning:
         self._warned = 0.0
 
     def updates(self, share: float, method: str) -> list[AgentUpdate]:
-        """The warning, if a level was reached that was not reached before."""
+        """Return the warning, if a level was reached that was not reached before."""
         reached = max((level for level in LEVELS if share >= level), default=0.0)
         already, self._warned = self._warned, reached  # lower again after a compaction: the next one warns anew
         if reached <= already:

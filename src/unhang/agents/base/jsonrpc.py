@@ -28,7 +28,7 @@ class RpcError(Exception):
         super().__init__(self.message)
 
     def to_json(self) -> Message:
-        """The error as events have it."""
+        """Return the error as events have it."""
         return {"code": self.code, "message": self.message}
 
 
@@ -145,7 +145,7 @@ class Peer(MessageWriter):
         self._pending.clear()
 
     def reserve(self) -> int:
-        """The number of a request that is about to be sent."""
+        """Return the number of a request that is about to be sent."""
         self._last += 1
         return self._last
 

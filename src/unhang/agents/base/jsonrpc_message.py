@@ -18,20 +18,20 @@ VERSION = {"jsonrpc": "2.0"}
 
 
 def result(id: Any, value: Any) -> Message:
-    """The answer to a request."""
+    """Return the answer to a request."""
     return {"id": id, "result": value}
 
 
 def error(id: Any, code: int, text: str) -> Message:
-    """The refusal of a request."""
+    """Return the refusal of a request."""
     return {"id": id, "error": {"code": code, "message": text}}
 
 
 def notification(method: str, params: Message) -> Message:
-    """A message that needs no answer."""
+    """Return a message that needs no answer."""
     return {"method": method, "params": params}
 
 
 def encode(message: Message) -> bytes:
-    """One line, with the version."""
+    """Return one line, with the version."""
     return json.dumps(VERSION | message, separators=(",", ":")).encode() + b"\n"

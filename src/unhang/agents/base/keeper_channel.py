@@ -33,7 +33,7 @@ class Allowance:
         self.refused = 0
 
     def take(self, phase: str, now: float) -> bool:
-        """Whether an event of this phase may be recorded now."""
+        """Return whether an event of this phase may be recorded now."""
         self._left = min(_AT_ONCE + _RESERVE, self._left + max(0.0, now - self._at) * _A_SECOND)
         self._at = now
         if self._left < (1 if audience_of(AGENT, phase).ends_turn else 1 + _RESERVE):

@@ -23,5 +23,5 @@ class Ladder:
             self._steps.append({"step": event["step"], "done": event.get("done")})
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The newest steps, as a report lists them."""
+        """Return the newest steps, as a report lists them."""
         return self._steps[-_MOST:]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def labelled(label: str, *names: str) -> Callable[[Message], str]:
-    """A text: the label, and the first of these fields that is a text."""
+    """Return a text: the label, and the first of these fields that is a text."""
 
     def text(message: Message) -> str:
         found = next((text_of(message, name) for name in names if text_of(message, name)), "")
@@ -26,7 +26,7 @@ def labelled(label: str, *names: str) -> Callable[[Message], str]:
 
 
 def update_of(phrase: Phrase, message: Message, method: str, current: str) -> AgentUpdate:
-    """What a message means. `current`: the phase of now. Without a text there is nothing to record."""
+    """Return what a message means. `current`: the phase of now. Without a text there is nothing to record."""
     phase, alive, words = phrase
     text = words if isinstance(words, str) else words(message)
     return AgentUpdate(phase or current, text, method, alive) if text else AgentUpdate(alive=alive)

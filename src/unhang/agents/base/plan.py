@@ -40,27 +40,30 @@ class AgentPlan:
 
     @property
     def mode(self) -> str:
-        """What kind of work it is: one word for people and events."""
+        """Return what kind of work it is: one word for people and events."""
         return "run"
 
     @property
     def title(self) -> str:
-        """The task in words, for people."""
+        """Return the task in words, for people."""
         raise NotImplementedError
 
     def after(self, events: Iterable[dict[str, Any]]) -> Self:
-        """The plan of a further attempt, given the events of those before it: as it is, unless an agent can go on."""
+        """Return the plan of a further attempt, given the events of those before it: as it is, unless an agent can go
+        on.
+        """
         del events
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as the record of its job holds it."""
+        """Return the plan as the record of its job holds it."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """The plan that a record holds. A field that is missing or of another type has its default; raises TypeError
-        if it has none."""
+        """Return the plan that a record holds. A field that is missing or of another type has its default; raises
+        TypeError if it has none.
+        """
         known = {
             field.name: found
             for field in fields(cls)

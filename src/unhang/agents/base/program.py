@@ -10,7 +10,7 @@ from unhang.procs.spawn import find_program
 
 
 def find(name: str, hint: str) -> str:
-    """The absolute path of a program. Raises SpawnError with what to do."""
+    """Return the absolute path of a program. Raises SpawnError with what to do."""
     try:
         return os.path.abspath(find_program(name, os.environ.get("PATH", os.defpath)))
     except SpawnError as error:
@@ -18,7 +18,7 @@ def find(name: str, hint: str) -> str:
 
 
 def install_hint(install: str, name: str) -> str:
-    """What to do about a program that is not there. `install`: the command that installs it."""
+    """Return what to do about a program that is not there. `install`: the command that installs it."""
     return f"install it ({install}), or say where it is with --{name}"
 
 
@@ -35,11 +35,11 @@ class AgentProgram(NamedTuple):
     attempt: str  # what to try with a version whose number says nothing
 
     def find(self, given: str | None = None) -> str:
-        """The program: as given, by its variable, or on the PATH. Raises SpawnError with what to do."""
+        """Return the program: as given, by its variable, or on the PATH. Raises SpawnError with what to do."""
         return find(given or os.environ.get(self.variable) or self.name, install_hint(self.install, self.name))
 
     def version_of(self, path: str) -> tuple[str | None, str]:
-        """The version that a program prints (None: it prints none), and what works with it."""
+        """Return the version that a program prints (None: it prints none), and what works with it."""
         import subprocess
 
         try:

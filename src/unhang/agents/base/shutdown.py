@@ -26,7 +26,7 @@ class Shutdown:
         self._until = time.monotonic() + max(0.0, grace - min(_MARGIN, grace / 4))
 
     def share(self, part: float) -> float:
-        """A part of the seconds that are left."""
+        """Return a part of the seconds that are left."""
         return max(0.0, self._until - time.monotonic()) * part
 
     def tell(self, step: str, done: bool, text: str) -> None:

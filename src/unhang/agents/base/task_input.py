@@ -8,5 +8,5 @@ FROM_STDIN = "-"
 
 
 def read_task(word: str) -> str:
-    """The task that a word of a command line stands for: itself, or what is on stdin."""
+    """Return the task that a word of a command line stands for: itself, or what is on stdin."""
     return sys.stdin.read() if word == FROM_STDIN else word

@@ -43,7 +43,7 @@ class AgentUpdate(Record):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell the keeper."""
+        """Return whether there is nothing to tell the keeper."""
         return not (self.phase or self.alive or self.windowed)
 
     def to_json(self) -> Message:
@@ -73,18 +73,21 @@ class StallReason(Record):
     state: str = HUNG
 
     def diagnosis(self) -> dict[str, Any]:
-        """The reason in the shape of a diagnosis."""
+        """Return the reason in the shape of a diagnosis."""
         return {"state": self.state, "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
 
 
 def preview(text: str, most: int = PREVIEW) -> str:
-    """The beginning of a text on one line, for people. Control characters stay: what shows it makes it harmless."""
+    """Return the beginning of a text on one line, for people.
+
+    Control characters stay: what shows it makes it harmless.
+    """
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def mark_of(update: Any) -> int:
-    """A number that tells one message of an agent from another: what only repeats itself has the same.
+    """Return a number that tells one message of an agent from another: what only repeats itself has the same.
 
     A clock that ticks beside it is nothing new: Qwen Code sends one in `_meta` every ten seconds of a silent command.
     """
@@ -107,6 +110,6 @@ def _without_times(value: Any) -> Any:
 
 
 def raw_of(message: Any) -> str:
-    """The beginning of a message as JSON; of one that is very large or deep, what `bounded` leaves of it."""
+    """Return the beginning of a message as JSON; of one that is very large or deep, what `bounded` leaves of it."""
     small = bounded(message, text=_RAW, nodes=_RAW // 3, depth=_RAW_DEPTH)
     return json.dumps(small, ensure_ascii=False, separators=(",", ":"))[:_RAW]

@@ -28,7 +28,7 @@ class ClaudePlan(AgentPlan):
 
     @property
     def title(self) -> str:
-        """The task."""
+        """Return the task."""
         return self.task
 
     def to_argv(self) -> list[str]:

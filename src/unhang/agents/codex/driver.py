@@ -9,7 +9,7 @@ from unhang.core.policy.model import Policy
 
 
 def make(plan: CodexPlan, channel: KeeperChannel, policy: Policy) -> Driver:
-    """The driver of the program that the plan names: `codex exec` or the app server."""
+    """Return the driver of the program that the plan names: `codex exec` or the app server."""
     if plan.verb == EXEC:
         from unhang.agents.codex.exec import ExecDriver
 

@@ -38,7 +38,7 @@ class CodexPlan(AgentPlan):
 
     @property
     def mode(self) -> str:
-        """The verb."""
+        """Return the verb."""
         return self.verb
 
     def after(self, events: Iterable[dict[str, Any]]) -> Self:
@@ -52,7 +52,7 @@ class CodexPlan(AgentPlan):
 
     @property
     def title(self) -> str:
-        """The task, or what stands in its place."""
+        """Return the task, or what stands in its place."""
         if self.task:
             return self.task
         return f"compact {self.thread}" if self.verb == COMPACT else f"review {self.target}"

@@ -41,7 +41,7 @@ class Question(Record):
 
 
 def offers(found: Attention | None) -> tuple[str, ...]:
-    """What a link may do about something that needs a person."""
+    """Return what a link may do about something that needs a person."""
     if found is None:
         return ()
     if found.kind == INPUT:
@@ -50,7 +50,7 @@ def offers(found: Attention | None) -> tuple[str, ...]:
 
 
 def question(events: Iterable[ev.Event], job: dict[str, Any], called: str, seq: int) -> Question | None:
-    """What the event with this number asked, from all events of a job. None: there is no such alert."""
+    """Return what the event with this number asked, from all events of a job. None: there is no such alert."""
     view, kind, asked = View(), None, None
     for event in events:
         view.apply(event)

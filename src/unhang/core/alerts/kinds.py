@@ -39,7 +39,7 @@ _OF_SESSION = {"gave_up": "gave_up", "hung": "stuck", "waiting": "needs_input", 
 
 
 def kind_of(event: ev.Event) -> str | None:
-    """The kind of alert that an event is the occasion for; None: for no alert."""
+    """Return the kind of alert that an event is the occasion for; None: for no alert."""
     phase = str(event.get("phase"))
     match event.get("type"):
         case ev.WATCHDOG:

@@ -68,7 +68,7 @@ class Ledger:
         self.failures: list[Outcome] = []  # what was given up since the caller last looked
 
     def to_json(self) -> dict[str, Any]:
-        """The state, for the next ledger."""
+        """Return the state, for the next ledger."""
         return {
             "told": self._told,
             "last": self._last,
@@ -160,7 +160,10 @@ class Ledger:
             del self._told[next(iter(self._told))]
 
     def ready(self, now: float) -> list[Delivery]:
-        """The messages that are to be sent now; each is the caller's until `sent` or `failed` is called for it."""
+        """Return the messages that are to be sent now.
+
+        Each is the caller's until `sent` or `failed` is called for it.
+        """
         for target in self._settings.targets:
             if 0 <= now - self._last.get(target, float("-inf")) < SPACING:  # a clock that was ahead silences nobody
                 continue

@@ -56,7 +56,7 @@ class Message(Record):
 
 
 def message_of(delivery: Delivery, link: Callable[[Occasion, str], str] | None = None) -> Message:
-    """The message that tells of all occasions of a delivery, the most urgent first.
+    """Return the message that tells of all occasions of a delivery, the most urgent first.
 
     `link` makes the address that does one of the things that an occasion offers; None: no page can be reached.
     """

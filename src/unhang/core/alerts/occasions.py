@@ -57,12 +57,12 @@ class Occasion(Record):
 
     @property
     def severity(self) -> str:
-        """How soon a person should look."""
+        """Return how soon a person should look."""
         return SEVERITY[self.kind]
 
 
 def subject_of(job_id: str, job: dict[str, Any]) -> AlertSubject:
-    """The subject of a job's alerts, from the job's record."""
+    """Return the subject of a job's alerts, from the job's record."""
     labels = {str(name): str(value) for name, value in (values.mapping(job.get("labels")) or {}).items()}
     agent = values.text((values.mapping(job.get("agent")) or {}).get("name")) or ""
     command = command_line(job)
@@ -78,7 +78,7 @@ def subject_of(job_id: str, job: dict[str, Any]) -> AlertSubject:
 
 
 def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: AlertSubject) -> Occasion | None:
-    """The occasion that an event of a job is. `view`: what is known of the job with this event the last one."""
+    """Return the occasion that an event of a job is. `view`: what is known of the job with this event the last one."""
     kind = kind_of(event)
     if kind is None:
         return None
@@ -98,7 +98,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Alert
 
 
 def session_occasion(event: ev.Event, subject: AlertSubject) -> Occasion | None:
-    """The occasion that an event of a session's watcher is."""
+    """Return the occasion that an event of a session's watcher is."""
     kind = kind_of(event) if event.get("type") == "watch" else None
     if kind is None:
         return None

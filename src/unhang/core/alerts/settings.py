@@ -66,7 +66,7 @@ class Rule(Record):
     after: float = 0.0
 
     def matches(self, occasion: Occasion) -> bool:
-        """Whether the rule is about this occasion."""
+        """Return whether the rule is about this occasion."""
         subject = occasion.subject
         if occasion.kind not in self.on:
             return False
@@ -89,7 +89,7 @@ class QuietHours(Record):
     let: tuple[str, ...] = (URGENT,)
 
     def left(self, severity: str, minute: float) -> float:
-        """How many seconds an alert of this severity has to wait at this minute of the day; 0: none."""
+        """Return how many seconds an alert of this severity has to wait at this minute of the day; 0: none."""
         if severity in self.let:
             return 0.0
         inside = self.begin <= minute < self.end if self.begin < self.end else minute >= self.begin or minute < self.end
@@ -113,7 +113,7 @@ class AlertSettings(Record):
 
 
 def parse(value: dict[str, Any], path: str) -> AlertSettings:
-    """The settings in a file that was parsed already. Raises UsageError with the place that is wrong."""
+    """Return the settings in a file that was parsed already. Raises UsageError with the place that is wrong."""
     _known(value, {"target", "rule", "quiet", "cooldown", "web"}, path)
     targets = {DESKTOP.name: DESKTOP} | {
         name: _target(name, given, f"{path}: target.{name}")

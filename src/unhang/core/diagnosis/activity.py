@@ -37,7 +37,7 @@ class Activity(NamedTuple):
 
     @property
     def only_pauses(self) -> bool:
-        """Whether processes came or went, and all of them only to sleep."""
+        """Return whether processes came or went, and all of them only to sleep."""
         return bool(self.started or self.ended) and PAUSES.issuperset(self.started + self.ended)
 
     @property
@@ -47,27 +47,32 @@ class Activity(NamedTuple):
 
     @property
     def any_bytes(self) -> bool:
-        """Whether one byte was moved at all: enough to veto a proof that nothing moves, too little to be work."""
+        """Return whether one byte was moved at all.
+
+        It is enough to veto a proof that nothing moves, and too little to be work.
+        """
         return self.io > 0 or self.net > 0
 
     @property
     def moves_bytes(self) -> bool:
-        """Whether more bytes were read and written than housekeeping moves."""
+        """Return whether more bytes were read and written than housekeeping moves."""
         return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
 
     @property
     def takes_memory(self) -> bool:
-        """Whether it touched new pages, for the CPU that it got: on a busy machine it works as slowly as it waits."""
+        """Return whether it touched new pages, for the CPU that it got: on a busy machine it works as slowly as it
+        waits.
+        """
         return self.faults > FAULTS_NOISE and self.faults >= FAULTS_RATE * min(1.0, self.cpu)
 
     @property
     def strong(self) -> bool:
-        """Whether the tree moved by any of these measures."""
+        """Return whether the tree moved by any of these measures."""
         return bool(self.workers) or self.cpu >= CPU_SHARE or self.moves_bytes or self.net >= NET_RATE
 
 
 def compare(before: FullSample, after: FullSample) -> Activity:
-    """What happened between two looks."""
+    """Return what happened between two looks."""
     seconds = max(after.at - before.at, 1e-3)
     old, new = before.processes, after.processes
     kept = [pid for pid in new if pid in old and old[pid].start == new[pid].start]

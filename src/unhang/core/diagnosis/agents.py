@@ -23,12 +23,12 @@ _MOVES = frozenset({causes.PROGRESS.name, causes.BUSY.name})
 
 
 def stopped_reason(processes: list[tuple[str, int]]) -> str:
-    """The sentence about processes of an agent, by name and pid, that a signal has stopped."""
+    """Return the sentence about processes of an agent, by name and pid, that a signal has stopped."""
     return "the agent is stopped by a signal: " + ", ".join(f"{name} [{pid}]" for name, pid in processes[:3])
 
 
 def as_stopped(seen: Diagnosis) -> Diagnosis | None:
-    """The diagnosis of an agent of which a signal has stopped a process; None: it has not.
+    """Return the diagnosis of an agent of which a signal has stopped a process; None: it has not.
 
     Whatever else moves there, its driver or a launcher above it, the agent itself does not go on.
     """
@@ -45,7 +45,7 @@ def as_stopped(seen: Diagnosis) -> Diagnosis | None:
 def of_driven_agent(
     seen: Diagnosis, told: dict[str, Any] | None, doing: dict[str, Any] | None, silent: float, *, idles: bool = False
 ) -> Diagnosis:
-    """The diagnosis of an agent with a driver.
+    """Return the diagnosis of an agent with a driver.
 
     `told`: why it is silent, if its driver has said so. `doing`: the event that says what it is at. `silent`: seconds
     since its last sign of life. `idles`: what its tool has started is known not to move, so that what moves is the
@@ -70,7 +70,7 @@ def of_driven_agent(
 
 
 def of_proxied_agent(seen: Diagnosis) -> Diagnosis:
-    """The diagnosis of an agent behind `unhang acp proxy`, as the kernel alone shows it."""
+    """Return the diagnosis of an agent behind `unhang acp proxy`, as the kernel alone shows it."""
     if (stopped := as_stopped(seen)) is not None:
         return stopped
     reason = f"an agent behind the proxy, which judges its turns and tells the editor; its processes: {seen.reason}"
@@ -78,7 +78,7 @@ def of_proxied_agent(seen: Diagnosis) -> Diagnosis:
 
 
 def why_a_turn_is_silent(seen: Diagnosis, *, busy: bool) -> str:
-    """The reason that a proxy gives for the silence of a turn; `busy`: a tool of the agent is in flight."""
+    """Return the reason that a proxy gives for the silence of a turn; `busy`: a tool of the agent is in flight."""
     if (stopped := as_stopped(seen)) is not None:
         return stopped.reason
     if busy:

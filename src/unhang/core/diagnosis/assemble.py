@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
 
 def finish(finding: Finding, view: SampleView, activity: Activity, blocked: list[Blocked]) -> Diagnosis:
-    """The diagnosis that a finding becomes."""
+    """Return the diagnosis that a finding becomes."""
     lines = _lines(view, activity, blocked)
     evidence = _evidence(finding, view, activity)
     asleep = [each.thread.asleep for each in blocked]

@@ -166,18 +166,21 @@ TABLE: dict[str, Cause] = {row.name: row for row in tuple(globals().values()) if
 
 
 def cause_of(diagnosis: dict[str, Any] | None) -> Cause:
-    """The row of a diagnosis in its JSON shape; UNKNOWN where there is none, or one of a newer unhang."""
+    """Return the row of a diagnosis in its JSON shape; UNKNOWN where there is none, or one of a newer unhang."""
     return TABLE.get(str((diagnosis or {}).get("cause")), UNKNOWN)
 
 
 def repeats(diagnosis: dict[str, Any] | None) -> bool:
-    """Whether the diagnosis is certain that another run would meet the same cause."""
+    """Return whether the diagnosis is certain that another run would meet the same cause."""
     evidence = (diagnosis or {}).get("evidence")
     return isinstance(evidence, dict) and evidence.get("repeats") is True
 
 
 def why_not_again(diagnosis: dict[str, Any] | None, needs_input: bool = False) -> str:
-    """Why another attempt cannot help; empty where it may. `needs_input`: a prompt is open, whatever else was found."""
+    """Return why another attempt cannot help; empty where it may.
+
+    `needs_input`: a prompt is open, whatever else was found.
+    """
     if needs_input:
         return INPUT.why_not
     cause = cause_of(diagnosis)

@@ -35,7 +35,7 @@ ORDER = ("input", "listen", "fifo", "net", "peer", "terminal", "pipe_write", "pi
 
 
 def descriptors(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
-    """The wait of a thread that sits in a call on the descriptors it `reads` and `writes`."""
+    """Return the wait of a thread that sits in a call on the descriptors it `reads` and `writes`."""
     ends = ends_of(thread)
     single = len(thread.reads) + len(thread.writes) == 1 and not _in_set(thread)
     closed = [_hangup(process.fds.get(fd, "")) for fd in thread.hangups]

@@ -37,17 +37,17 @@ class Progress(tuple[bool, str]):
 
     @property
     def alive(self) -> bool:
-        """Whether the tree did more than housekeeping."""
+        """Return whether the tree did more than housekeeping."""
         return self[0]
 
     @property
     def reason(self) -> str:
-        """A phrase for people: what moved, or that nothing did."""
+        """Return a phrase for people: what moved, or that nothing did."""
         return self[1]
 
 
 def progressed(before: CheapSample, after: CheapSample) -> Progress:
-    """Whether the tree did more between two looks than housekeeping."""
+    """Return whether the tree did more between two looks than housekeeping."""
     seconds = after.at - before.at
     if seconds <= 0:
         return Progress(False, "no time has passed between the two looks")
@@ -84,7 +84,7 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
 
 
 def begun_since(sample: CheapSample, since: float) -> CheapSample:
-    """The processes of a sample that were started after a moment of the clock of this boot."""
+    """Return the processes of a sample that were started after a moment of the clock of this boot."""
     begun = {pid: seen for pid, seen in sample.processes.items() if seen.start >= since * sample.hz}
     return sample.replace(processes=begun)
 
@@ -112,7 +112,7 @@ class _Change:
         return own + max(0, taken_over - known)
 
     def bytes(self) -> int:
-        """Bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
+        """Return bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
         grown = sum(max(0, now.io - then.io) for then, now in self.kept)
         known = sum(seen.io for seen in self.gone)
         return max(0, grown - known) + sum(seen.io for seen in self.born)

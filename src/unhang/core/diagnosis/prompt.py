@@ -55,7 +55,7 @@ _FAR_TERMINALS = frozenset(
 
 
 def waits_for_input(sample: FullSample, *, attended: bool = False) -> NeedsInput | None:
-    """The newest process of a sample that waits for input; None where there is none.
+    """Return the newest process of a sample that waits for input; None where there is none.
 
     `attended`: a person sits at the terminal; a program that passes all their keys on to another one waits for them.
     """

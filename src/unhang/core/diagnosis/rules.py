@@ -43,7 +43,7 @@ POLLS = 0.3
 
 
 def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
-    """The diagnosis of a tree, from two looks at least a second apart."""
+    """Return the diagnosis of a tree, from two looks at least a second apart."""
     view = SampleView.of(after)
     activity = compare(before, after)
     blocked = blocked_in(view, before)

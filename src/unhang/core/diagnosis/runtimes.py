@@ -52,7 +52,7 @@ _AT_REST = frozenset({"futex", "timer", "loop", "self_pipe", "child", "running"}
 
 
 def named_runtime(threads: tuple[Thread, ...]) -> str:
-    """The runtime that the names of a process's threads give away; "" where they do not."""
+    """Return the runtime that the names of a process's threads give away; "" where they do not."""
     names = {thread.comm for thread in threads}
     if "VM Thread" in names:
         return JVM
@@ -64,7 +64,7 @@ def named_runtime(threads: tuple[Thread, ...]) -> str:
 
 
 def own_threads(process: ProcessSample) -> list[Thread]:
-    """The threads of a process without its runtime's housekeeping."""
+    """Return the threads of a process without its runtime's housekeeping."""
     living = [each for each in process.threads if each.state != "Z"]
     if process.runtime == GO:
         watcher = _sysmon(process, living)
@@ -85,37 +85,37 @@ def _sysmon(process: ProcessSample, living: list[Thread]) -> Thread | None:
 
 
 def is_sysmon(thread: Thread) -> bool:
-    """Whether a thread of a Go program sleeps as sysmon does."""
+    """Return whether a thread of a Go program sleeps as sysmon does."""
     return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SYSMON
 
 
 def is_tick(pid: int, thread: Thread) -> bool:
-    """Whether a thread of an OCaml program is the one that ticks."""
+    """Return whether a thread of an OCaml program is the one that ticks."""
     selects = thread.syscall in ("select", "pselect6") and not thread.reads and not thread.writes
     return selects and thread.tid != pid and not thread.unseen and thread.timeout == TICK
 
 
 def parked(process: ProcessSample, thread: Thread) -> bool:
-    """Whether it is an idle thread of Go: the goroutines that it ran wait, or there are none for it."""
+    """Return whether it is an idle thread of Go: the goroutines that it ran wait, or there are none for it."""
     return process.runtime == GO and thread.timeout == FOREVER and not thread.shared
 
 
 def wants_gil(process: ProcessSample, thread: Thread) -> bool:
-    """Whether it waits for Python's global lock, which only another thread of the process can give up."""
+    """Return whether it waits for Python's global lock, which only another thread of the process can give up."""
     return process.runtime == PYTHON and thread.static and asks_again(thread)
 
 
 def asks_again(thread: Thread) -> bool:
-    """Whether it waits for a lock, and only as long as a thread that wants the GIL does before it asks again."""
+    """Return whether it waits for a lock, and only as long as a thread that wants the GIL does before it asks again."""
     return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SWITCH
 
 
 def scheduler_rests(process: ProcessSample, thread: Thread, kind: str) -> bool:
-    """Whether it is one of Erlang's schedulers with nothing to run, in a wait of this kind."""
+    """Return whether it is one of Erlang's schedulers with nothing to run, in a wait of this kind."""
     named = thread.comm.endswith(_SCHEDULERS[0]) or thread.comm.startswith(_SCHEDULERS[1])
     return process.runtime == ERLANG and named and kind in _AT_REST
 
 
 def polls_for_ever(process: ProcessSample, thread: Thread) -> bool:
-    """Whether Go's network poller waits without a timer that will fire within days."""
+    """Return whether Go's network poller waits without a timer that will fire within days."""
     return process.runtime == GO and "epoll" in thread.syscall and thread.timeout == LONGEST

@@ -56,7 +56,7 @@ class Lock(NamedTuple):
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """Every process that could give the lock up, as far as is known."""
+        """Return every process that could give the lock up, as far as is known."""
         return self.holders or (() if self.holder is None else (self.holder,))
 
 

@@ -27,7 +27,7 @@ _QUESTION = re.compile(
 
 
 def last_line(screen: str) -> str:
-    """The last line with something on it, without control characters; empty where there is none."""
+    """Return the last line with something on it, without control characters; empty where there is none."""
     # A jump of the cursor begins a new line as far as reading goes.
     text = _CURSOR_AWAY.sub("\n", screen)
     text = _ESCAPES.sub("", _TO_LINE_START.sub("\r", text)).replace("\r\n", "\n")
@@ -49,16 +49,16 @@ def _overwritten(line: str) -> str:
 
 
 def unfinished(screen: str) -> bool:
-    """Whether the cursor stands behind something: the line was not ended, as in every prompt."""
+    """Return whether the cursor stands behind something: the line was not ended, as in every prompt."""
     text = _ESCAPES.sub("", screen).rstrip(" \x00\x07")
     return bool(text) and text[-1] not in "\n\r"
 
 
 def full_screen(screen: str) -> bool:
-    """Whether the program has switched to the second screen and not back, as editors and pagers do."""
+    """Return whether the program has switched to the second screen and not back, as editors and pagers do."""
     return screen.rfind("\x1b[?1049h") > screen.rfind("\x1b[?1049l")
 
 
 def looks_like_a_question(line: str) -> bool:
-    """Whether a line ends as questions and prompts do."""
+    """Return whether a line ends as questions and prompts do."""
     return bool(_QUESTION.search(line))

@@ -56,19 +56,21 @@ class Blocked(NamedTuple):
 
     @property
     def hope(self) -> bool:
-        """Whether the wait may end without help from the tree."""
+        """Return whether the wait may end without help from the tree."""
         process = self.process
         return self.wait.open_ended or process.catches_alarm or heeds_signals(process) or process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
-        """The order in which to name waits: a hopeful one first, of the most telling group, in a main thread first."""
+        """Return the order in which to name waits: a hopeful one first, of the most telling group, in a main thread
+        first.
+        """
         group, place = place_of(self.wait.kind)
         return not self.hope, group, not self.main, place
 
 
 def heeds_signals(process: ProcessSample) -> bool:
-    """Whether a signal from another process may make it go on."""
+    """Return whether a signal from another process may make it go on."""
     return process.catches_signal and process.comm not in REPORTERS
 
 
@@ -81,7 +83,7 @@ def place_of(kind: str) -> tuple[int, int]:
 
 
 def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
-    """Every thread that counts, with its wait and whether it has run since the look `before`."""
+    """Return every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
     tracers = {process.tracer for process in view.sample.processes.values()}
     for process in view.sample.processes.values():
@@ -120,7 +122,7 @@ def _monitors(mine: list[Blocked], old: ProcessSample | None, process: ProcessSa
 
 
 def proof(view: SampleView, before: FullSample, blocked: list[Blocked], window: float) -> Finding | None:
-    """The standstill and its root cause, or None where a thread may go on."""
+    """Return the standstill and its root cause, or None where a thread may go on."""
     if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
         return None
     seen = {each.process.pid for each in blocked}
@@ -276,7 +278,10 @@ def _ring(view: SampleView, cause: causes.Cause, pids: list[int], what: str) -> 
 
 
 def as_it_was(now: FullSample, since: float) -> FullSample | None:
-    """What a full look at the moment `since`, or as soon after as is certain, would have shown; None: not known."""
+    """Return what a full look at the moment `since`, or as soon after as is certain, would have shown.
+
+    None: not known.
+    """
     if not now.processes or now.others or now.notes:
         return None
     if any(socket.received is not None for socket in now.sockets.values()):
@@ -293,7 +298,7 @@ def as_it_was(now: FullSample, since: float) -> FullSample | None:
 
 
 def as_it_is(then: FullSample, now: float) -> FullSample:
-    """What a full look at `now` would show of a tree that has not run since."""
+    """Return what a full look at `now` would show of a tree that has not run since."""
     seconds = now - then.at
     processes = {
         pid: process._replace(threads=tuple(_later(thread, seconds) for thread in process.threads))

@@ -53,7 +53,9 @@ _OF_ANY_AGENT = (
 
 
 def suggestions_for_agent(diagnosis: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
-    """The same for the job of an agent: what its driver, or the kernel, has found is about an agent and its model."""
+    """Return the same for the job of an agent: what its driver, or the kernel, has found is about an agent and its
+    model.
+    """
     lines = _OF_AGENTS.get(causes.cause_of(diagnosis), _OF_ANY_AGENT)
     named = {**words, "pid": str(integer_of(diagnosis, "evidence", "pid") or "PID")}
     return [line.format_map(named) for line in lines]
@@ -62,7 +64,10 @@ def suggestions_for_agent(diagnosis: dict[str, Any], words: Mapping[str, str] = 
 def suggestions(
     diagnosis: dict[str, Any], timeout_reason: str | None, words: Mapping[str, str] = COMMAND_LINE
 ) -> list[str]:
-    """The most useful first. `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's."""
+    """Return the most useful first.
+
+    `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's.
+    """
     cause, state = causes.cause_of(diagnosis), diagnosis.get("state")
     fired = {"exec_timeout": words["hard"], "no_output_timeout": words["idle"]}
     words = {**words, "limit": fired.get(timeout_reason or "", f"{words['idle']} or {words['hard']}")}

@@ -36,7 +36,7 @@ SETS = frozenset({"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pw
 
 
 def wait_of(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
-    """What a thread of a process waits for."""
+    """Return what a thread of a process waits for."""
     if polls_for_ever(process, thread):
         thread = thread._replace(timeout=FOREVER, remaining=None)
     wait = _called(view, process, thread)
@@ -151,7 +151,9 @@ def _own_timer(view: SampleView, process: ProcessSample) -> Wait:
 
 
 def time_limit(command: str) -> float | None:
-    """The seconds after which timeout(1), started by this command line, ends its command; None where it says none."""
+    """Return the seconds after which timeout(1), started by this command line, ends its command; None where it says
+    none.
+    """
     words = iter(command.split()[1:])
     for word in words:
         if word in ("-k", "-s", "--kill-after", "--signal"):

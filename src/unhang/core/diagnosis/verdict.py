@@ -32,7 +32,7 @@ class ProcessLine(NamedTuple):
     hidden: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The line as it stands in `processes` of a diagnosis."""
+        """Return the line as it stands in `processes` of a diagnosis."""
         shown: dict[str, Any] = {
             "pid": self.pid,
             "ppid": self.ppid,
@@ -58,7 +58,7 @@ class Diagnosis(NamedTuple):
     processes: list[ProcessLine]
 
     def to_json(self) -> dict[str, Any]:
-        """The whole of it, as every face shows it."""
+        """Return the whole of it, as every face shows it."""
         return {
             "state": self.state,
             "cause": self.cause,
@@ -68,7 +68,8 @@ class Diagnosis(NamedTuple):
         }
 
     def to_record(self) -> dict[str, Any]:
-        """As `to_json`, small enough for an event: of a large tree, the processes that the evidence names come first.
+        """Do what `to_json` does, small enough for an event: of a large tree, the processes that the evidence names
+        come first.
 
         How many there were is in the evidence (`processes`).
         """
@@ -91,7 +92,7 @@ class Diagnosis(NamedTuple):
         return short | {"processes": sorted(kept, key=lambda line: int(line["pid"]))}
 
     def telling_first(self) -> list[ProcessLine]:
-        """The processes that the evidence names, then the others."""
+        """Return the processes that the evidence names, then the others."""
         named = {self.evidence.get("pid"), *self.evidence.get("ring", ())}
         return sorted(self.processes, key=lambda line: line.pid not in named)
 

@@ -8,7 +8,7 @@ from unhang.core.diagnosis.samples import ProcessSample
 
 
 def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
-    """One ring, its members in order; empty where there is none. The order of the edges changes nothing."""
+    """Return one ring, its members in order; empty where there is none. The order of the edges changes nothing."""
     state: dict[int, int] = {}
     for start in sorted(edges):
         if state.get(start):
@@ -32,7 +32,10 @@ def ring(edges: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def mutex_ring(process: ProcessSample) -> list[int]:
-    """The threads of one process that wait for each other's mutex. One alone waits for a mutex that it holds itself."""
+    """Return the threads of one process that wait for each other's mutex.
+
+    One alone waits for a mutex that it holds itself.
+    """
     tids = {thread.tid for thread in process.threads}
     edges = {
         thread.tid: (thread.owner,)

@@ -42,7 +42,7 @@ class Wait(NamedTuple):
 
     @property
     def open_ended(self) -> bool:
-        """Whether it may end without help from the tree."""
+        """Return whether it may end without help from the tree."""
         return self.ends is None or (self.ends != FOREVER and self.ends < NEVER)
 
 
@@ -56,7 +56,7 @@ class SampleView(NamedTuple):
 
     @classmethod
     def of(cls, sample: FullSample) -> SampleView:
-        """The view of one sample."""
+        """Return the view of one sample."""
         holders: dict[str, list[int]] = {}
         children: dict[int, list[int]] = {}
         for pid, process in sample.processes.items():
@@ -78,27 +78,30 @@ class SampleView(NamedTuple):
         )
 
     def names(self, pids: tuple[int, ...]) -> str:
-        """Up to three processes of the tree, for people."""
+        """Return up to three processes of the tree, for people."""
         return ", ".join(named(self.sample.processes[pid]) for pid in pids[:3])
 
 
 def named(process: ProcessSample) -> str:
-    """A process, for people: its name and its pid."""
+    """Return a process, for people: its name and its pid."""
     return f"{process.comm} [{process.pid}]"
 
 
 def dead(process: ProcessSample) -> bool:
-    """Whether it has ended. A process whose first thread has ended lives on in the others."""
+    """Return whether it has ended. A process whose first thread has ended lives on in the others."""
     return process.state in ("Z", "X") and process.thread_count <= 1
 
 
 def is_terminal(target: str) -> bool:
-    """Whether a descriptor's target is a terminal."""
+    """Return whether a descriptor's target is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
 def own_terminal(view: SampleView, process: ProcessSample, target: str) -> bool:
-    """Whether a terminal is the job's, or the one that the process sits at. Any other is a line to a stranger."""
+    """Return whether a terminal is the job's, or the one that the process sits at.
+
+    Any other is a line to a stranger.
+    """
     if not target.startswith("/dev/pts/") or target in view.sample.masters:
         return True
     terminal = view.sample.terminal
@@ -108,7 +111,9 @@ def own_terminal(view: SampleView, process: ProcessSample, target: str) -> bool:
 
 
 def terminal_number(path: str) -> int:
-    """How a stat line writes the number of a pseudo-terminal, whose major number is 136; -1 for another terminal."""
+    """Return how a stat line writes the number of a pseudo-terminal, whose major number is 136; -1 for another
+    terminal.
+    """
     if not path.startswith("/dev/pts/") or not path[9:].isdecimal():
         return -1
     minor = int(path[9:])
@@ -121,12 +126,12 @@ def strangers(holders: tuple[tuple[int, str], ...]) -> str:
 
 
 def holder_of(lock: Lock) -> str:
-    """The process that holds a lock, for people."""
+    """Return the process that holds a lock, for people."""
     return f"pid {lock.holder} ({lock.holder_comm or '?'})" if lock.holder else "a process that cannot be seen"
 
 
 def for_lock(view: SampleView, process: ProcessSample, lock: Lock) -> Wait:
-    """A wait for a file lock. Its holder may be in the tree or outside of it."""
+    """Return a wait for a file lock. Its holder may be in the tree or outside of it."""
     inside = tuple(pid for pid in lock.owners if pid in view.sample.processes)
     if len(inside) > 1:
         # It has inherited the descriptor which holds the lock: it waits for the others that have it.
@@ -135,14 +140,14 @@ def for_lock(view: SampleView, process: ProcessSample, lock: Lock) -> Wait:
 
 
 def for_loop(view: SampleView, process: ProcessSample, ends: float | None) -> Wait:
-    """The wait of an event loop that only its own threads, its children or a timer can wake."""
+    """Return the wait of an event loop that only its own threads, its children or a timer can wake."""
     if below := view.children.get(process.pid, ()):
         return Wait("child", "its event loop waits, and it has children", below, ends)
     return Wait("loop", "its event loop waits for nothing outside: no timer, no connection", ends=ends)
 
 
 def for_timer(ends: float | None, before: str = "") -> Wait:
-    """A sleep that ends by itself after `ends` seconds. `before` is put before the words."""
+    """Return a sleep that ends by itself after `ends` seconds. `before` is put before the words."""
     if ends is None:
         text = "with a timeout" if before else "sleeps, with a timeout"
     elif ends == FOREVER or ends > NEVER:

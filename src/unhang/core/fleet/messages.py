@@ -40,7 +40,7 @@ class EventMessage(Record):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that it is published with."""
+        """Return the headers that it is published with."""
         made = {
             EXPECTED: str(self.expected),
             FIRST: str(self.first),
@@ -60,7 +60,7 @@ class Stored(Record):
 
     @property
     def lines(self) -> list[Line]:
-        """Its events, each with its number; what is no event is left out."""
+        """Return its events, each with its number; what is no event is left out."""
         found = []
         for line in self.payload.splitlines(keepends=True):
             event = ev.from_line(line)
@@ -70,7 +70,7 @@ class Stored(Record):
 
     @property
     def last_line(self) -> bytes:
-        """The line of its last event."""
+        """Return the line of its last event."""
         return self.payload[self.payload.rfind(b"\n", 0, len(self.payload) - 1) + 1 :]
 
 

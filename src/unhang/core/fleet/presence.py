@@ -46,7 +46,7 @@ class Machine(Record):
     behind: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The machine as every face prints it."""
+        """Return the machine as every face prints it."""
         return {
             "machine": self.name,
             "state": "online" if self.online else "offline",

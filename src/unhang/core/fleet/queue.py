@@ -89,7 +89,7 @@ class QueuedJob(Record):
     place: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The job as the server stores it, and as lists print it."""
+        """Return the job as the server stores it, and as lists print it."""
         found = self.to_dict()
         renamed = {
             "id": "jobId",
@@ -102,7 +102,7 @@ class QueuedJob(Record):
         return {renamed.get(name, name): value for name, value in found.items() if name != "place"}
 
     def to_bytes(self) -> bytes:
-        """The job as a message."""
+        """Return the job as a message."""
         return values.dump(self.to_json(), compact=True).encode()
 
     # --- what may become of it --------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class QueuedJob(Record):
         return self.replace(state=ENDED, status="cancelled", phase="cancelled", ended_at=at, why=f"cancelled by {by}")
 
     def is_of(self, worker: str, attempt: int) -> bool:
-        """Whether this attempt of this worker still holds it."""
+        """Return whether this attempt of this worker still holds it."""
         return self.state == RUNNING and self.worker == worker and self.attempt == attempt
 
 
@@ -182,7 +182,7 @@ class QueueSettings(Record):
     place: int = 0
 
     def to_bytes(self) -> bytes:
-        """The settings as a message."""
+        """Return the settings as a message."""
         return values.dump({"paused": self.paused, "maxRunning": self.max_running}, compact=True).encode()
 
 
@@ -225,7 +225,7 @@ class Worker(Record):
     since: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The worker as it says it, and as lists print it."""
+        """Return the worker as it says it, and as lists print it."""
         return {
             "queue": self.queue,
             "machine": self.machine,
@@ -241,17 +241,17 @@ class Worker(Record):
         }
 
     def suits(self, job: QueuedJob) -> bool:
-        """Whether it would ever take this job, if nothing else ran there."""
+        """Return whether it would ever take this job, if nothing else ran there."""
         if self.draining or set(job.needs) - set(self.labels) or job.memory > self.memory:
             return False
         return not self.only_label or bool(set(job.needs) & set(self.labels))
 
     def has_room(self, job: QueuedJob) -> bool:
-        """Whether a job that suits it fits beside what runs there now."""
+        """Return whether a job that suits it fits beside what runs there now."""
         return self.busy < self.slots and self.memory_taken + job.memory <= self.memory
 
     def with_one_more(self, job: QueuedJob) -> Worker:
-        """The same worker with this job running."""
+        """Return the same worker with this job running."""
         return self.replace(busy=self.busy + 1, memory_taken=self.memory_taken + job.memory)
 
 

@@ -59,20 +59,20 @@ class Request(Record):
 
     @property
     def changes(self) -> bool:
-        """Whether it changes something."""
+        """Return whether it changes something."""
         return self.do in _CHANGING
 
     def option(self, name: str) -> str | None:
-        """The value of an option that was given as --name=value."""
+        """Return the value of an option that was given as --name=value."""
         return next((each.partition("=")[2] for each in self.options if each.startswith(f"{name}=")), None)
 
     @property
     def words(self) -> list[str]:
-        """The words of the command line; the input of `send` comes from stdin."""
+        """Return the words of the command line; the input of `send` comes from stdin."""
         return [*self.options, *self.jobs, *(["-"] if self.do == "send" and self.data else [])]
 
     def to_bytes(self) -> bytes:
-        """The request as a message."""
+        """Return the request as a message."""
         value = {"do": self.do, "jobs": self.jobs, "options": self.options, "nonce": self.nonce}
         data = binascii.b2a_base64(self.data, newline=False).decode()
         return values.dump(value | {"data": data}, compact=True).encode()

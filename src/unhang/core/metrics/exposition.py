@@ -13,7 +13,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def exposition(counts: dict[str, float], version: str) -> str:
-    """Every series of every metric, those with 0 too: a rate needs a beginning."""
+    """Return every series of every metric, those with 0 too: a rate needs a beginning."""
     lines = [
         "# HELP unhang_build_info The version of unhang that wrote this.",
         "# TYPE unhang_build_info gauge",

@@ -156,12 +156,12 @@ METRICS = (
 
 
 def counted(metric: Metric, *values: str) -> str:
-    """The key of one series of a counter or gauge in totals."""
+    """Return the key of one series of a counter or gauge in totals."""
     return " ".join((metric.key, *values))
 
 
 def observed(metric: Metric, value: float, *values: str) -> dict[str, float]:
-    """What one observation adds to the totals of a histogram: to one bucket, and to the sum."""
+    """Return what one observation adds to the totals of a histogram: to one bucket, and to the sum."""
     bucket = next((i for i, bound in enumerate(metric.bounds) if value <= bound), len(metric.bounds))
     key = counted(metric, *values)
     return {f"{key} {bucket}": 1, f"{key} sum": value}

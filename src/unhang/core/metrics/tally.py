@@ -28,7 +28,7 @@ class Tally:
         self._steps: list[str] = []
 
     def to_json(self) -> dict[str, Any]:
-        """All of it; `from_json` reads it back."""
+        """Return all of it; `from_json` reads it back."""
         return {
             "counts": self.counts,
             "aliveAt": self._alive_at,

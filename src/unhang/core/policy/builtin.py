@@ -59,7 +59,7 @@ SLOW_TO_END = frozenset(
 
 
 def categories() -> dict[str, Category]:
-    """The built-in categories by name, each with its limits."""
+    """Return the built-in categories by name, each with its limits."""
     listed = (
         Category("quick", 30.0, 300.0, description="answers at once: ls, cat, git status"),
         Category("medium", 120.0, 600.0, description="searches, linters, small downloads, database queries"),
@@ -117,7 +117,7 @@ def categories() -> dict[str, Category]:
 
 
 def policy() -> Policy:
-    """The built-in policy; every call makes a new one."""
+    """Return the built-in policy; every call makes a new one."""
     return Policy("built-in", categories(), DEFAULT, builtin=True, env=dict(ENV))
 
 
@@ -147,7 +147,7 @@ def command_name(word: str) -> str:
 
 
 def entry_of(word: str) -> tuple[str, str] | None:
-    """The name under which the table knows this command, and its text."""
+    """Return the name under which the table knows this command, and its text."""
     from unhang.core.policy import tables
 
     name = command_name(word)
@@ -169,7 +169,7 @@ _MOST_ARGS = 200
 
 
 def lookup(words: tuple[str, ...]) -> Found | None:
-    """The longest pattern of the table that fits these words; None for a command that it does not know."""
+    """Return the longest pattern of the table that fits these words; None for a command that it does not know."""
     entry = entry_of(words[0])
     if entry is None:
         return None

@@ -23,7 +23,10 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
 
 def normal_word(word: str) -> str:
-    """The word with its variable parts (temporary paths, dates, hashes, numbers) replaced; "…" for a long text."""
+    """Return the word with its variable parts (temporary paths, dates, hashes, numbers) replaced.
+
+    "…" for a long text.
+    """
     if len(word) > 80 or any(char.isspace() for char in word):
         return "…"
     word = _TEMPORARY.sub("TMP", word)

@@ -38,7 +38,7 @@ class Profile(Record):
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """The smallest value that a fraction q of them does not exceed: always one that really happened."""
+    """Return the smallest value that a fraction q of them does not exceed: always one that really happened."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("a quantile of nothing")
@@ -46,7 +46,7 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 
 def rank(count: int, q: float) -> int:
-    """The place of the quantile in a sorted list, shared with the store, which skips so many rows."""
+    """Return the place of the quantile in a sorted list, shared with the store, which skips so many rows."""
     # rounded before the ceiling: 0.95 × 20 must be 19, whatever binary fractions make of it
     exact = round(q * count, 9)
     whole = int(exact)
@@ -54,7 +54,7 @@ def rank(count: int, q: float) -> int:
 
 
 def limit(profile: Profile, what: str, learn: Learn | None = None) -> tuple[float, str] | None:
-    """The learnt limit for "duration" or "silence" and its source; None while there is too little history."""
+    """Return the learnt limit for "duration" or "silence" and its source; None while there is too little history."""
     learn = learn or Learn()
     if profile.runs < learn.min_runs:
         return None
@@ -69,7 +69,7 @@ def limit(profile: Profile, what: str, learn: Learn | None = None) -> tuple[floa
 
 
 def slow_after(profile: Profile, learn: Learn | None = None) -> float | None:
-    """Seconds after which a run is slower than its own history; None while that says too little."""
+    """Return seconds after which a run is slower than its own history; None while that says too little."""
     learn = learn or Learn()
     if profile.runs < learn.min_runs:
         return None
@@ -78,7 +78,7 @@ def slow_after(profile: Profile, learn: Learn | None = None) -> float | None:
 
 
 def slow_text(profile: Profile, elapsed: float) -> str:
-    """The notice that a run takes longer than its history."""
+    """Return the notice that a run takes longer than its history."""
     return (
         f"slower than its history: {human(elapsed)} so far,"
         f" p{profile.quantile * 100:g} {human(profile.duration)} of {profile.runs} runs"

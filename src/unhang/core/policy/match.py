@@ -59,7 +59,9 @@ def judge(part: Part, policy: Policy, meter: list[int]) -> Verdict:
 
 
 def by_table(part: Part) -> Verdict | None:
-    """What the built-in table says of a piece, innermost command first; None if it does not know any of its layers."""
+    """Return what the built-in table says of a piece, innermost command first; None if it does not know any of its
+    layers.
+    """
     for words, instead in reversed(part.layers):
         found = None
         if instead:

@@ -91,7 +91,7 @@ class Piece(Record):
     note: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The piece as `unhang policy explain` and results show it."""
+        """Return the piece as `unhang policy explain` and results show it."""
         shown: dict[str, Any] = {"command": self.text, "category": self.category, "pattern": self.pattern}
         shown["neverEnding"] = self.never_ending
         if self.background:
@@ -121,11 +121,11 @@ class Resolution(Record):
     argued: bool = False
 
     def limits_json(self) -> dict[str, Any]:
-        """Every limit with its value and its source, as results show them."""
+        """Return every limit with its value and its source, as results show them."""
         return {name: sourced.to_json() for name, sourced in self.sourced.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """What `policy explain --json` prints, and what every other face shows."""
+        """Return what `policy explain --json` prints, and what every other face shows."""
         return {
             "category": self.category,
             "neverEnding": self.never_ending,

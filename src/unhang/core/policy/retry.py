@@ -32,7 +32,7 @@ class Decision(Record):
 
 
 def may_help(timeout_reason: str | None, diagnosis: dict[str, Any] | None, needs_input: bool = False) -> Decision:
-    """Whether another attempt may end better than one that ended like this. Only a timeout is ever tried again.
+    """Return whether another attempt may end better than one that ended like this. Only a timeout is ever tried again.
 
     The keeper's decision and the `retryable` field of a result are both this answer. `diagnosis` has its JSON shape.
     """
@@ -43,7 +43,7 @@ def may_help(timeout_reason: str | None, diagnosis: dict[str, Any] | None, needs
 
 
 def decide(attempt: int, retries: int, worth: Decision) -> Decision:
-    """Whether to start another attempt after number `attempt` (1 is the first) of a job with so many retries.
+    """Return whether to start another attempt after number `attempt` (1 is the first) of a job with so many retries.
 
     `worth` is the answer of `may_help` for that attempt.
     """
@@ -53,7 +53,7 @@ def decide(attempt: int, retries: int, worth: Decision) -> Decision:
 
 
 def longer(limits: Limits, bounds: Bounds) -> Limits:
-    """The limits of the next attempt: twice as long, up to the bound. A limit that is off stays off."""
+    """Return the limits of the next attempt: twice as long, up to the bound. A limit that is off stays off."""
     return limits.replace(
         idle=_double(limits.idle, bounds.idle_max),
         hard=_double(limits.hard, bounds.hard_max),
@@ -68,7 +68,10 @@ def _double(value: float | None, most: float | None) -> float | None:
 
 
 def breaker(statuses: Sequence[str], now_allowed: int = BREAKER) -> str | None:
-    """A line for people when a command should not be run again. `statuses`: those of its last runs, newest first."""
+    """Return a line for people when a command should not be run again.
+
+    `statuses`: those of its last runs, newest first.
+    """
     row = 0
     for status in statuses:
         if status != "timeout":

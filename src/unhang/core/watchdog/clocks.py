@@ -77,12 +77,12 @@ class Clocks:
 
     @property
     def said(self) -> bool:
-        """Whether this silence was announced or warned of, so that its end is news."""
+        """Return whether this silence was announced or warned of, so that its end is news."""
         return bool(self.noticed) or self._idle_warned is not None
 
     @property
     def own_idle(self) -> float | None:
-        """The job's own idle limit, also while a window stands in its place."""
+        """Return the job's own idle limit, also while a window stands in its place."""
         return self.limits.idle if self._own_idle is None else self._own_idle
 
     # --- what happened --------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Clocks:
         return back
 
     def longest_silence_at(self, now: float) -> float:
-        """The longest one so far. The silence of a tool or of a person is not the agent's."""
+        """Return the longest one so far. The silence of a tool or of a person is not the agent's."""
         return self.longest_silence if self._window_for else max(self.longest_silence, now - self.spoke)
 
     def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
@@ -216,7 +216,7 @@ class Clocks:
         self.hung = hung
 
     def silence(self, now: float) -> float:
-        """Seconds since the last sign of life, as the idle clock counts them."""
+        """Return seconds since the last sign of life, as the idle clock counts them."""
         stands = [self._away_since] if act.IDLE in self._away else []
         stands += [] if self.held_since is None else [self.held_since]
         return max(0.0, min([now, *stands]) - self.life)
@@ -224,7 +224,7 @@ class Clocks:
     # --- what is due ----------------------------------------------------------------------------------------
 
     def notices(self, now: float) -> list[Action]:
-        """The stall notices and warnings that are due; each is returned once."""
+        """Return the stall notices and warnings that are due; each is returned once."""
         said: list[Action] = []
         before = (self.noticed, self._idle_warned, self._hard_warned)
         if not self._rests:
@@ -239,7 +239,7 @@ class Clocks:
         return said
 
     def expired(self, now: float) -> str | None:
-        """Which limit has run out after its warning; None if none has."""
+        """Return which limit has run out after its warning; None if none has."""
         idle, hard = self._idle_due(), self._hard_due()
         if now < min(idle, hard):
             return None
@@ -256,11 +256,11 @@ class Clocks:
         return (idle, act.IDLE) if idle <= hard else (hard, act.HARD)
 
     def look_due(self) -> float:
-        """When the tree is to be looked at next."""
+        """Return when the tree is to be looked at next."""
         return self._next_looks()[0]
 
     def full_look_due(self) -> float:
-        """When the next look must be a full one."""
+        """Return when the next look must be a full one."""
         return self._next_looks()[1]
 
     def _next_looks(self) -> tuple[float, float]:
@@ -293,7 +293,7 @@ class Clocks:
         return self._next
 
     def wake_at(self) -> float:
-        """The best moment for what is due next, which is never much later.
+        """Return the best moment for what is due next, which is never much later.
 
         A look at a job that is quiet for long, and a stall notice of it, wait for the next whole second. All keepers of
         a machine have the same clock and so wake together: the first pays for a cold cache, the others do not. What is

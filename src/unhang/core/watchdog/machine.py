@@ -74,11 +74,11 @@ class Watchdog:
 
     @property
     def limits(self) -> Limits:
-        """The limits that hold now, with the extensions so far."""
+        """Return the limits that hold now, with the extensions so far."""
         return self.clocks.limits
 
     def silence(self, now: float) -> float:
-        """Seconds since the last sign of life, as the idle clock counts them."""
+        """Return seconds since the last sign of life, as the idle clock counts them."""
         return self.clocks.silence(now)
 
     # --- facts in -------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Watchdog:
         return self._due, self.reason or act.CANCELLED
 
     def wake_at(self) -> float | None:
-        """The same, put off a little where that does no harm and saves work (clocks.py)."""
+        """Return the same, put off a little where that does no harm and saves work (clocks.py)."""
         if self.phase != RUNNING:
             return self.deadline()
         at = self.clocks.wake_at()

@@ -70,7 +70,7 @@ class DeadlineBoard:
             os.kill(self._guard, signal.SIGUSR2)
 
     def read(self) -> Promise:
-        """The promise that holds now; only the guard reads it."""
+        """Return the promise that holds now; only the guard reads it."""
         try:
             held = self._page[-1]
             noted: dict[str, Any] = json.loads(self._page[held * _SIZE : (held + 1) * _SIZE])

@@ -181,7 +181,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
 
 
 def pack(request: dict[str, Any]) -> bytes:
-    """The request as bytes: its length, then JSON."""
+    """Return the request as bytes: its length, then JSON."""
     import json  # not at the top: maker and keeper load it side by side
 
     data = json.dumps(request).encode()

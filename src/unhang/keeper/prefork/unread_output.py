@@ -42,7 +42,7 @@ class UnreadOutput:
                 os.close(fd)
 
     def count(self) -> tuple[int, bool]:
-        """How many bytes the keeper has not read; and whether a pipe is full, so that the job cannot say more."""
+        """Return how many bytes the keeper has not read, and whether a pipe is full, so that the job must wait."""
         total, full = 0, False
         for fd in self._fds.values():
             try:
@@ -54,7 +54,7 @@ class UnreadOutput:
         return total, full
 
     def take(self) -> dict[str, bytes]:
-        """All of it; to be called when no process of the job is left."""
+        """Return all of it; to be called when no process of the job is left."""
         found: dict[str, bytes] = {}
         for name, fd in self._fds.items():
             parts: list[bytes] = []

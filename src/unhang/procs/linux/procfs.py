@@ -200,7 +200,7 @@ def _namespace(kind: str) -> str:
 
 
 def memory_kills() -> int | None:
-    """How many processes the kernel has ended for want of memory since the boot; None where it does not say."""
+    """Return how many processes the kernel has ended for want of memory since the boot; None where it does not say."""
     for line in read_all("/proc/vmstat").splitlines():
         if line.startswith(b"oom_kill "):
             return int(line.split()[1])

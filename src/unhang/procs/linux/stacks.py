@@ -29,7 +29,7 @@ MOST_PROCESSES = 12
 
 
 def stacks(pids: list[int]) -> list[Stack]:
-    """One for each process, in order; processes beyond the first dozen are left out."""
+    """Return one for each process, in order; processes beyond the first dozen are left out."""
     found = []
     for pid in pids[:MOST_PROCESSES]:
         comm = short_name(pid)
@@ -56,7 +56,7 @@ def _stack(pid: int, comm: str) -> Stack:
 
 
 def choose(exe: str, pid: int, command: list[str], environment: list[str]) -> list[tuple[str, list[str]]]:
-    """Which tools may be tried on this program, best first."""
+    """Return which tools may be tried on this program, best first."""
     found: list[tuple[str, list[str]]] = []
     if exe.startswith("python"):
         found.append(("py-spy", ["py-spy", "dump", "--nonblocking", "--pid", str(pid)]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def usage_of(pids: Iterable[int]) -> dict[int, Usage]:
-    """What each of these processes uses by itself; one that is gone is left out."""
+    """Return what each of these processes uses by itself; one that is gone is left out."""
     tick, page = 1000 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     found: dict[int, Usage] = {}
     for pid in pids:
@@ -24,7 +24,7 @@ def usage_of(pids: Iterable[int]) -> dict[int, Usage]:
 
 
 def readers_of(paths: Container[str], but: Container[int] = ()) -> int:
-    """How many processes, without those of `but`, have one of these files open, as far as we may look into them."""
+    """Return how many processes, without those of `but`, have one of these files open, as far as can be seen."""
     count = 0
     for name in os.listdir("/proc"):
         if not name.isdecimal() or int(name) in but:
@@ -47,7 +47,10 @@ def _used(pid: int) -> tuple[int, int, int] | None:
 
 
 def usage_below(roots: Iterable[int]) -> dict[int, Usage]:
-    """What everything below each of these processes uses; a root that is gone is left out. Roots may be nested."""
+    """Return what everything below each of these processes uses; a root that is gone is left out.
+
+    Roots may be nested.
+    """
     wanted = set(roots)
     table: dict[int, tuple[int, int, int]] = {}  # pid → parent, ticks, pages
     for name in os.listdir("/proc") if wanted else ():

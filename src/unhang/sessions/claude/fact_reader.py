@@ -23,14 +23,14 @@ _DIFFERENCE = 30.0
 
 
 def trusted(status: StatusFile | None) -> bool:
-    """Whether the stamps of this session can be believed."""
+    """Return whether the stamps of this session can be believed."""
     if status is None or not status.started:
         return False
     return abs((clock.wall() - status.started / 1000) - identity.age(status.start)) < _DIFFERENCE
 
 
 def hook(event: dict[str, Any], at: float) -> facts.Hook:
-    """A recorded hook, as a fact."""
+    """Return a recorded hook, as a fact."""
     tasks = items_of(event, "backgroundTasks")
     return facts.Hook(
         method=text_of(event, "method", most=80),
@@ -57,7 +57,7 @@ def wall_of(event: dict[str, Any]) -> float:
 
 
 def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
-    """What happened before the watcher came, in order: the status stands at its place among the hooks."""
+    """Return what happened before the watcher came, in order: the status stands at its place among the hooks."""
     now, wall = clock.monotonic(), clock.wall()
     believe = trusted(status)
 
@@ -82,7 +82,7 @@ def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -
 
 
 def steps(events: list[dict[str, Any]]) -> list[float]:
-    """When earlier watchers took steps within the last hour. A time in the future counts as now."""
+    """Return when earlier watchers took steps within the last hour. A time in the future counts as now."""
     now, wall = clock.monotonic(), clock.wall()
     found: list[float] = []
     for event in events:

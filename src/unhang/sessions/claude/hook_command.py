@@ -77,7 +77,7 @@ def _say(text: str) -> None:
 
 
 def read(fd: int) -> tuple[bytes, bytes]:
-    """Everything up to the end of file; or, of too much, the beginning and the end."""
+    """Return everything up to the end of file; or, of too much, the beginning and the end."""
     import select
 
     poll = select.poll()
@@ -117,7 +117,7 @@ def _parsed(data: bytes) -> object:
 
 
 def understood(data: bytes, tail: bytes) -> dict[str, Any]:
-    """The payload. Of one that is too large, cut off or broken: what can be found at its ends."""
+    """Return the payload. Of one that is too large, cut off or broken: what can be found at its ends."""
     value = None if tail else _parsed(data)
     if isinstance(value, dict):
         return value

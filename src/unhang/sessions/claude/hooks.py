@@ -57,7 +57,10 @@ _CONTENTS = frozenset({"content", "contents", "new_string", "old_string", "new_s
 
 
 def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str | None = None) -> dict[str, Any]:
-    """The event of this payload. `start`: when Claude's process began, in ticks; with the pid this is its identity."""
+    """Return the event of this payload.
+
+    `start`: when Claude's process began, in ticks; with the pid this is its identity.
+    """
     method = _line(text_of(payload, "hook_event_name") or "unknown")
     event: dict[str, Any] = {"type": "hook", "phase": _PHASES.get(method, OTHER), "message": "", "method": method}
     for name, ours in _TEXTS.items():

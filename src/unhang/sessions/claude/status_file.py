@@ -69,7 +69,7 @@ def pid_of(name: str) -> int:
 
 
 def read(config: str, pid: int) -> StatusFile | None:
-    """The status of this process; None: there is no such file, or it is being written."""
+    """Return the status of this process; None: there is no such file, or it is being written."""
     fd = opened(f"{sessions_dir(config)}/{pid}.json")
     if fd is None:
         return None

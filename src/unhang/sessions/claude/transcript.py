@@ -70,7 +70,7 @@ class Transcript:
             os.close(fd)
 
     def answered(self, calls: list[str]) -> list[str]:
-        """Which of these calls have their result there. No hook tells of the end of a call that was refused."""
+        """Return which of these calls have their result there. No hook tells of the end of a call that was refused."""
         fd = opened(self.path) if self.path and calls else None
         if fd is None:
             return []

@@ -18,7 +18,7 @@ class AnswerProgress:
         self._looks = 0
 
     def look(self, seen: facts.Pane) -> str:
-        """Whether an answer is being written, or another look is needed to tell."""
+        """Return whether an answer is being written, or another look is needed to tell."""
         tokens, before = seen.screen.tokens, self._wire
         counts = bool(tokens and self._tokens) and tokens != self._tokens
         if counts or (before is not None and traffic.writes(before, seen.wire)):

@@ -16,7 +16,7 @@ class Budget:
         self._spent = [at for at in self._spent if at > now - HOUR]
 
     def left(self, now: float) -> int:
-        """How many steps are left in this hour."""
+        """Return how many steps are left in this hour."""
         self._forget(now)
         return max(0, self.most - len(self._spent))
 
@@ -25,7 +25,7 @@ class Budget:
         self._spent.append(now)
 
     def again_at(self, now: float) -> float:
-        """When the next step is allowed."""
+        """Return when the next step is allowed."""
         if self.left(now):
             return now
         if not self.most:

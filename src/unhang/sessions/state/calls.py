@@ -23,7 +23,7 @@ _LONGEST_SUBJECT = 100
 
 
 def subject_of(given: dict[str, Any]) -> str:
-    """The command, the address, the file that a call is about, in one line; empty: not known."""
+    """Return the command, the address, the file that a call is about, in one line; empty: not known."""
     for name in _SUBJECTS:
         value = given.get(name)
         if isinstance(value, str):
@@ -44,12 +44,12 @@ class ToolCall(Record):
     doubtful: bool = False
 
     def title(self) -> str:
-        """The tool, and what the call is about, for people."""
+        """Return the tool, and what the call is about, for people."""
         about = subject_of(self.tool_input)
         return f"{self.tool_name} {about}" if about else self.tool_name
 
     def to_json(self) -> dict[str, Any]:
-        """Which call it is, as events and `--json` name it."""
+        """Return which call it is, as events and `--json` name it."""
         fields = {"toolName": self.tool_name, "toolUseId": self.id}
         return fields | {"agentId": self.agent_id} if self.agent_id else fields
 

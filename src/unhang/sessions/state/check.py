@@ -15,7 +15,7 @@ SAMPLE = 2.0
 
 
 def looks_take(clock: Clock) -> float:
-    """How long the looks before a warning of this clock take."""
+    """Return how long the looks before a warning of this clock take."""
     return SAMPLE if clock.is_bash or clock.kind in (clocks.API, clocks.TURN) else 0.0
 
 
@@ -76,7 +76,7 @@ class Check:
         return found != AGAIN
 
     def why(self, now: float) -> str:
-        """The reason of the silence, as far as the looks show it."""
+        """Return the reason of the silence, as far as the looks show it."""
         if self.tree is not None:
             return self.tree.why
         return "" if self.pane is None else self.clock.waits_for(self.pane.peers, now)

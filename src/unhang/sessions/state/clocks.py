@@ -33,23 +33,23 @@ class Clock(Record):
 
     @property
     def is_bash(self) -> bool:
-        """Whether the call that is measured is a Bash command, which can be ended without Escape."""
+        """Return whether the call that is measured is a Bash command, which can be ended without Escape."""
         return self.call is not None and self.call.tool_name == BASH
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The key to sort reached limits by: the one with the gentlest remedy first, then the earliest."""
+        """Return the key to sort reached limits by: the one with the gentlest remedy first, then the earliest."""
         return (0 if self.is_bash else _RANK[self.kind], self.at)
 
     def label(self) -> str:
-        """What is measured, in words."""
+        """Return what is measured, in words."""
         if self.kind in (TOOL, AGENT_TOOL):
             tool = self.call.title() if self.call is not None else "a tool"
             return f"{tool} of a subagent" if self.kind == AGENT_TOOL else tool
         return {API: "the wait for the API", TURN: "the turn", TOTAL: "the turn"}[self.kind]
 
     def said(self, now: float) -> str:
-        """How long it has taken, and its limit, in one sentence."""
+        """Return how long it has taken, and its limit, in one sentence."""
         age, limit = human(max(0.0, now - self.since)), human(self.limit)
         if self.kind == API:
             return f"the API has sent nothing for {age} (limit {limit})"
@@ -58,7 +58,7 @@ class Clock(Record):
         return f"{self.label()} has been running for {age} (limit {limit})"
 
     def waits_for(self, peers: tuple[ConnectionPeer, ...], now: float) -> str:
-        """What the measured wait is for, as far as connections or the name of the tool show it."""
+        """Return what the measured wait is for, as far as connections or the name of the tool show it."""
         name = "" if self.call is None else self.call.tool_name
         url = "" if self.call is None else self.call.tool_input.get("url", "")
         found = waits_for(peers, now - self.since, _port(url) if isinstance(url, str) else "")
@@ -77,7 +77,7 @@ def _port(url: str) -> str:
 def running(
     known: Known, limits: SessionLimits, extended: Mapping[str, float], proved: Mapping[str, float]
 ) -> list[Clock]:
-    """The limits that run, given what is known. `proved`: when a command that is proved to hang is ended."""
+    """Return the limits that run, given what is known. `proved`: when a command that is proved to hang is ended."""
     mode = known.mode()
     if mode not in (modes.BUSY, modes.BACKGROUND):
         return []

@@ -41,7 +41,7 @@ class Known:
         self.gone = False
 
     def mode(self) -> str:
-        """The state of the session."""
+        """Return the state of the session."""
         if self.gone:
             return GONE
         if self.status == facts.WAITING:

@@ -43,7 +43,7 @@ class SessionLimits(Record):
     on_hung: str = "wait"  # "end": a command that is proved to wait without an end goes before its limit
 
     def of_tool(self, tool_name: str, tool_input: Mapping[str, Any]) -> float | None:
-        """The limit of one call; None: only the turn's limit holds. The first pattern that matches decides."""
+        """Return the limit of one call; None: only the turn's limit holds. The first pattern that matches decides."""
         for pattern, seconds in self.tools:
             if fnmatchcase(tool_name, pattern):
                 return seconds
@@ -53,17 +53,17 @@ class SessionLimits(Record):
         return usual_limit(tool_name)
 
     def lead(self, limit: float) -> float:
-        """How long before the limit the warning comes; never more than half of it."""
+        """Return how long before the limit the warning comes; never more than half of it."""
         return min(limit * WARN_SHARE if self.warn is None else self.warn, limit / 2)
 
 
 def duration(text: str, name: str) -> float | None:
-    """Seconds; None for off."""
+    """Return seconds; None for off."""
     return read_duration(name, text) or None
 
 
 def tool_limit(text: str) -> tuple[str, float | None]:
-    """A pattern and its limit, as in `mcp__slow__*=5m`."""
+    """Return a pattern and its limit, as in `mcp__slow__*=5m`."""
     pattern, equals, value = text.rpartition("=")
     if not equals or not pattern.strip():
         raise UsageError(f"--limit must be PATTERN=DURATION, such as WebFetch=3m or 'mcp__slow__*=off'; not {text!r}")

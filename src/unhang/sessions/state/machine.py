@@ -336,7 +336,7 @@ class Session:
     # --- the time ---------------------------------------------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When `wake` should be called at the latest."""
+        """Return when `wake` should be called at the latest."""
         if self._rescue is not None:
             return self._rescue.until
         if self._after is not None:
@@ -352,7 +352,7 @@ class Session:
         return min(times, default=None)
 
     def view(self, now: float) -> dict[str, Any]:
-        """The session as `unhang watch --once` and `--json` show it."""
+        """Return the session as `unhang watch --once` and `--json` show it."""
         running = sorted(self._clocks(), key=lambda each: each.at)
         known = self.known
         return {

@@ -12,7 +12,7 @@ _CONTINUE = "Continue with the task."
 
 
 def note(clock: Clock, why: str, now: float) -> str:
-    """What was ended, after how long, why, and what to do instead."""
+    """Return what was ended, after how long, why, and what to do instead."""
     age, because = human(max(0.0, now - clock.since)), f" ({why})" if why else ""
     call = clock.call
     if call is not None and call.tool_name == BASH:
@@ -31,5 +31,5 @@ def note(clock: Clock, why: str, now: float) -> str:
 
 
 def prompt(told: str) -> str:
-    """The prompt that lets an unattended session go on."""
+    """Return the prompt that lets an unattended session go on."""
     return f"{told} {_CONTINUE}"

@@ -78,12 +78,12 @@ class Rescue:
 
     @property
     def phase(self) -> str:
-        """What the rescue waits for: look, asked, step, verify or held."""
+        """Return what the rescue waits for: look, asked, step, verify or held."""
         return self._phase
 
     @property
     def touched_pane(self) -> bool:
-        """Whether Escape was sent to the pane."""
+        """Return whether Escape was sent to the pane."""
         return actions.ESCAPE in self.taken
 
     def tell(self, fact: facts.Fact) -> None:

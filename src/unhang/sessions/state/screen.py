@@ -44,7 +44,7 @@ class AgentScreen(Record):
 
 
 def read(text: str) -> AgentScreen:
-    """The text of a pane, with or without colours, as a `Screen`."""
+    """Return the text of a pane, with or without colours, as a `Screen`."""
     lines = [_plain(line) for line in text.splitlines()]
     rules = [i for i, (line, _) in enumerate(lines) if _RULE.match(line)]
     whole = "\n".join(line for line, _ in lines)

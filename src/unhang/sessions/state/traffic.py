@@ -21,12 +21,12 @@ _PIECES = 5
 
 
 def writes(before: Wire, after: Wire) -> bool:
-    """Whether what came between two looks is an answer that is being written."""
+    """Return whether what came between two looks is an answer that is being written."""
     return any(pieces >= _PIECES for pieces in _grown(before, after))
 
 
 def may_write(before: Wire, after: Wire) -> bool:
-    """Whether too little came to tell."""
+    """Return whether too little came to tell."""
     return any(_grown(before, after))
 
 
@@ -55,7 +55,7 @@ _EARLIER = 10.0
 
 
 def waits_for(peers: tuple[ConnectionPeer, ...], age: float, port: str = "") -> str:
-    """Which connection has been silent for as long as the wait lasts, in words; empty: none is.
+    """Return which connection has been silent for as long as the wait lasts, in words; empty: none is.
 
     One to the very port that is waited for, on which not one byte has come, may have been opened late.
     """

@@ -108,7 +108,7 @@ class Tmux:
         return out.decode("utf-8", "replace")
 
     def look(self, address: Address) -> PaneState:
-        """The pane, who sits before it, and what it shows: one call."""
+        """Return the pane, who sits before it, and what it shows: one call."""
         form = _SEP.join(f"#{{{name}}}" for name in _FIELDS)
         clients = f"{_CLIENT}#{{client_activity}} #{{pane_id}} #{{client_control_mode}}"
         # fmt: off
@@ -147,7 +147,7 @@ class Tmux:
         return out.strip() == "sent"
 
     def window(self, address: Address) -> str:
-        """The window of the pane, as tmux names it: session, number, name."""
+        """Return the window of the pane, as tmux names it: session, number, name."""
         form = "#{session_name}:#{window_index} #{window_name}"
         return self.call(address.socket, "display-message", "-p", "-t", address.pane, form).strip()[:80]
 

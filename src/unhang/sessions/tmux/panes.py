@@ -80,5 +80,5 @@ def _last_read(tty: str) -> float:
 
 
 def plain(text: str) -> str:
-    """The pane's text without its colours."""
+    """Return the pane's text without its colours."""
     return re.sub(r"\x1b\[[0-9;:]*m", "", text)

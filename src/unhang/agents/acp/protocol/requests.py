@@ -46,19 +46,19 @@ class AcpRequest(Record):
 
     @property
     def tool(self) -> str:
-        """The call that it is about."""
+        """Return the call that it is about."""
         return id_of(self.params, "toolCall", "toolCallId")
 
     def result(self, value: Message) -> Message:
-        """The reply to a request that was served."""
+        """Return the reply to a request that was served."""
         return jsonrpc_message.result(self.id, value)
 
     def error(self, code: int, text: str) -> Message:
-        """The reply to a request that was refused or failed."""
+        """Return the reply to a request that was refused or failed."""
         return jsonrpc_message.error(self.id, code, text)
 
     def pick(self, decision: str) -> Option | None:
-        """The option for a decision, or the one that is named by its id, its kind, its name or its number."""
+        """Return the option for a decision, or the one that is named by its id, its kind, its name or its number."""
         for kind in _PICKS.get(decision, ()):
             for option in self.options:
                 if option.kind == kind:
@@ -72,7 +72,7 @@ class AcpRequest(Record):
         return None
 
     def decided(self, decision: str) -> tuple[Message, str]:
-        """The reply, and what it says: allowed, denied, or cancelled where no such option was offered."""
+        """Return the reply, and what it says: allowed, denied, or cancelled where no such option was offered."""
         option = self.pick(decision)
         if option is None and decision == ALLOW_ONCE:
             option = self.pick(DENY)
@@ -86,14 +86,14 @@ class AcpRequest(Record):
         return self.result({"outcome": {"outcome": "cancelled"}})
 
     def refusal(self) -> Message:
-        """The reply to a method that unhang does not serve."""
+        """Return the reply to a method that unhang does not serve."""
         if self.method == "elicitation/create":
             return self.result({"action": "decline"})
         return self.error(jsonrpc_message.METHOD_NOT_FOUND, f"unhang does not serve {preview(self.method, 80)}")
 
 
 def request_of(message: Message) -> AcpRequest | None:
-    """The request that a message holds; None: it holds none."""
+    """Return the request that a message holds; None: it holds none."""
     method = message.get("method")
     if not isinstance(method, str) or message.get("id") is None:
         return None
@@ -110,7 +110,7 @@ def _options(params: Message) -> tuple[Option, ...]:
 
 
 def asked_for(call: Message) -> str:
-    """What a call would do, as far as the agent says it anywhere: its command, its files, its address, its text.
+    """Return what a call would do, as far as the agent says it anywhere: its command, its files, its address, its text.
 
     Some put the command into the raw input, some into the title, some only into the content.
     """

@@ -43,18 +43,18 @@ class AcpTool:
 
     @property
     def phase(self) -> str:
-        """The phase of an event about this call."""
+        """Return the phase of an event about this call."""
         if self.kind == "execute" or self.command:
             return phase_of_command(self.command or self.title)
         return _PHASES.get(self.kind, "running")
 
     @property
     def name(self) -> str:
-        """What people call it: its command, title or kind."""
+        """Return what people call it: its command, title or kind."""
         return preview(self.command or self.title or self.kind or "a tool")
 
     def fields(self, now: float) -> dict[str, Any]:
-        """What an event about this call carries."""
+        """Return what an event about this call carries."""
         found = {"toolCallId": self.id, "title": preview(self.title) or None, "toolKind": self.kind or None}
         found |= {"toolStatus": self.status, "command": preview(self.command) or None}
         return found | {"ageMs": max(0, round((now - self.since) * 1000))}
@@ -74,7 +74,7 @@ class AcpTools:
 
     @property
     def window(self) -> float | None:
-        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
+        """Return the limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max((tool.limit for tool in self.running.values()), default=None)
 
     @property

@@ -50,7 +50,7 @@ class TurnBudget(Record):
     elapsed: float
 
     def to_json(self) -> dict[str, Any]:
-        """The budget as events have it."""
+        """Return the budget as events have it."""
         limit = None if self.limit is None else round(self.limit * 1000)
         return {"name": self.name, "limitMs": limit, "elapsedMs": max(0, round(self.elapsed * 1000))}
 
@@ -92,7 +92,7 @@ class AcpSession:
 
     @property
     def stage(self) -> str:
-        """Which budget runs."""
+        """Return which budget runs."""
         if self._asking:
             return PERMISSION
         if self._stage == IDLE and self.tools.running:
@@ -101,7 +101,7 @@ class AcpSession:
 
     @property
     def window(self) -> float | None:
-        """The limit that stands in the place of the idle limit; None: the idle limit holds."""
+        """Return the limit that stands in the place of the idle limit; None: the idle limit holds."""
         match self.stage:
             case "startup":
                 return self.budgets.startup
@@ -114,7 +114,7 @@ class AcpSession:
         return None
 
     def budget(self, now: float) -> TurnBudget:
-        """The one that runs, and how much of it is gone."""
+        """Return the one that runs, and how much of it is gone."""
         limit = self.window
         return TurnBudget(self.stage, self.budgets.idle if limit is None else limit, max(0.0, now - self._heard))
 
@@ -249,7 +249,7 @@ class AcpSession:
         self.text = (self.text + text)[-_KEPT_TEXT:]
 
     def fresh(self) -> str:
-        """What was written since the last call."""
+        """Return what was written since the last call."""
         found, self._fresh = self._fresh, ""
         return found
 
@@ -324,12 +324,12 @@ class AcpSession:
     # --- in words -------------------------------------------------------------------------------------------
 
     def silent(self, now: float) -> float:
-        """Seconds without a sign of life that are the agent's own: not its tool's, and not a person's."""
+        """Return seconds without a sign of life that are the agent's own: not its tool's, and not a person's."""
         own = self.in_turn or self._stage == STARTUP
         return max(0.0, now - self._heard) if own and self.stage not in _PURPOSES else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
-        """What it is at, or what it waits for: the cause of a stall, in words."""
+        """Return what it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         match self.stage:
             case "startup":

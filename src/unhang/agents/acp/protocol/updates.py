@@ -36,7 +36,7 @@ _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_cont
 
 
 def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
-    """What an update means that changes no state of a turn."""
+    """Return what an update means that changes no state of a turn."""
     if kind not in _PLAIN:
         return [AgentUpdate("unknown", f"Unknown update: {preview(kind or 'none', 80)}.", "session/update")]
     text = _PLAIN[kind]
@@ -64,7 +64,7 @@ def _block_text(block: Any) -> str:
 
 
 def plan_of(update: Message) -> list[Message] | None:
-    """The entries, as short as they can be shown; None: none are said."""
+    """Return the entries, as short as they can be shown; None: none are said."""
     plan = update if isinstance(update.get("entries"), list) else mapping_of(update, "plan")
     if not isinstance(plan.get("entries"), list):
         return None

@@ -38,7 +38,7 @@ def error_text(result: Message) -> str:
 
 
 def error_json(result: Message) -> Message:
-    """The error of a `result` as events have it."""
+    """Return the error of a `result` as events have it."""
     found: Message = {
         "message": error_text(result),
         "info": text_of(result, "api_error_type", most=80) or text_of(result, "terminal_reason", most=80) or None,
@@ -63,10 +63,10 @@ def suggestions(error: Message | None, session: str) -> list[str]:
 
 
 def again(session: str) -> str:
-    """How to go on with a session."""
+    """Return how to go on with a session."""
     return f"go on with the same session: unhang claude resume {quote(session)} 'TEXT'"
 
 
 def network() -> str:
-    """What to look at when the service cannot be reached."""
+    """Return what to look at when the service cannot be reached."""
     return _NETWORK

@@ -44,7 +44,7 @@ class ClaudeTurnEnd(Record):
 
     @property
     def aborted(self) -> bool:
-        """Whether the turn was interrupted."""
+        """Return whether the turn was interrupted."""
         return self.reason.startswith("aborted")
 
 
@@ -78,7 +78,7 @@ class ClaudeStream:
     # --- one line -------------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
-        """What a line means."""
+        """Return what a line means."""
         kind = text_of(message, "type", most=80)
         if not kind:
             return []
@@ -322,11 +322,11 @@ class ClaudeStream:
     # --- in words -------------------------------------------------------------------------------------------
 
     def silent(self, now: float) -> float:
-        """Seconds since the last sign of life, while a turn or an agent in the background runs; else 0."""
+        """Return seconds since the last sign of life, while a turn or an agent in the background runs; else 0."""
         return max(0.0, now - self._heard) if self.turn or self.agents else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
-        """What it is at, or what it waits for: the cause of a stall, in words."""
+        """Return what it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         again = [errors.again(self.session)] if self.session else []
         if self._retries:

@@ -102,7 +102,7 @@ OTHERS: dict[str, Phrase] = {
 
 
 def plain(message: Message, current: str) -> AgentUpdate | None:
-    """What such a message means; None: it is not one of these."""
+    """Return what such a message means; None: it is not one of these."""
     kind = text_of(message, "type", most=80)
     if kind == "system":
         subtype = text_of(message, "subtype", most=80)

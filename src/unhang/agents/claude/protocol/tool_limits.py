@@ -16,11 +16,11 @@ _MCP_PREFIX, _MCP = "mcp__", 1800.0
 
 
 def bash_limit(asked_ms: float | None, *, default: float = BASH_DEFAULT, most: float | None = None) -> float:
-    """The limit of a command that asked for a timeout of so many milliseconds; None: it did not ask for one."""
+    """Return the limit of a command that asked for a timeout of so many milliseconds; None: it did not ask for one."""
     asked = default if asked_ms is None or asked_ms <= 0 else asked_ms / 1000
     return (asked if most is None else min(asked, most)) + BASH_MARGIN
 
 
 def usual_limit(tool: str) -> float | None:
-    """The limit of any other tool; None: it has none of its own."""
+    """Return the limit of any other tool; None: it has none of its own."""
     return _MCP if tool.startswith(_MCP_PREFIX) else _OWN.get(tool)

@@ -38,7 +38,7 @@ class ClaudeTool(Record):
 
 
 def phase_of(use: Message) -> str:
-    """The phase of an event about a call."""
+    """Return the phase of an event about a call."""
     name = text_of(use, "name")
     if name == "Bash":
         return phase_of_command(text_of(use, "input", "command"))
@@ -55,7 +55,7 @@ def subject_of(use: Message) -> str:
 
 
 def begun(use: Message) -> str:
-    """The beginning of a call, for people."""
+    """Return the beginning of a call, for people."""
     name, subject = text_of(use, "name", most=120) or "a tool", preview(subject_of(use))
     if name == "Bash":
         return f"Running: {subject}"
@@ -66,7 +66,7 @@ def begun(use: Message) -> str:
 
 
 def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
-    """The end of a call, for people."""
+    """Return the end of a call, for people."""
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:
         return f"Failed: {preview(what, 120)}{': ' + preview(text) if text else ''}"
@@ -82,7 +82,7 @@ def _mcp_name(name: str) -> str:
 
 
 def result_text(block: Message) -> str:
-    """The beginning of it, for people."""
+    """Return the beginning of it, for people."""
     return text_of(block, "content") or " ".join(text_of(part, "text") for part in items_of(block, "content", most=20))
 
 
@@ -109,7 +109,7 @@ class ClaudeTools:
 
     @property
     def window(self) -> float | None:
-        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
+        """Return the limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
@@ -139,7 +139,7 @@ class ClaudeTools:
         ]
 
     def words(self, now: float) -> str:
-        """What is open and since when, for people."""
+        """Return what is open and since when, for people."""
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
         shown = [
             f"{_mcp_name(tool.name)} has been running for {human(max(0.0, now - tool.since))}"
@@ -149,7 +149,7 @@ class ClaudeTools:
         return "; ".join(shown)
 
     def limit_of(self, use: Message) -> float:
-        """How long a call may take, in seconds."""
+        """Return how long a call may take, in seconds."""
         if self._limit is not None:
             return self._limit
         name = text_of(use, "name")

@@ -22,17 +22,20 @@ def info_of(error: Any) -> str:
 
 
 def status_of(error: Any) -> int | None:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return integer_of(error, "codexErrorInfo", info_of(error), "httpStatusCode")
 
 
 def info_from_text(text: str) -> str:
-    """The code of an error of `exec`, which gives only words. The one code that helps a person is known by them."""
+    """Return the code of an error of `exec`, which gives only words.
+
+    The one code that helps a person is known by them.
+    """
     return OVERFLOW if "ran out of room in the model's context window" in text else ""
 
 
 def error_text(error: Any) -> str:
-    """The message, and the details where they say more."""
+    """Return the message, and the details where they say more."""
     message, details = text_of(error, "message"), text_of(error, "additionalDetails")
     if details and details not in message:
         return preview(f"{message} ({details})" if message else details, 500)
@@ -40,7 +43,7 @@ def error_text(error: Any) -> str:
 
 
 def error_json(error: Any) -> Message | None:
-    """An error as events have it; None: it is none."""
+    """Return an error as events have it; None: it is none."""
     if not isinstance(error, dict):
         return None
     found: Message = {"message": error_text(error), "info": info_of(error) or None, "httpStatus": status_of(error)}

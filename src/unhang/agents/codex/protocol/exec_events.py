@@ -39,7 +39,7 @@ class CodexExec:
         self._heard = 0.0
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
-        """What a line means."""
+        """Return what a line means."""
         kind = text_of(message, "type", most=80)
         found = self._judge(kind, message, now)
         if found.alive:
@@ -58,7 +58,7 @@ class CodexExec:
         self._heard = now
 
     def silent(self, now: float) -> float:
-        """Seconds since the last sign of life, until its turn has ended."""
+        """Return seconds since the last sign of life, until its turn has ended."""
         return 0.0 if self.status else max(0.0, now - self._heard)
 
     def bytes_came(self, now: float) -> AgentUpdate:
@@ -117,7 +117,7 @@ class CodexExec:
         return AgentUpdate(phase, text, "", alive, changed, self.tools.window, fields)
 
     def stall_reason(self, now: float) -> StallReason:
-        """What it waits for: the cause of a stall, in words."""
+        """Return what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         if self._reconnects:
             times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"

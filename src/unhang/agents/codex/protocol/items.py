@@ -57,13 +57,13 @@ _COMMAND_FAILED = frozenset({"failed", "declined"})
 
 
 def kind_of(item: Message) -> str:
-    """Its type in the app server's spelling."""
+    """Return its type in the app server's spelling."""
     head, *rest = text_of(item, "type", most=80).split("_")
     return head + "".join(word.capitalize() for word in rest)
 
 
 def command_of(item: Message) -> str:
-    """The line that is run, without the shell that Codex puts around it."""
+    """Return the line that is run, without the shell that Codex puts around it."""
     command = text_of(item, "command")
     for shell in ("/bin/bash -lc ", "/bin/sh -lc ", "bash -lc ", "/bin/sh -c "):
         if command.startswith(shell):
@@ -75,7 +75,7 @@ def command_of(item: Message) -> str:
 
 
 def phase_of(item: Message) -> str:
-    """The phase of an event about an item."""
+    """Return the phase of an event about an item."""
     kind = kind_of(item)
     if kind == "commandExecution":
         return phase_of_command(command_of(item))
@@ -83,12 +83,12 @@ def phase_of(item: Message) -> str:
 
 
 def from_the_model(item: Message) -> bool:
-    """Whether the model made this item."""
+    """Return whether the model made this item."""
     return kind_of(item) not in _NOT_OF_THE_MODEL
 
 
 def begun(item: Message) -> str:
-    """The beginning of an item, for people."""
+    """Return the beginning of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "userMessage":
@@ -107,7 +107,7 @@ def begun(item: Message) -> str:
 
 
 def ended(item: Message) -> str:
-    """The end of an item, for people."""
+    """Return the end of an item, for people."""
     kind = kind_of(item)
     match kind:
         case "agentMessage":
@@ -173,7 +173,7 @@ def _of_others(kind: str, item: Message) -> str:
 
 
 def tool_length(item: Message) -> float | None:
-    """How long it said itself that it will take."""
+    """Return how long it said itself that it will take."""
     return _seconds(item) if kind_of(item) == "sleep" else None
 
 
@@ -207,7 +207,7 @@ def _unless_done(item: Message) -> str:
 
 
 def details(item: Message) -> Message:
-    """What an event of it carries besides its words."""
+    """Return what an event of it carries besides its words."""
     found: Message = {"itemId": id_of(item, "id") or None, "itemType": kind_of(item)}
     if kind_of(item) == "commandExecution":
         status = text_of(item, "status", most=60) or None

@@ -38,7 +38,7 @@ class CodexRequest(Record):
     fields: dict[str, Any]
 
     def answer(self, accept: bool) -> Message:
-        """The whole reply, ready to be sent."""
+        """Return the whole reply, ready to be sent."""
         result = self._result(accept and self.approval)
         if result is None:
             message = f"unhang does not serve {preview(self.method, 80)}"
@@ -63,7 +63,7 @@ class CodexRequest(Record):
 
 
 def request_of(message: Message) -> CodexRequest | None:
-    """The request that a message holds; None: it holds none."""
+    """Return the request that a message holds; None: it holds none."""
     identity, method = message.get("id"), message.get("method")
     if not isinstance(method, str) or not isinstance(identity, int | str) or isinstance(identity, bool):
         return None

@@ -87,7 +87,7 @@ class CodexThread:
     # --- one message ----------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
-        """What a notification means."""
+        """Return what a notification means."""
         method = text_of(message, "method", most=120)
         if not method:
             return []
@@ -273,11 +273,11 @@ class CodexThread:
     # --- in words -------------------------------------------------------------------------------------------
 
     def silent(self, now: float) -> float:
-        """Seconds since the last sign of life, while a turn runs; else 0."""
+        """Return seconds since the last sign of life, while a turn runs; else 0."""
         return max(0.0, now - self._heard) if self.turn else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
-        """What it is at, or what it waits for: the cause of a stall, in words."""
+        """Return what it is at, or what it waits for: the cause of a stall, in words."""
         silent = human(max(0.0, now - self._heard))
         if self.waiting:
             what = "approval" if self.waiting == "approval" else "answer"

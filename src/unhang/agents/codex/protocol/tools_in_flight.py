@@ -35,7 +35,7 @@ class CodexTools:
 
     @property
     def window(self) -> float | None:
-        """The limit that stands in the place of the idle limit; None: nothing is in flight."""
+        """Return the limit that stands in the place of the idle limit; None: nothing is in flight."""
         return max(self._running.values(), default=None)
 
     def begin(self, item: Message) -> bool:
@@ -74,7 +74,7 @@ class CodexTools:
         return changed
 
     def waited_for(self, item_id: str) -> bool:
-        """Whether the model waits for this call."""
+        """Return whether the model waits for this call."""
         return item_id in self._running
 
     def _limit_of(self, item: Message) -> float:

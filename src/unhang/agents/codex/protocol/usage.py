@@ -20,7 +20,7 @@ class CodexUsage:
 
     @property
     def occupied(self) -> int | None:
-        """The tokens in the context now."""
+        """Return the tokens in the context now."""
         return count_of(self.latest, "contextTokens")
 
     def read(self, params: Message, method: str) -> list[AgentUpdate]:

@@ -63,7 +63,7 @@ _IN_ZONES = {ord(char): None for char in "_+-"}
 
 
 def objection(name: str, value: str) -> str | None:
-    """Why a project's own policy may not set this; None: it may."""
+    """Return why a project's own policy may not set this; None: it may."""
     if name in SHAPES:
         allowed = not value or (value.isascii() and len(value) <= _LONGEST and _is_shaped(name, value))
         return None if allowed else f"it may only be {SHAPES[name]}, or empty"

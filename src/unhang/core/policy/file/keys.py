@@ -28,7 +28,7 @@ class FieldError(ValueError):
 
 
 def kind_of(value: Any) -> str:
-    """What kind of value this is, as error messages name it: "an object", "a number"."""
+    """Return what kind of value this is, as error messages name it: "an object", "a number"."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
@@ -54,7 +54,7 @@ def version(data: dict[str, Any]) -> None:
 
 
 def text(body: dict[str, Any], key: str, path: Path) -> str:
-    """The text at this key, "" where the key is missing; raises FieldError for anything else."""
+    """Return the text at this key, "" where the key is missing; raises FieldError for anything else."""
     value = body.get(key, "")
     if not isinstance(value, str):
         raise FieldError(f"{key} must be a text, not {kind_of(value)}", (*path, key))
@@ -62,7 +62,7 @@ def text(body: dict[str, Any], key: str, path: Path) -> str:
 
 
 def seconds(value: Any, path: Path) -> float:
-    """A number of seconds, or a duration as on the command line."""
+    """Return a number of seconds, or a duration as on the command line."""
     try:
         return durations.seconds_of(str(path[-1]), value)
     except ValueError as error:
@@ -77,7 +77,7 @@ def limit(value: Any, path: Path) -> float | None:
 
 
 def number(body: dict[str, Any], key: str, path: Path, default: float, least: float, most: float) -> float:
-    """The number at this key, or `default`; raises FieldError if it is no number or lies outside the bounds."""
+    """Return the number at this key, or `default`; raises FieldError if it is no number or lies outside the bounds."""
     value = body.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FieldError(f"{key} must be a number, not {kind_of(value)}", (*path, key))

@@ -29,7 +29,7 @@ _MOST_FINDINGS = 200
 
 
 def lint(policy: Policy) -> list[LintFinding]:
-    """Every finding about a policy that has been loaded; an empty list if there is none."""
+    """Return every finding about a policy that has been loaded; an empty list if there is none."""
     found: list[LintFinding] = []
     for category in policy.categories.values():
         found += _category(category)

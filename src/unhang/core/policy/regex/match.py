@@ -44,7 +44,7 @@ class CompiledPattern:
 
     @property
     def size(self) -> int:
-        """How many instructions it has."""
+        """Return how many instructions it has."""
         return len(self._ops)
 
     # -- compiling
@@ -138,7 +138,7 @@ class CompiledPattern:
     # -- matching
 
     def match(self, text: str, meter: list[int] | None = None) -> int | None:
-        """The end of the longest match; 0 when there is none; None when the budget was used up.
+        """Return the end of the longest match; 0 when there is none; None when the budget was used up.
 
         The steps that it took are added to `meter[0]`.
         """

@@ -41,7 +41,7 @@ class Chars:
         self.negative = negative
 
     def accepts(self, char: str) -> bool:
-        """Whether this set has the character, in either case."""
+        """Return whether this set has the character, in either case."""
         variants = {char, char.lower(), char.upper()}
         return any(self._has(variant) for variant in variants if len(variant) == 1) != self.negative
 

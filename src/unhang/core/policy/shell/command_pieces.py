@@ -40,12 +40,12 @@ class Part:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the command as it was written, wrappers included."""
+        """Return the words of the command as it was written, wrappers included."""
         return self.layers[0][0]
 
     @property
     def text(self) -> str:
-        """The command that is left after the wrappers; `npm run dev` is a command in itself and stays whole."""
+        """Return the command that is left after the wrappers; `npm run dev` is a command in itself and stays whole."""
         left = self.layers[0][0]
         for words, instead in self.layers[1:]:
             if instead:
@@ -55,7 +55,7 @@ class Part:
 
 
 def pieces_of(command: Sequence[str] | str) -> list[Part]:
-    """The simple commands of a command, at most MOST_PIECES, in the order in which they stand."""
+    """Return the simple commands of a command, at most MOST_PIECES, in the order in which they stand."""
     found: list[Part] = []
     if isinstance(command, str):
         _take_line(command, found, 0, False, ())

@@ -328,7 +328,7 @@ class StrictCommand:
 
 
 def read(line: str, depth: int = 0) -> list[StrictCommand]:
-    """Every simple command that the line holds, in the order in which they stand. Raises Uncertain."""
+    """Return every simple command that the line holds, in the order in which they stand. Raises Uncertain."""
     if len(line) > LONGEST:
         raise Uncertain(f"it has more than {LONGEST} characters")
     found: list[StrictCommand] = []

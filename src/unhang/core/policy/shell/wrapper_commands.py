@@ -147,12 +147,12 @@ _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-c
 
 
 def options_of(spec: str) -> frozenset[str]:
-    """The options of a wrapper that are followed by a value."""
+    """Return the options of a wrapper that are followed by a value."""
     return frozenset(_SIMPLE.get(spec, "").partition("|")[2].split())
 
 
 def is_assignment(word: str) -> bool:
-    """Whether a word sets a variable, as in NAME=value or NAME+=value."""
+    """Return whether a word sets a variable, as in NAME=value or NAME+=value."""
     name, equals, _ = word.partition("=")
     if not equals or not name:
         return False

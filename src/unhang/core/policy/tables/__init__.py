@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def find(name: str) -> str | None:
-    """The entry of a command word in the built-in tables, as text; None if there is none."""
+    """Return the entry of a command word in the built-in tables, as text; None if there is none."""
     from unhang.core.policy.tables.system import SYSTEM
 
     text = SYSTEM.get(name)
@@ -24,7 +24,7 @@ def _others() -> dict[str, str]:
 
 
 def everything() -> dict[str, str]:
-    """The whole table, for `policy explain`'s documentation and the tests."""
+    """Return the whole table, for `policy explain`'s documentation and the tests."""
     from unhang.core.policy.tables.system import SYSTEM
 
     return {**SYSTEM, **_others()}

@@ -18,7 +18,7 @@ MOST_REMEMBERED = 8
 
 
 def cheap(root: int, *, include_root: bool = False) -> CheapSample:
-    """Everything below `root` (normally the keeper itself), as counters that only grow."""
+    """Return everything below `root` (normally the keeper itself), as counters that only grow."""
     return _look(root, include_root)[0]
 
 
@@ -67,7 +67,7 @@ def _look(root: int, include_root: bool = False, *, remember: bool = False) -> t
 
 
 def is_dead(fields: list[bytes]) -> bool:
-    """Whether the process has ended and only waits to be collected, so that its end shows as an end.
+    """Return whether the process has ended and only waits to be collected, so that its end shows as an end.
 
     Where it has more threads, only the first of them has ended, and the answer is no.
     """
@@ -88,7 +88,7 @@ def counters_of(comm: str, fields: list[bytes], io: int) -> CheapProcess:
 
 
 def moved(text: bytes) -> int:
-    """Bytes through read and write, or to and from the disk, whichever is more.
+    """Return bytes through read and write, or to and from the disk, whichever is more.
 
     recv and send are in neither, mapped files and some io_uring transfers only in the second.
     """

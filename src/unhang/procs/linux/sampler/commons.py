@@ -25,7 +25,7 @@ _GETPID = 11
 def commons_of(
     processes: dict[int, ProcessSample], *, foreign: bool
 ) -> tuple[dict[int, ProcessSample], dict[str, Common]]:
-    """The processes, whose threads know what they wait for, and those that share it.
+    """Return the processes, whose threads know what they wait for, and those that share it.
 
     `foreign`: the tree is not ours, so its first process may share memory with its parent.
     """
@@ -82,7 +82,10 @@ def _key(words: list[bytes]) -> str:
 
 
 def nameless(path: str) -> bool:
-    """Whether no process can open this memory by a name. A segment of System V looks deleted, and has a number."""
+    """Return whether no process can open this memory by a name.
+
+    A segment of System V looks deleted, and has a number.
+    """
     return path.endswith(" (deleted)") and not path.startswith("/SYSV")
 
 

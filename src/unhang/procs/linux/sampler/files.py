@@ -31,7 +31,7 @@ def access(pid: int, fd: int) -> tuple[bool, bool]:
 
 
 def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
-    """Every pipe and FIFO that a process of the tree has open, with the holders of each end."""
+    """Return every pipe and FIFO that a process of the tree has open, with the holders of each end."""
     readers: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[tuple[int, int]]] = {}
     kinds: dict[str, bool] = {}
@@ -51,7 +51,7 @@ def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
 
 
 def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[int, str]]]:
-    """Who else on this machine holds these pipes: one pass over what we may look into, bounded."""
+    """Return who else on this machine holds these pipes: one pass over what we may look into, bounded."""
     found: dict[str, list[tuple[int, str]]] = {}
     for name in os.listdir("/proc")[:MOST_OUTSIDE] if links else ():
         if not name.isdecimal() or int(name) in inside or int(name) == os.getpid():
@@ -75,14 +75,14 @@ def _fifo(pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:
 
 
 def is_terminal(target: str) -> bool:
-    """Whether the target of a descriptor is a terminal."""
+    """Return whether the target of a descriptor is a terminal."""
     return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
 def terminal_of(
     processes: dict[int, ProcessSample], pty_master: int | None, keeper: int | None
 ) -> TerminalSettings | None:
-    """What the job's terminal is set to, from its master where we hold it, else through a process's descriptor.
+    """Return what the job's terminal is set to, from its master where we hold it, else through a process's descriptor.
 
     `keeper` has started the job; None: the tree is not a job, and its terminal is the one that it sits at.
     """

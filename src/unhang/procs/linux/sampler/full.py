@@ -193,9 +193,11 @@ class _Look:
 
 
 def meant(caught: int, runtime: str) -> int:
-    """The signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches everything,
-    to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its interpreter does
-    (Ruby, PHP). The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang writes a dump."""
+    """Return the signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches
+    everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its
+    interpreter does (Ruby, PHP). The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang
+    writes a dump.
+    """
     own = {JVM: _SIGUSR2 | _REAL_TIME, MONO: _REAL_TIME | _OTHERS, NODE: _SIGUSR1, ERLANG: _SIGUSR1}.get(runtime, 0)
     return 0 if caught & (_SIGTTIN | _SIGVTALRM | _SIGPROF) else caught & ~own
 

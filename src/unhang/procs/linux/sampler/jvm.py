@@ -17,7 +17,7 @@ _MAGIC = b"\xca\xfe\xc0\xc0"
 
 
 def futile_wakeups(pid: int, uid: int) -> int | None:
-    """The counter, or None where there is no such file."""
+    """Return the counter, or None where there is no such file."""
     inner = pid
     status = read(f"/proc/{pid}/status")
     if (at := status.find(b"\nNSpid:")) >= 0:

@@ -39,7 +39,7 @@ _GO_NOTE = struct.pack("<I", 4), b"Go\0\0"
 
 
 def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
-    """The name of the runtime of a process; "" where none is recognised or none matters."""
+    """Return the name of the runtime of a process; "" where none is recognised or none matters."""
     if len(threads) < 2:
         return ""
     if name := named_runtime(threads):
@@ -55,7 +55,9 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
 
 
 def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
-    """The threads of a Python process; those whose lock word lies in the interpreter's image are marked `static`."""
+    """Return the threads of a Python process; those whose lock word lies in the interpreter's image are marked
+    `static`.
+    """
     ranges = image_of(read_all(f"/proc/{pid}/maps", MOST_MAPS), _is_python)
     return tuple(
         each._replace(static=True)
@@ -66,7 +68,7 @@ def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
 
 
 def wanted_by_go(pid: int, threads: tuple[Thread, ...]) -> int:
-    """The signals that a Go program has asked for (`signal.Notify`), one bit each, as in `SigCgt`.
+    """Return the signals that a Go program has asked for (`signal.Notify`), one bit each, as in `SigCgt`.
 
     Go handles every signal, asked for or not, so the kernel's mask says nothing. But where one was asked for, a thread
     sleeps until it comes, on the first word of `runtime.sig`: after that word and the signals that are let through
@@ -84,7 +86,7 @@ def wanted_by_go(pid: int, threads: tuple[Thread, ...]) -> int:
 
 
 def go_signals(memory: bytes) -> int:
-    """The wanted signals in what may be Go's `runtime.sig`; 0 where it is something else."""
+    """Return the wanted signals in what may be Go's `runtime.sig`; 0 where it is something else."""
     if len(memory) < _GO_SIGNALS.size:
         return 0
     words: tuple[int, ...] = _GO_SIGNALS.unpack(memory)[1:]
@@ -96,7 +98,7 @@ def go_signals(memory: bytes) -> int:
 
 
 def has_own_timer(pid: int) -> bool:
-    """Whether the program has made a POSIX timer that may wake it.
+    """Return whether the program has made a POSIX timer that may wake it.
 
     Ruby makes one with SIGVTALRM for itself, to switch between its threads; that is no timer of the program.
     """
@@ -109,12 +111,12 @@ def has_own_timer(pid: int) -> bool:
 
 
 def maps_ruby(pid: int) -> bool:
-    """Whether a process runs Ruby, by what it maps."""
+    """Return whether a process runs Ruby, by what it maps."""
     return any(_is_ruby(path) for path in _mapped(read_all(f"/proc/{pid}/maps", MOST_MAPS)))
 
 
 def is_go(pid: int) -> bool:
-    """Whether the program was built by Go, whose linker leaves its mark also in stripped files."""
+    """Return whether the program was built by Go, whose linker leaves its mark also in stripped files."""
     try:
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             return has_go_mark(program.fileno())
@@ -123,7 +125,7 @@ def is_go(pid: int) -> bool:
 
 
 def has_go_mark(fd: int) -> bool:
-    """Whether an ELF file of 64 bits, little-endian, has a note or a record of a build by Go."""
+    """Return whether an ELF file of 64 bits, little-endian, has a note or a record of a build by Go."""
     head = os.pread(fd, 4096, 0)
     if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
         return False
@@ -145,7 +147,7 @@ def _words(data: bytes) -> range:
 
 
 def is_ocaml(pid: int) -> bool:
-    """Whether the program holds OCaml's runtime, which knows the variable that sets its options."""
+    """Return whether the program holds OCaml's runtime, which knows the variable that sets its options."""
     try:
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             size = min(os.fstat(program.fileno()).st_size, MOST_PROGRAM)
@@ -156,7 +158,9 @@ def is_ocaml(pid: int) -> bool:
 
 
 def is_node(pid: int, threads: tuple[Thread, ...]) -> bool:
-    """Whether the program is Node: it is named so, whatever it calls itself, and its event loop is the first thread."""
+    """Return whether the program is Node: it is named so, whatever it calls itself, and its event loop is the first
+    thread.
+    """
     if not any(each.tid == pid and "epoll" in each.syscall for each in threads):
         return False
     try:
@@ -193,7 +197,7 @@ def _is_ruby(name: str) -> bool:
 
 
 def image_of(maps: bytes, belongs: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """The address ranges of a program's file, and of the zeroed memory that follows it without a gap."""
+    """Return the address ranges of a program's file, and of the zeroed memory that follows it without a gap."""
     found: list[tuple[int, int]] = []
     for line in maps.splitlines():
         words = line.split(None, 5)

@@ -42,7 +42,7 @@ class Reader:
         self._mem = None
 
     def threads(self, count: int, most: int, parts: tuple[str, list[bytes]], status: bytes) -> tuple[Thread, ...]:
-        """The main thread first. `most` bounds the work, not the truth: the caller notes what was left out.
+        """Return the threads, the main one first. `most` bounds the work; the caller notes what was left out.
 
         `parts` and `status` are the process's own: where there is one thread, they are the thread's, too.
         """
@@ -190,7 +190,7 @@ class _Watched:
 
 
 def reachable(pid: int, path: str, to_write: bool) -> bool:
-    """Whether a process outside may well open the other end of a FIFO that this one is opening.
+    """Return whether a process outside may well open the other end of a FIFO that this one is opening.
 
     It has a name, so any process may. One that opens it to read is a server that waits for clients. One that opens it
     to write waits for a reader: a FIFO that is as young as the process was made for one of its own.
@@ -249,7 +249,7 @@ class SchedulerClocks:
         self._ahead: dict[int, float | None] = {}  # monotonic time minus that CPU's clock
 
     def now(self, cpu: int) -> float | None:
-        """What the scheduler's clock of this CPU shows now, in seconds; None where it cannot be read."""
+        """Return what the scheduler's clock of this CPU shows now, in seconds; None where it cannot be read."""
         if cpu not in self._ahead:
             self._ahead[cpu] = self._read(cpu) if len(self._ahead) < self.MOST else None
         ahead = self._ahead[cpu]

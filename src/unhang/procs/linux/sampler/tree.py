@@ -18,7 +18,7 @@ MANY_THREADS = 128
 
 
 def children(pid: int, threads: int) -> list[int] | None:
-    """The direct children; None when asking each thread is impossible or too dear."""
+    """Return the direct children; None when asking each thread is impossible or too dear."""
     if threads > MANY_THREADS:
         return None
     if threads == 1:
@@ -68,7 +68,7 @@ def children_table() -> dict[int, list[int]]:
 
 
 def walk(root: int, *, include_root: bool = False) -> tuple[dict[int, tuple[str, list[bytes]]], bool]:
-    """Every process below `root` with its stat fields, parents first; and whether there were too many."""
+    """Return every process below `root` with its stat fields, parents first; and whether there were too many."""
     found: dict[int, tuple[str, list[bytes]]] = {}
     table: dict[int, list[int]] | None = None
     queue = [root]

@@ -30,7 +30,7 @@ EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_
 
 
 def waited_for(threads: tuple[Thread, ...]) -> dict[int, tuple[bool, bool]]:
-    """The descriptors that these threads wait for: (to read, to write)."""
+    """Return the descriptors that these threads wait for: (to read, to write)."""
     found: dict[int, tuple[bool, bool]] = {}
     for thread in threads:
         for fd in thread.reads:
@@ -97,7 +97,7 @@ def _timeout(pid: int, fd: int, option: int) -> float | None:
 
 
 def masters_of(processes: dict[int, ProcessSample]) -> dict[str, tuple[int, ...]]:
-    """The terminals that processes of the tree have made: path -> those that hold the master."""
+    """Return the terminals that processes of the tree have made: path -> those that hold the master."""
     found: dict[str, dict[int, None]] = {}
     for pid, process in processes.items():
         for fd, target in process.fds.items():
@@ -161,7 +161,7 @@ class Strangers:
                     self._sharers.setdefault(number, {})[pid] = short_name(pid)
 
     def pipes(self) -> dict[str, Pipe]:
-        """The pipes, with the strangers that hold the ends that are waited for."""
+        """Return the pipes, with the strangers that hold the ends that are waited for."""
         found = dict(self._pipes)
         for target in self._needed:
             holders = self._holders.get(target, {})
@@ -171,7 +171,7 @@ class Strangers:
         return found
 
     def processes(self) -> dict[int, ProcessSample]:
-        """The processes, with the strangers that share an eventfd with them, or the other end of a socket."""
+        """Return the processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
         seen = [(self._events[number], sharers) for number, sharers in self._sharers.items()]
         seen += [
