@@ -1,8 +1,8 @@
 """The deliverer: one process a home that turns news into messages. It runs while there are jobs, or something to send.
 
-It is started by whoever starts a job, and not by the keeper that has the news: whatever a keeper starts is below its
-guard, where the proof that nothing of the job is left would find it. A mark that no deliverer has seen waits for the
-next one, so a machine that went down tells what was due when the next job, hook or `unhang alerts` begins.
+It is started by the process that starts a job, and not by the keeper that has the news: what a keeper starts is below
+its guard, where the proof that nothing of the job is left would find it. A mark that no deliverer has seen waits for
+the next one, so a machine that went down tells what was due when the next job, hook or `unhang alerts` begins.
 
 Each message is sent by a child that may be slow, hang or crash: it is ended after a while, and the state is written
 before it begins and after it ended. So a message is sent at least once, with the same key each time. While the disk is
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from unhang.core.alerts.ledger import Delivery, Outcome
     from unhang.core.alerts.settings import AlertSettings
 
-# How often it looks whether jobs run that nobody has news of: such a look also finds those that were lost.
+# How often it looks whether jobs run that have left no news: such a look also finds those that were lost.
 _LOOK = 60.0
 # A child that sends may take longer than any single wait of its own.
 _LONGEST = 30.0
@@ -65,7 +65,7 @@ def deliver(home: str) -> int:
             _Deliverer(home).run()
         finally:
             os.close(held)
-        # else: after the last look a mark was left, or a job began, and whoever did it still saw the lock
+        # else: after the last look a mark was left, or a job began, and its process still saw the lock
         if not alert_news.marks(home) and not _may_bring_news(home):
             return 0
 

@@ -39,7 +39,7 @@ def _announce(home: str, origins: Iterable[str]) -> None:
     fd = files.open_plain(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     fcntl.flock(fd, fcntl.LOCK_EX)  # never closed: the lock is what says that this process lives
     os.write(fd, json.dumps(sorted(origins)).encode())
-    os.rename(new, f"{folder}/{os.getpid()}")  # nobody finds it before it is locked
+    os.rename(new, f"{folder}/{os.getpid()}")  # it is not found before it is locked
 
 
 def is_served(home: str, origin: str) -> bool:

@@ -141,10 +141,10 @@ def is_promise(event: Event) -> bool:
 
 
 def goes_on_by_itself(event: Event) -> bool:
-    """Return whether a stall was explained by something that passes without anybody: a timer that runs, a server that
+    """Return whether a stall was explained by something that passes by itself: a timer that runs, a server that
     listens.
 
-    Such a job is silent, and needs no person: in lists it is quiet, and nobody is alerted.
+    Such a job is silent, and needs no person: in lists it is quiet, and no alert is sent.
     """
     stall = event.get("type") == WATCHDOG and event.get("phase") == "stuck"
     return stall and (event.get("diagnosis") or {}).get("state") == "alive"

@@ -1,7 +1,7 @@
 """The trace that a job belongs to: `TRACEPARENT` as W3C Trace Context has it, from the caller and to the job.
 
 A job takes part in the trace of its caller, or begins one. It gets a span of its own, which whatever it starts has as
-parent: so an agent, its tools, their jobs and the agents in those are one trace, whoever records it.
+parent: so an agent, its tools, their jobs and the agents in those are one trace, whatever records it.
 """
 
 from __future__ import annotations

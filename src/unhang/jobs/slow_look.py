@@ -1,4 +1,4 @@
-"""A look that takes long, made by a thread now and then: whoever follows the jobs must not wait for it.
+"""A look that takes long, made by a thread now and then: the thread that follows the jobs must not wait.
 
 One look of a kind at a time. Between two of them there is a rest, so long that looking takes at most a fiftieth of a
 processor, however much there is to see.

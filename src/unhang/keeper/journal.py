@@ -143,7 +143,7 @@ class Journal:
         self._log.give_back()
 
     def _tell(self, event: ev.Event) -> None:
-        """Leave a mark for whoever delivers alerts, if the event is worth one, or is the last they wait for."""
+        """Leave a mark for the deliverer of alerts, if the event is worth one, or is the last they wait for."""
         if event["type"] == ev.EXITED or kind_of(event) is not None:
             alert_news.tell(self._place.home, self._place.id, wanted=self._alerts_wanted)
 

@@ -1,7 +1,7 @@
 """The person in front of a job in the foreground: what is on their terminal, and whether the job waits for them.
 
 While a job waits for the person who sees its prompt or its screen, its time is that person's and not the job's: the
-limits that nobody wrote down for it stand still.
+limits that were not written down for it stand still.
 """
 
 from __future__ import annotations

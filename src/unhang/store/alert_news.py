@@ -169,7 +169,7 @@ def is_delivering(home: str) -> bool:
 
 
 def stopped(home: str) -> int | None:
-    """Return the pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and tells nobody anything."""
+    """Return the pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and sends nothing."""
     from unhang.procs import identity
 
     try:

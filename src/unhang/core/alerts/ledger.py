@@ -165,7 +165,9 @@ class Ledger:
         Each is the caller's until `sent` or `failed` is called for it.
         """
         for target in self._settings.targets:
-            if 0 <= now - self._last.get(target, float("-inf")) < SPACING:  # a clock that was ahead silences nobody
+            if (
+                0 <= now - self._last.get(target, float("-inf")) < SPACING
+            ):  # a clock that was ahead holds no message back
                 continue
             due = [each for name, at, each in self._held if name == target and at <= now]
             if not due:

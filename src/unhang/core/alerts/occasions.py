@@ -36,7 +36,7 @@ class Occasion(Record):
     """One thing that a person may want to be told. `at` and `ended_at` are in seconds since 1970.
 
     `stall`: what belongs to the same silence has the same text here. `command`: what a person pastes into a shell.
-    `offers`: what a link may do about it (core/alerts/answers.py). `answered`: it is over because somebody decided.
+    `offers`: what a link may do about it (core/alerts/answers.py). `answered`: it is over because a person decided.
     """
 
     subject: AlertSubject

@@ -203,7 +203,7 @@ def _socket(
     if seen.state == "LISTEN":
         return Wait("listen", f"waits for connections on {seen.local or 'a Unix socket'}", ends=None)
     partners = view.holders.get(seen.peer, ()) if seen.peer else ()
-    # Nobody gives the job's own stdin a timeout, so there it counts only where it was read.
+    # No program gives the job's own stdin a timeout, so there it counts only where it was read.
     if single and fd in process.patience and (partners or (fd == 0 and process.patience[fd] is not None)):
         return _gives_up(process.patience[fd], thread)
     if partners and (others := process.strangers.get(fd)):

@@ -36,7 +36,7 @@ class NeedsInput(NamedTuple):
     endless: bool = True  # False: it will stop asking by itself
 
 
-# They pass every key on to a program elsewhere. What that does cannot be seen from here; whoever types at it knows.
+# They pass every key on to a program elsewhere. What that does cannot be seen from here; the person at the keys knows.
 _FAR_TERMINALS = frozenset(
     {
         "ssh",

@@ -18,7 +18,7 @@ from unhang.core.diagnosis.waits import (
 )
 from unhang.core.durations import human
 
-# SIGINT, SIGQUIT, SIGTERM and SIGCHLD, as bits: whoever waits for one of these waits for its own end or a child's.
+# SIGINT, SIGQUIT, SIGTERM and SIGCHLD, as bits: what waits for one of these waits for its own end or a child's.
 ENDS = 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16
 # SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGURG, SIGWINCH, SIGIO, SIGPWR and the real-time signals: these come from a
 # timer, a descriptor or another process, and make the program go on.
@@ -104,7 +104,7 @@ def _stopped(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     uses_terminal = any(is_terminal(process.fds.get(fd, "")) for fd in thread.reads + thread.writes)
     if process.tty and foreground > 0 and foreground != process.pgid and uses_terminal:
         return Wait("stopped", "is stopped by SIGTTIN or SIGTTOU: a background job used the terminal")
-    # Whoever has stopped it may continue it, as batch systems and throttles do.
+    # What has stopped it may continue it, as batch systems and throttles do.
     return Wait("stopped", "is stopped (SIGSTOP or SIGTSTP); SIGCONT would continue it", ends=None)
 
 
@@ -134,8 +134,7 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
 
 
 def _meant_for_others(thread: Thread) -> bool:
-    """Whether a thread in sigwait, or one of its kin, waits for what somebody would send for another reason than to end
-    the job."""
+    """Whether a thread in sigwait, or one of its kin, waits for a signal that is not for the end of the job."""
     return thread.syscall == "rt_sigtimedwait" and bool(thread.signals & WAKES or not thread.signals & ENDS)
 
 

@@ -8,9 +8,10 @@ time that its worker may be silent:
     half       after its last word that was stored, the job is ended on its own machine (fleet/tether.py)
     whole      as long as this nothing was heard: another worker may take it, or calls it lost
 
-So when another may take a job, it has been ended where it ran, though nobody there can be asked. Whoever watches counts
-only time in which it could itself read the server: a server that was away makes no worker silent. After two words that
-did not come it asks whether the machine has published the end of the job: then there is nothing to wait for.
+So when another may take a job, it has been ended where it ran, though no process there can be asked. A worker that
+watches counts only time in which it could itself read the server: a server that was away makes no worker silent. After
+two words that did not come it asks whether the machine has published the end of the job: then there is nothing to wait
+for.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class QueuedJob(Record):
         return self.finished(ran_as, "error", "lost", None, at, why + more)
 
     def cancelled(self, at: str, by: str) -> QueuedJob:
-        """It is not to run, or not any more: whoever had it is fenced."""
+        """It is not to run, or not any more: the worker that had it is fenced."""
         assert self.state != ENDED
         return self.replace(state=ENDED, status="cancelled", phase="cancelled", ended_at=at, why=f"cancelled by {by}")
 

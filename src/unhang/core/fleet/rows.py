@@ -2,7 +2,7 @@
 
 A published row is the job as `unhang ps --json` shows it on its machine, with the time of its end instead of the time
 that is left. What was published is true of a job that has ended. Of one that has not, it is true only while its
-machine is there: then nobody knows, and the row says `unknown`.
+machine is there: then it is not known, and the row says `unknown`.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def resolve(
 def with_stall_notice(found: Resolution, policy: Policy) -> Resolution:
     """Return the decision with a stall time for a command that never ends, where the built-in policy gives it none.
 
-    For one that somebody waits for and nobody sits at: a server that was run instead of started would hold its caller
-    for ever, and nothing would be said. What the policy of a user switches off stays off.
+    For one that a caller waits for and no person sits at: a server that was run instead of started would hold its
+    caller for ever, and nothing would be said. What the policy of a user switches off stays off.
     """
     if not found.never_ending or found.limits.stall is not None:
         return found

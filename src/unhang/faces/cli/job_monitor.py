@@ -215,7 +215,7 @@ class JobMonitor:
         if self._terminal is not None:
             self._terminal.leave()
         self._reporter.raw = False
-        # whoever sent the signal to us has sent it to our group; a key that stopped the job has not
+        # what sent the signal to us has sent it to our group; a key that stopped the job has not
         _stop(os.getpid() if asked else 0, self._stop_as)
         self._stop_as = signal.SIGTSTP
         here = self._terminal is None or self._terminal.ours

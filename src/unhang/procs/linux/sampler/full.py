@@ -33,7 +33,7 @@ MOST_SCREEN = 4096
 MOST_OTHERS = 32
 _SIGUSR1, _SIGUSR2, _SIGALRM = 1 << 9, 1 << 11, 1 << 13
 _SIGTTIN, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 25, 1 << 26
-# Nobody has such a handler by chance. A socket, a pipe, a directory or a lease sends SIGIO or SIGURG at news;
+# No program has such a handler by chance. A socket, a pipe, a directory or a lease sends SIGIO or SIGURG at news;
 # a message queue, or any process, a real-time signal (of which the C library keeps the first two for itself).
 _SIGURG, _SIGIO, _REAL_TIME = 1 << 22, 1 << 28, (1 << 64) - (1 << 33)
 _WAKES = _SIGUSR1 | _SIGUSR2 | _SIGURG | _SIGIO | _REAL_TIME

@@ -5,7 +5,7 @@
     1: FLOCK  ADVISORY  WRITE 812 fe:00:1234 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 900 fe:00:1234 0 EOF
 
-The file is named by device and inode; its path is found among the descriptors of whoever has it open. An
+The file is named by device and inode; its path is found among the descriptors of the processes that have it open. An
 open-file-description lock has no pid there (-1), neither of its holder nor of who waits, and a flock has the pid that
 asked for it: both belong to an open file, and the processes that have it open show the lock in its fdinfo.
 """
