@@ -19,9 +19,10 @@ from unhang.core.fleet.rows import published
 from unhang.errors import UnhangError, UsageError
 from unhang.fleet import note
 from unhang.fleet.command_server import CommandServer
-from unhang.fleet.connection import ServerAway, ServerRefused, connect
+from unhang.fleet.connection import ServerAway
 from unhang.fleet.end_tasks import end
 from unhang.fleet.job_rows import JobRows
+from unhang.fleet.lasting_service import LastingService
 from unhang.fleet.spool import LOOK, NAP, Spool
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
@@ -29,7 +30,7 @@ from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from typing import Any
 
     from unhang.fleet.connection import Connection
@@ -41,8 +42,8 @@ _MOST_MESSAGES, _AT_ONCE = 16, 32
 # state is another, and where only its output, its clocks or its usage have moved on.
 _PAUSE, _ROW_PAUSE, _MOVING_PAUSE = 0.05, 1.0, 5.0
 _MOVING = ("entry", "seq", "endsAt")
-# How long to wait for a server that is away.
-_AWAY, _REFUSED = 1.0, 10.0
+# Until a server that is away is tried again.
+_AWAY = 1.0
 # So many words of presence between two that are kept.
 _KEPT_WORD = 4
 
@@ -63,9 +64,6 @@ class Publisher:
         self._use_due = False
         self._ports: dict[str, list[str]] = {}
         self._job_rows = JobRows(home)
-        self._joined = False
-        self._away = False
-        self._closing = False
         self._store = ""
 
     def run(self) -> int:
@@ -86,70 +84,28 @@ class Publisher:
             loop.add_signal_handler(number, self._stop.set)
         if self._spool.fd >= 0:
             loop.add_reader(self._spool.fd, self._woken)
-        while not self._stop.is_set():
-            pause = _AWAY
-            try:
-                connection = await self._unless_stopped(connect(self._address, lasting=True, on_change=self._changed))
-                if connection is None:
-                    return
-                self._closing = False
-                try:
-                    await self._serve(connection)
-                finally:
-                    self._closing = True
-                    await connection.close()
-            except ServerRefused as error:
-                if not self._joined:
-                    raise
-                pause = _REFUSED
-                self._say_away(str(error))
-            except ServerAway as error:
-                self._say_away(str(error))
-            await self._unless_stopped(asyncio.sleep(pause))
-
-    async def _unless_stopped(self, what: Coroutine[Any, Any, Any]) -> Any:
-        """Wait for something, or for the signal to end; None then."""
-        task, stop = asyncio.ensure_future(what), asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        await end([stop])
-        if task.done():
-            return task.result()
-        await end([task])
-        return None
+        consequence = "jobs go on, and what they record waits on disk"
+        self._service = LastingService(self._address, self._stop, self._tell, consequence, self._changed)
+        await self._service.run(self._serve, _AWAY, patient=True)
 
     def _woken(self) -> None:
         self._spool.clear()
         self._wake.set()
 
     def _changed(self, there: bool) -> None:
-        if self._closing:
-            return  # by ourselves
         if there:
             self._store = ""  # it may be another store, at the same address
-            self._say_back()
-        else:
-            self._say_away("the connection was lost")
         self._wake.set()
-
-    def _say_away(self, why: str) -> None:
-        if not self._away:
-            self._away = True
-            self._tell(f"the server is away: {why}; jobs go on, and what they record waits on disk")
-
-    def _say_back(self) -> None:
-        if self._away:
-            self._away = False
-            self._tell("the server is there again")
 
     async def _serve(self, connection: Connection) -> None:
         await self._begin(connection)
         where = note.without_password(self._address)
-        if not self._joined:
+        if not self._service.begun:
             # not before: a home must not take another machine's jobs for its own
             note.write(self._home, server=self._address, machine=self._machine)
             self._tell(f"joined {where} as {self._machine}")
-        self._joined = True
-        self._say_back()
+        self._service.begun = True
+        self._service.say_back()
         answerer = CommandServer(self._home, connection)
         await connection.serve(subjects.requests_of(self._machine), answerer.take)
         await connection.serve(subjects.questions_of(self._machine), answerer.take_question)

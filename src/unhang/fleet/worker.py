@@ -25,8 +25,9 @@ from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.fleet import queues, tether
-from unhang.fleet.connection import ServerAway, ServerRefused, connect, is_stored
+from unhang.fleet.connection import ServerAway, is_stored
 from unhang.fleet.end_tasks import end
+from unhang.fleet.lasting_service import LastingService
 from unhang.fleet.note import without_password
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 # How often the queue is read where nothing was told; and after a claim that another came before.
 _LOOK, _AGAIN = 2.0, 0.1
-_AWAY, _REFUSED = 0.5, 10.0
+_AWAY = 0.5
 # A worker that is to end tries so often to say what became of its jobs while the server is away.
 _LAST_TRIES = 20
 # The longest time between two looks at the words of other workers.
@@ -84,7 +85,7 @@ class QueueWorker:
         self._started: set[tuple[str, int]] = set()  # what was given to a keeper, by attempt
         self._tether = tether.Tether()
         self._looked = 0.0  # when the queue was last read as a whole
-        self._begun = self._stopping = self._draining = self._closing = self._away = False
+        self._stopping = self._draining = False
 
     def run(self) -> int:
         """Serve until it is told to end; return 0."""
@@ -107,63 +108,30 @@ class QueueWorker:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         loop.add_signal_handler(signal.SIGUSR1, self._drain)
         loop.add_signal_handler(signal.SIGCHLD, self._tether.check)
-        while not self._over.is_set():
-            pause = _AWAY
-            try:
-                self._server = await connect(self._address, lasting=True, on_change=self._changed)
-                self._closing = False
-                try:
-                    await self._serve(self._server)
-                finally:
-                    self._closing = True
-                    await self._server.close()
-            except ServerRefused as error:
-                if not self._begun:
-                    raise
-                pause = _REFUSED
-                self._say_away(str(error))
-            except ServerAway as error:
-                if not self._begun:
-                    raise
-                self._say_away(str(error))
-            if not self._over.is_set():
-                await asyncio.sleep(pause)
+        consequence = "a job that cannot be held is ended in time"
+        self._service = LastingService(self._address, self._over, self._tell, consequence, self._changed)
+        await self._service.run(self._serve, _AWAY, patient=False)
 
     def _changed(self, there: bool) -> None:
-        if self._closing:
-            return
         self._silences.doubt()
         if there:
             self._mirror.begin_again()
             self._looked = 0.0
-            self._say_back()
-        else:
-            self._say_away("the connection was lost")
         self._wake.set()
 
-    def _say_away(self, why: str) -> None:
-        self._silences.doubt()
-        if not self._away:
-            self._away = True
-            self._tell(f"the server is away: {why}; a job that cannot be held is ended in time")
-
-    def _say_back(self) -> None:
-        if self._away:
-            self._away = False
-            self._tell("the server is there again")
-
     async def _serve(self, server: Connection) -> None:
+        self._server = server
         await server.prepare_queues()
         self._mirror.begin_again()
         unheard = await server.told(subjects.queue_live(self._offered.queue), self._hear)
         await self._mirror.catch_up(server)
         await self._say(server)
         offer = self._offered
-        if not self._begun:
-            self._begun = True
+        if not self._service.begun:
+            self._service.begun = True
             where = without_password(self._address)
             self._tell(f"worker {offer.id} on {offer.machine} takes jobs of queue {offer.queue} at {where}")
-        self._say_back()
+        self._service.say_back()
         tasks = [
             asyncio.ensure_future(each) for each in (self._work(server), self._watch(server), self._say_often(server))
         ]
