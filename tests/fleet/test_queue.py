@@ -75,7 +75,7 @@ def test_workers_take_what_suits_them_in_order_and_within_limits(server: Server,
     assert order.read_text().split() == ["urgent", "late"]
     why = {row["jobId"]: row["why"] for row in viewer.said("ps", "--fleet", "--status", "queued")}
     assert "label gpu" in why[needy]
-    assert "100T" in why[large]
+    assert "100 TiB" in why[large]
     only = Worker(alpha, "q", "--label", "gpu", "--only-label", "--slots", "4")
     wait_for(server.url, {needy: "success"})
     # at most one of the queue at a time, on all workers together
