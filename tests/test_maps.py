@@ -75,6 +75,56 @@ def test_a_big_room_has_a_map_of_one_screen(room: str) -> None:
     assert len(lines) <= 60
 
 
+def _files_of(room: Path) -> list[str]:
+    """What the map of a room has to name: its files, its folders, and the files of `agents/base`."""
+    files = [path.stem for path in room.glob("*.py")] + [f"{path.parent.name}/" for path in room.glob("*/__init__.py")]
+    files += [f"base/{path.stem}" for path in room.glob("base/*.py")]
+    return sorted(name for name in files if not name.endswith("__init__"))
+
+
+@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions"])
+def test_the_map_of_a_room_names_every_file_in_it(room: str) -> None:
+    text = (ROOMS / room / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in _files_of(ROOMS / room) if not re.search(rf"(?<![\w/]){name}(\.py)?(?!\w)", text)]
+    assert missing == []
+
+
+def test_a_file_is_named_after_a_thing_or_a_verb_and_not_after_a_gerund() -> None:
+    things = {"listing", "wording"}
+    assert [path for path in SOURCES if path.stem.endswith("ing") and path.stem not in things] == []
+
+
+# Both are names of public libraries: of `unhang` and of `unhang.acp`.
+_TWICE = {"TimedOut"}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOMS)))
+    assert {name: places for name, places in found.items() if len(places) > 1 and name not in _TWICE} == {}
+
+
+def test_no_function_stands_in_the_source_twice() -> None:
+    """Two functions of several statements with the same arguments and the same body are one function."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+                text = "\n".join(map(ast.unparse, body))
+                if text.count("\n") >= _TOO_LONG_TO_REPEAT:
+                    known = f"{ast.unparse(node.args)}\n{text}"
+                    found.setdefault(known, []).append(f"{path.relative_to(ROOMS)}:{node.lineno}")
+    assert [places for places in found.values() if len(places) > 1] == []
+
+
+# Lines after the first: `if self.fd >= 0: os.close(self.fd); self.fd = -1` may be written where a descriptor is owned.
+_TOO_LONG_TO_REPEAT = 3
+
+
 def _public(path: Path) -> list[tuple[str, str | None]]:
     """The public names of a file with their docstrings: itself, its functions, classes and their methods."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
