@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from nats.aio.client import Client
@@ -19,7 +18,9 @@ from tests.support import programs
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
-from tests.support.queues import Worker, changes, check_history, submit, wait_for
+from tests.support.queues import Worker, changes, check_history, jobs_of, submit, wait_for
+from unhang.core.fleet.task import Task, to_sign
+from unhang.fleet import nkey
 from unhang.fleet.connection import Connection, ServerRefused, connect
 
 Make = Callable[[str, str], Machine]
@@ -96,6 +97,10 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     assert "does not let these credentials" in beta.refused("fleet", "join", "--machine", "beta")
     operator = machine("operator", fleet.url("operator"))
     assert operator.call("fleet", "prepare").code == 0
+    # a stream that was lost is made again by the same command
+    as_user(fleet.url("operator"), _lose_a_stream)
+    assert operator.call("fleet", "prepare").code == 0
+    as_user(fleet.url("operator"), _has_all_streams)
     beta.join().joined()
     job = beta.begin("--stdin", "pipe", "--name", "web", *STILL, "--", "sh", "-c", "echo up; read a; echo got $a; cat")
     wait_for_rows(fleet.url("operator"), {job.id: "running"})
@@ -152,6 +157,14 @@ def test_a_worker_takes_jobs_of_its_queue_alone(fleet: Fleet, machine: Make) -> 
     assert "does not let these credentials" in gamma.refused("worker", "--queue", "q")
 
 
+async def _lose_a_stream(connection: Connection, _: Client) -> None:
+    await connection._js.delete_stream("UNHANG_TASKS")
+
+
+async def _has_all_streams(connection: Connection, _: Client) -> None:
+    assert not await connection._is_missing("UNHANG_TASKS")
+
+
 async def _forge(connection: Connection, client: Client) -> None:
     """What a worker of another machine might try, each with a client of its own making."""
     js = client.jetstream(timeout=5)
@@ -175,54 +188,44 @@ async def _forge(connection: Connection, client: Client) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_what_the_server_answered_to_another_queue_is_not_run_and_a_machine_answers_inboxes_alone(
+def test_a_worker_runs_only_what_an_operator_signed_for_that_very_job(
     fleet: Fleet, machine: Make, tmp_path: Path
 ) -> None:
     operator, beta = machine("operator", fleet.url("operator")), machine("beta", fleet.url("beta"))
     assert operator.call("fleet", "prepare").code == 0
-    beta.join().joined()
     ran = tmp_path / "ran"
-    # the server asks nobody whether an answer may be published where the asker wants it: gamma itself may not
-    sent = [submit(operator, "q", *STILL, "--", "true") for _ in range(2)]
-    for job, bare in zip(sent, (False, True), strict=True):
-        task: dict[str, Any] = {
-            "argv": ["touch", str(ran)],
-            "shell": None,
-            "cwd": "/",
-            "env": {},
-            "labels": {},
-            "limits": {},
-        }
-        as_user(fleet.url("gamma"), partial(_relay, subject=f"unhang.task.q.{job}", task=task, bare=bare))
-        as_user(fleet.url("operator"), partial(_until_there, subject=f"unhang.task.q.{job}", task=task))
+    sent = [submit(operator, "q", *STILL, "--", "true") for _ in range(4)]
+    given = submit(operator, "q", "--priority", "-1", *STILL, "--", "touch", str(ran))
+    # another worker of the queue may empty its tasks, and so can write there what it likes
+    as_user(fleet.url("beta"), partial(_write_tasks, jobs=sent, given=given, ran=ran))
+    beta.join().joined()
     worker = Worker(beta, "q")
-    wait_for(fleet.url("operator"), dict.fromkeys(sent, "error"))
-    assert not ran.exists()
-    assert all("cannot be read" in changes(fleet.url("operator"))[job][-1]["why"] for job in sent)
+    wait_for(fleet.url("operator"), dict.fromkeys(sent, "error") | {given: "success"})
+    assert all("signed" in changes(fleet.url("operator"))[job][-1]["why"] for job in sent)
+    assert [len(jobs_of(beta, job)) for job in (*sent, given)] == [0, 0, 0, 0, 1]
+    # one whose key is not known any more has signed nothing
+    late = submit(operator, "q", "--need", "later", *STILL, "--", "true")
+    fleet.admin.call("fleet", "user", "remove", "operator", "ann", "--config", str(fleet.folder / "users.conf"))
+    said = operator.call("fleet", "prepare", "--config", str(fleet.folder / "users.conf"))
+    assert (said.code, b"operator-ann" in said.err) == (0, True)
     worker.end()
-    # nor does a machine write for a viewer where the viewer may not
-    as_user(fleet.url("viewer"), _ask_for_an_answer_in_a_queue)
-    assert set(changes(fleet.url("operator"))) == set(sent)
+    worker = Worker(beta, "q", "--label", "later")
+    wait_for(fleet.url("operator"), {late: "error"})
+    worker.end()
 
 
-async def _relay(_: Connection, client: Client, *, subject: str, task: dict[str, Any], bare: bool) -> None:
-    """Have the server put a task on a subject, with the headers that it had or with none."""
-    own = "unhang.ev.gamma.x"
-    await client.jetstream(timeout=60).publish(own, json.dumps(task).encode(), headers={"Unhang-Stored": "1"})
-    wanted = {"last_by_subj": own, "no_hdr": bare}
-    await client.publish("$JS.API.DIRECT.GET.UNHANG_EVENTS", json.dumps(wanted).encode(), reply=subject)
-    await client.flush(timeout=60)
-
-
-async def _until_there(connection: Connection, _: Client, *, subject: str, task: dict[str, Any]) -> None:
-    while (raw := await connection.newest("UNHANG_TASKS", subject)) is None or json.loads(raw.data) != task:
-        await asyncio.sleep(0.05)
-
-
-async def _ask_for_an_answer_in_a_queue(_: Connection, client: Client) -> None:
-    await client.publish("unhang.ask.beta", b"{}", reply="unhang.queue.q.job.forged")
-    # what is refused is answered at once, and in order: the second answer means that the first would have been there
-    await client.request("unhang.ask.beta", b"{}", timeout=60)
+async def _write_tasks(connection: Connection, client: Client, *, jobs: list[str], given: str, ran: Path) -> None:
+    """Unsigned, signed by oneself, with a signature of nothing, and what an operator signed for another job."""
+    js, api = client.jetstream(timeout=60, prefix=connection._api), connection._api
+    task = Task(["touch", f"{ran}.forged"], None, "/", {}, {}, {}).to_bytes()
+    answer = await client.request(f"{api}.DIRECT.GET.UNHANG_TASKS.unhang.task.q.{given}", b"", timeout=60)
+    of_another = dict(answer.headers or {})["Unhang-Signed"]
+    assert connection._credentials is not None
+    own = nkey.signed_text(connection._credentials.seed, to_sign("q", jobs[1], task))
+    for job, data, signed in zip(
+        jobs, (task, task, task, answer.data), ("", own, of_another.split()[0] + " AAAA", of_another), strict=True
+    ):
+        await js.publish(f"unhang.task.q.{job}", data, headers={"Unhang-Stored": "1", "Unhang-Signed": signed})
 
 
 @pytest.mark.timeout(300)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from unhang.fleet.connection import Connection
 
 _PIECE = 256 << 10
+# How the server's names for answers to another account begin.
+_ACROSS = "_R_."
 _MOST_AT_ONCE = 16
 _MOST_NUMBERS, _NUMBER_HOLDS = 1000, 30.0
 
@@ -67,8 +69,9 @@ class CommandServer:
         self._begin(message, may_change=False)
 
     def _begin(self, message: Msg, *, may_change: bool) -> None:
-        # A server lets an asker name any subject for the answer: elsewhere we would write where the asker may not.
-        if not message.reply.startswith(inbox_of("")):
+        # A server lets an asker of our own account name any subject for the answer: elsewhere we would write where the
+        # asker may not. One of another account is answered by a name that the server has made.
+        if not message.reply.startswith((inbox_of(""), _ACROSS)):
             return
         task = asyncio.ensure_future(self._answer(message, may_change=may_change))
         self._tasks.add(task)

@@ -10,21 +10,25 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import time
 from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.core.fleet import subjects
 from unhang.core.fleet.messages import unpack
-from unhang.core.fleet.permissions import inbox_of
+from unhang.core.fleet.permissions import API, inbox_of
 from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
 from unhang.core.fleet.rows import read_row, written
+from unhang.core.fleet.task import to_sign
 from unhang.core.record import Record
 from unhang.errors import UnhangError, UsageError
+from unhang.fleet import nkey
 from unhang.fleet.end_tasks import end
 from unhang.fleet.note import CA, CREDENTIALS, without_password
+from unhang.fleet.users import Credentials, read_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
     from typing import Any
 
     from nats.aio.client import Client
@@ -44,8 +48,8 @@ _REPLICAS = 3
 _NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
 _PAUSE = 0.2
 _DELETED = ("DEL", "PURGE")
-# A header of all that `store` stores.
-_STORED = "Unhang-Stored"
+# A header of all that `store` stores; the key and the signature of an operator.
+_STORED, _SIGNED = "Unhang-Stored", "Unhang-Signed"
 # Of a job of a queue: the last so many changes are kept, for those who want to know what became of it.
 _KEPT_CHANGES = 10
 # The last word about a job that has ended is of no use any more, in seconds.
@@ -120,7 +124,8 @@ async def connect(
         "max_outstanding_pings": 2,
         "reconnect_time_wait": 0.2,
     }
-    servers, key = _secured(address, options)
+    servers, credentials = _secured(address, options)
+    key = "" if credentials is None else nkey.public_key(credentials.seed)
     try:
         # A first look, since a client that never gives up would not say that a credential is wrong.
         first = _client(key)
@@ -143,17 +148,14 @@ async def connect(
     if why is not None:
         await first.close()
         raise ServerRefused(why)
-    return Connection(first, denied)
+    return Connection(first, denied, credentials)
 
 
-def _secured(address: str, options: dict[str, Any]) -> tuple[list[str], str]:
-    """Return the servers and our public key ("": none), and set how we show who we are, and know who they are."""
+def _secured(address: str, options: dict[str, Any]) -> tuple[list[str], Credentials | None]:
+    """Return the servers and our credentials, and set how we show who we are, and know who they are."""
     import logging
     import ssl
     from urllib.parse import parse_qsl
-
-    from unhang.fleet import nkey
-    from unhang.fleet.users import read_credentials
 
     servers, _, query = address.partition("?")
     given = dict(parse_qsl(query))
@@ -165,11 +167,11 @@ def _secured(address: str, options: dict[str, Any]) -> tuple[list[str], str]:
         except OSError as error:  # what is wrong with a certificate is one, too
             raise UsageError(f"--ca: {given.get(CA)}: {error}") from None
     if CREDENTIALS not in given:
-        return servers.split(","), ""
+        return servers.split(","), None
     credentials = read_credentials(given[CREDENTIALS])
     options["inbox_prefix"] = inbox_of(credentials.user)
     options["signature_cb"] = functools.partial(nkey.signed, credentials.seed)
-    return servers.split(","), nkey.public_key(credentials.seed)
+    return servers.split(","), credentials
 
 
 async def _unless(hopeless: asyncio.Event, connecting: Awaitable[None], tries: int) -> None:
@@ -197,10 +199,12 @@ def _client(key: str) -> Client:
 class Connection:
     """The fleet's server. Every method raises ServerAway where no answer comes, and ServerRefused for a refusal."""
 
-    def __init__(self, client: Client, denied: asyncio.Event) -> None:
+    def __init__(self, client: Client, denied: asyncio.Event, credentials: Credentials | None = None) -> None:
         self._client = client
         self._denied = denied
-        self._js = client.jetstream(timeout=PATIENCE)
+        self._credentials = credentials
+        self._api = API if credentials is None else credentials.api
+        self._js = client.jetstream(timeout=PATIENCE, prefix=self._api)
 
     @property
     def connected(self) -> bool:
@@ -344,7 +348,7 @@ class Connection:
             wanted = {"seq": place, "next_by_subj": subject, "batch": _BATCH, "max_bytes": _BATCH_BYTES}
             found: list[Raw] = []
             try:
-                await self._say(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode(), inbox)
+                await self._say(f"{self._api}.DIRECT.GET.{stream}", json.dumps(wanted).encode(), inbox)
                 pending, status = 0, None
                 while True:
                     message = await self._answer(functools.partial(replies.next_msg, PATIENCE))
@@ -474,11 +478,11 @@ class Connection:
 
     # --- queues -----------------------------------------------------------------------------------------------
 
-    async def prepare_queues(self) -> None:
-        """Make the streams and the bucket of the queues where they are missing."""
+    async def prepare_queues(self, *, each: bool = False) -> None:
+        """Make the streams and buckets of the queues where they are missing. `each`: look at each of them."""
         from nats.js import api
 
-        if not await self._is_missing(subjects.QUEUE):
+        if not each and not await self._is_missing(subjects.QUEUE):
             return  # it is made last
         day = 24 * 3600
         common: dict[str, Any] = {"allow_direct": True, "duplicate_window": 120, "max_age": KEPT_DAYS * day}
@@ -497,6 +501,7 @@ class Connection:
                 **(common | {"max_age": _KEPT_WORDS}),
             ),
             self._bucket_of(subjects.WORKERS, BELIEVED),
+            self._bucket_of(subjects.OPERATORS, 0.0),
             api.StreamConfig(
                 name=subjects.QUEUE,
                 subjects=[subjects.ALL_QUEUES],
@@ -509,14 +514,21 @@ class Connection:
         for config in configs:
             await self._make(config)
 
-    async def store(self, stream: str, subject: str, data: bytes, expected: int | None = None) -> int | None:
+    async def store(
+        self,
+        stream: str,
+        subject: str,
+        data: bytes,
+        expected: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> int | None:
         """Store a message; return its place, or None if the last one on its subject is not the one that is expected.
 
         `expected`: its place (0: none); None: whatever was there.
         """
         from nats.js.errors import APIError
 
-        headers = {_STORED: "1"}
+        headers = {_STORED: "1", **(headers or {})}
         if expected is not None:
             headers["Nats-Expected-Last-Subject-Sequence"] = str(expected)
         try:
@@ -526,6 +538,57 @@ class Connection:
                 return None
             raise ServerAway(f"the server did not store {subject}: {error.description}") from None
         return int(made.seq)
+
+    async def signed(self, queue: str, job: str, data: bytes) -> dict[str, str]:
+        """Return the headers by which workers know that an operator wants this task of this job; see `task`.
+
+        Our key is put where workers look for it: only operators can write there.
+        """
+        if self._credentials is None:
+            return {}
+        key = nkey.public_key(self._credentials.seed)
+        if not await self._is_operator(key):
+            await self.put(subjects.OPERATORS, key, {"user": self._credentials.user})
+        return {_SIGNED: nkey.signed_text(self._credentials.seed, to_sign(queue, job, data))}
+
+    async def keep_operators(self, keys: Collection[str]) -> list[str]:
+        """Have workers run nothing more that others than these have signed; return who that is."""
+        others = {key: data for key, (data, _) in (await self._bucket(subjects.OPERATORS, "*")).items()}
+        gone = [key for key in others if key not in keys]
+        for key in gone:
+            await self.delete(subjects.OPERATORS, key)
+        return [values.text_of(values.parse(others[key]), "user") for key in gone]
+
+    async def task(self, queue: str, job: str) -> bytes | None:
+        """Return what a job is to run; None if there is nothing, or nothing that may be run.
+
+        With credentials only what an operator has signed may be. Without them all have the same rights, but the server
+        itself could have been brought to answer there.
+        """
+        from nats.js.errors import APIError, NotFoundError
+
+        subject = subjects.task_of(queue, job)
+        if self._credentials is None:
+            raw = await self.newest(subjects.TASKS, subject)
+            return raw.data if raw is not None and is_stored(raw) else None
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                found = await self._answer(lambda: self._js.get_msg(subjects.TASKS, subject=subject, direct=True))
+                break
+            except NotFoundError:  # the copy that answered may lag behind
+                if time.monotonic() > deadline:
+                    return None
+                await asyncio.sleep(_PAUSE)
+            except APIError as error:
+                raise ServerAway(f"the server did not answer: {error.description}") from None
+        data = found.data or b""
+        key = nkey.signer(str((found.headers or {}).get(_SIGNED, "")), to_sign(queue, job, data))
+        return data if key is not None and await self._is_operator(key) else None
+
+    async def _is_operator(self, key: str) -> bool:
+        raw = await self.newest(f"KV_{subjects.OPERATORS}", f"$KV.{subjects.OPERATORS}.{key}")
+        return raw is not None and not _is_gone(raw)
 
     async def newest(self, stream: str, subject: str) -> Raw | None:
         """Return the last message on a subject as the leader of the stream has it; None if there is none."""
@@ -566,19 +629,25 @@ class Connection:
 
     async def request(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> bytes:
         """Send a request and return the answer."""
-        from nats.errors import NoRespondersError
-
         try:
-            answer = await self._unless_denied(
-                self._client.request(subject, data, timeout=2 * PATIENCE, headers=headers)
-            )
+            answer = await self._unless_denied(self._first_answer(subject, data, headers))
         except ServerRefused:
             raise
-        except NoRespondersError:
-            raise NoCommandServer("no process takes this request") from None
         except Exception as error:
             raise ServerAway(f"there is no answer ({str(error) or type(error).__name__})") from None
+        if (answer.headers or {}).get("Status") == "503":
+            raise NoCommandServer("no process takes this request")
         return bytes(answer.data)
+
+    async def _first_answer(self, subject: str, data: bytes, headers: dict[str, str] | None) -> Msg:
+        # in a subscription of its own: a server forgets where an answer to another account goes when this has ended
+        inbox = self._client.new_inbox()
+        replies = await self._client.subscribe(inbox)
+        try:
+            await self._client.publish(subject, data, reply=inbox, headers=headers)
+            return await replies.next_msg(timeout=2 * PATIENCE)
+        finally:
+            await _unheard(replies)
 
     async def serve(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
         """Have `take` called with every message on a subject."""

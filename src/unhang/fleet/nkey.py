@@ -35,7 +35,32 @@ def public_key(seed: str) -> str:
 
 def signed(seed: str, number: str) -> bytes:
     """Return the server's number, signed, as the protocol has it."""
-    return base64.b64encode(_key(seed).sign(number.encode()))
+    return _signature(seed, number.encode())
+
+
+def signed_text(seed: str, data: bytes) -> str:
+    """Return who we are and our signature of something, as one text; `signer` reads it."""
+    return f"{public_key(seed)} {_signature(seed, data).decode()}"
+
+
+def signer(text: str, data: bytes) -> str | None:
+    """Return the public key of the user who has signed this; None if it is not signed so."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key, _, signature = text.partition(" ")
+    raw = _read(key)
+    if len(raw) != _BYTES + 1 or raw[0] != _USER:
+        return None
+    try:
+        Ed25519PublicKey.from_public_bytes(raw[1:]).verify(base64.b64decode(signature, validate=True), data)
+    except (InvalidSignature, ValueError):
+        return None
+    return key
+
+
+def _signature(seed: str, data: bytes) -> bytes:
+    return base64.b64encode(_key(seed).sign(data))
 
 
 def _key(seed: str) -> Ed25519PrivateKey:
@@ -43,19 +68,19 @@ def _key(seed: str) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ModuleNotFoundError:
         raise UnhangError("nkeys need the package cryptography: pip install 'unhang[fleet]'") from None
-    try:
-        data = base64.b32decode(seed + "=" * (-len(seed) % 8))
-    except (binascii.Error, ValueError):
-        data = b""
-    raw, check = data[:-2], data[-2:]
-    if (
-        len(raw) != _BYTES + 2
-        or check != _check(raw)
-        or raw[0] & 248 != _SEED
-        or ((raw[0] & 7) << 5 | raw[1] >> 3) != _USER
-    ):
+    raw = _read(seed)
+    if len(raw) != _BYTES + 2 or raw[0] & 248 != _SEED or ((raw[0] & 7) << 5 | raw[1] >> 3) != _USER:
         raise UsageError("the credentials hold no seed of a user")
     return Ed25519PrivateKey.from_private_bytes(raw[2:])
+
+
+def _read(text: str) -> bytes:
+    """Return the bytes of a key or a seed; none if it is broken."""
+    try:
+        data = base64.b32decode(text + "=" * (-len(text) % 8))
+    except (binascii.Error, ValueError):
+        return b""
+    return data[:-2] if data[-2:] == _check(data[:-2]) else b""
 
 
 def _written(data: bytes) -> str:

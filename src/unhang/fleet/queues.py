@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core.fleet import subjects
@@ -13,7 +14,7 @@ from unhang.procs import clock
 from unhang.store.layout import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from unhang.core.fleet.queue import Worker
     from unhang.core.fleet.task import Task
@@ -99,17 +100,21 @@ async def submit(connection: Connection, job: QueuedJob, task: Task) -> QueuedJo
     """Put a job into its queue; return it as the server has it. A leader that is being elected is waited for."""
     await _patiently(connection.prepare_queues)
     job = job.replace(id=new_id(), created=clock.now())
-    order = await _first(connection, subjects.TASKS, subjects.task_of(job.queue, job.id), task.to_bytes())
+    data = task.to_bytes()
+    signed = await _patiently(functools.partial(connection.signed, job.queue, job.id, data))
+    order = await _first(connection, subjects.TASKS, subjects.task_of(job.queue, job.id), data, signed)
     job = job.replace(order=order)
     place = await _first(connection, subjects.QUEUE, subjects.queued_of(job.queue, job.id), job.to_bytes())
     return job.replace(place=place)
 
 
-async def _first(connection: Connection, stream: str, subject: str, data: bytes) -> int:
+async def _first(
+    connection: Connection, stream: str, subject: str, data: bytes, headers: Mapping[str, str] | None = None
+) -> int:
     """Store the first message of a subject; return its place. An answer that was lost does no harm."""
 
     async def store() -> int:
-        place = await connection.store(stream, subject, data, expected=0)
+        place = await connection.store(stream, subject, data, expected=0, headers=headers)
         if place is not None:
             return place
         # the answer to an earlier try was lost; a worker may have been quicker than we are

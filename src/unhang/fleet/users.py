@@ -1,7 +1,8 @@
 """The users of a fleet: a file that the server's configuration includes, and a file of credentials for each of them.
 
-The first holds public keys and permissions (`core/fleet/permissions.py`), an account for each team. It is JSON, which
-the server reads as well as its own form, so this is also where the users are known from.
+The first holds public keys and permissions (`core/fleet/permissions.py`). A team is an account, with its streams and
+its operators; each worker and each viewer of it has an account more, which shares with the team's what it needs. It is
+JSON, which the server reads as well as its own form, so this is also where the users are known from.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ import os
 import stat
 
 from unhang.core import values
-from unhang.core.fleet.permissions import inbox_of, permissions, user_name
+from unhang.core.fleet.permissions import (
+    API,
+    IMPORTED_API,
+    VIEWER,
+    access,
+    imported,
+    inbox_of,
+    is_answered_by_many,
+    permissions,
+    user_name,
+)
+from unhang.core.fleet.subjects import is_machine, questions_of
 from unhang.core.record import Record
 from unhang.errors import StateError, UsageError
 from unhang.fleet import nkey
@@ -23,6 +35,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LARGEST = 8 << 20
+# What an account shares: a subject that is answered, and one that is only heard.
+_KINDS = ("service", "stream")
 
 
 class User(Record):
@@ -32,17 +46,25 @@ class User(Record):
     name: str
     key: str
 
+    @property
+    def role(self) -> str:
+        """What kind of user it is."""
+        return self.name.partition("-")[0]
+
 
 class Credentials(Record):
-    """What a user connects with."""
+    """What a user connects with. `api`: how the server's questions about streams begin in the user's account."""
 
     user: str
     seed: str
+    api: str
 
 
 def add(path: str, team: str, role: str, name: str, queues: Sequence[str], credentials: str) -> User:
     """Add a user to the file, and write its credentials, which nobody else may read. Raises UsageError."""
-    user, allowed = user_name(role, name), permissions(role, name, queues)
+    user, allowed, shared = user_name(role, name), permissions(role, name, queues), access(role, name, queues)
+    if not is_machine(team):
+        raise UsageError(f"--team: not a name for an account: {team!r} (letters, digits, - and _, at most 63)")
     config = _read(path)
     if any((each.team, each.name) == (team, user) for each in _users(config)):
         raise UsageError(
@@ -50,10 +72,28 @@ def add(path: str, team: str, role: str, name: str, queues: Sequence[str], crede
         )
     seed = nkey.new_seed()
     key = nkey.public_key(seed)
-    _write_secret(credentials, {"user": user, "team": team, "seed": seed})
-    account = config["accounts"].setdefault(team, {"jetstream": "enabled", "users": []})
-    account["users"].append({"nkey": key, "permissions": allowed})
-    _write(path, config)
+    _write_secret(
+        credentials, {"user": user, "team": team, "seed": seed, "api": API if shared is None else IMPORTED_API}
+    )
+    accounts, entry = config["accounts"], {"nkey": key, "permissions": allowed}
+    accounts.setdefault(team, {"jetstream": "enabled", "users": []})
+    if shared is None:
+        accounts[team]["users"].append(entry)
+    else:
+        asks = [
+            {
+                "service": {"account": team, "subject": each},
+                **({"to": imported(each)} if imported(each) != each else {}),
+            }
+            for each in shared.asks
+        ]
+        hears = [{"stream": {"account": team, "subject": each}} for each in shared.hears]
+        accounts[_account_of(team, user)] = {
+            "users": [entry],
+            "imports": asks + hears,
+            "exports": [{"service": each, "response_type": "stream"} for each in shared.serves],
+        }
+    _write(path, _joined(config, team))
     return User(team, user, key)
 
 
@@ -63,9 +103,11 @@ def remove(path: str, team: str, role: str, name: str) -> None:
     found = next((each for each in _users(config) if (each.team, each.name) == (team, user)), None)
     if found is None:
         raise UsageError(f"{path} has no user {user} of {team}")
-    account = config["accounts"][team]
-    account["users"] = [each for each in account["users"] if values.text_of(each, "nkey") != found.key]
-    _write(path, config)
+    accounts = config["accounts"]
+    if accounts.pop(_account_of(team, user), None) is None:
+        users = accounts[team]["users"]
+        accounts[team]["users"] = [each for each in users if values.text_of(each, "nkey") != found.key]
+    _write(path, _joined(config, team))
 
 
 def listed(path: str) -> list[User]:
@@ -84,7 +126,7 @@ def read_credentials(path: str) -> Credentials:
     user, seed = values.text_of(found, "user"), values.text_of(found, "seed")
     if not user or not seed:
         raise UsageError(f"--creds: these are no credentials of unhang fleet user add: {path}")
-    return Credentials(user, seed)
+    return Credentials(user, seed, IMPORTED_API if values.text_of(found, "api") == IMPORTED_API else API)
 
 
 def _contents(path: str) -> bytes:
@@ -109,9 +151,38 @@ def _read(path: str) -> dict[str, Any]:
     return config | {"accounts": accounts}
 
 
+def _account_of(team: str, user: str) -> str:
+    """Return the account of a user who has one of its own; a point is in no name of a team."""
+    return f"{team}.{user}"
+
+
+def _joined(config: dict[str, Any], team: str) -> dict[str, Any]:
+    """Have the account of a team, and those of its workers and viewers, share what each needs of the other."""
+    members = {name: each for name, each in config["accounts"].items() if name.startswith(_account_of(team, ""))}
+    served = [
+        {"service": {"account": name, "subject": values.text_of(each, "service")}}
+        for name, member in members.items()
+        for each in values.mappings_of(member, "exports")
+    ]
+    questions = [each for each in served if each["service"]["subject"].startswith(questions_of(""))]
+    exports: dict[str, dict[str, str]] = {}
+    for name, member in members.items():
+        imports = values.mappings_of(member, "imports")
+        of_team = [each for each in imports if team in (each.get(kind, {}).get("account") for kind in _KINDS)]
+        for kind, subject in ((kind, values.text_of(each, kind, "subject")) for each in of_team for kind in _KINDS):
+            if subject:
+                many = {"response_type": "stream"} if is_answered_by_many(subject) else {}
+                exports[subject] = {kind: subject, **many}
+        is_viewer = name.startswith(_account_of(team, user_name(VIEWER, "x")[:-1]))
+        member["imports"] = of_team + (questions if is_viewer else [])
+    config["accounts"][team] |= {"exports": list(exports.values()), "imports": served}
+    return config
+
+
 def _users(config: dict[str, Any]) -> list[User]:
     found = []
-    for team, account in config["accounts"].items():
+    for account_name, account in config["accounts"].items():
+        team = account_name.partition(".")[0]
         for each in values.mappings_of(account, "users"):
             heard = values.items_of(each, "permissions", "subscribe", "allow")
             prefix = next((text for text in heard if isinstance(text, str) and text.startswith(inbox_of(""))), "")

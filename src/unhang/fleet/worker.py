@@ -25,7 +25,7 @@ from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.fleet import queues, tether
-from unhang.fleet.connection import ServerAway, is_stored
+from unhang.fleet.connection import ServerAway
 from unhang.fleet.end_tasks import end
 from unhang.fleet.lasting_service import LastingService
 from unhang.fleet.note import without_password
@@ -351,13 +351,13 @@ class QueueWorker:
     async def _run_it(self, held: _Held) -> None:
         at_first = clock.now()
         try:
-            raw = await self._server.newest(subjects.TASKS, subjects.task_of(held.job.queue, held.job.id))
+            data = await self._server.task(held.job.queue, held.job.id)
         except ServerAway as error:
             await self._give_back(held, str(error))
             return
-        task = None if raw is None or not is_stored(raw) else read_task(raw.data)
+        task = None if data is None else read_task(data)
         if task is None:
-            why = "what it was to run cannot be read"
+            why = "what it was to run cannot be read, or no operator of this fleet has signed it"
             await self._store(held, lambda job: job.finished("", "error", "failed", EXIT_FAILED, at_first, why))
             return
         if self._stopping or clock.monotonic() >= held.renewed + ended_after(held.job.hold):

@@ -9,6 +9,7 @@ to its own. A queue's name is a part of every subject of that queue, likewise:
     unhang.task.QUEUE.JOB             what is to be run, in a stream of its own: viewers need not read it
     unhang.hold.QUEUE.JOB             a worker's word that its job lives; workers of the queue
     $KV.unhang_workers.QUEUE.MACHINE.WORKER  who takes jobs of a queue; the machine
+    $KV.unhang_operators.KEY          whose signature a task needs; operators
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ ROWS, PRESENCE, MACHINES = "unhang_rows", "unhang_presence", "unhang_machines"
 ALL_EVENTS, ALL_LIVE = "unhang.ev.>", "unhang.live.>"
 # The queues: where each job stands, what it runs, the word of its worker; and the bucket of those who take jobs.
 QUEUE, TASKS, HOLDS, WORKERS = "UNHANG_QUEUE", "UNHANG_TASKS", "UNHANG_HOLDS", "unhang_workers"
+# The public keys of those whose tasks workers with credentials run.
+OPERATORS = "unhang_operators"
 ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
 ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
 # On which the server says that a row is new; nobody can publish there for it.

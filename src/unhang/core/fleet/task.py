@@ -40,6 +40,11 @@ class Task(Record):
         return json.dumps(self.to_dict(), separators=(",", ":")).encode()
 
 
+def to_sign(queue: str, job: str, data: bytes) -> bytes:
+    """Return what an operator signs of a task: with the job's place, so that it is no other job's task."""
+    return b"\n".join([b"unhang task", queue.encode(), job.encode(), data])
+
+
 def read_task(data: bytes) -> Task | None:
     """Read a task; None if it is none, or not whole: a command with a word left out would be another command."""
     try:

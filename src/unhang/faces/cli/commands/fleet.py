@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from unhang.core.fleet.permissions import ROLES
+from unhang.core.fleet.permissions import OPERATOR, ROLES
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import add_verb
@@ -45,7 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     forget = add_verb(verbs, "forget", "Remove what an offline machine has published, and free its name.")
     forget.add_argument("machine", metavar="MACHINE", help="a machine that is offline")
     _add_server(forget)
-    _add_server(add_verb(verbs, "prepare", "Make the streams and buckets on the server, as an operator, once."))
+    prepare = add_verb(
+        verbs, "prepare", "Make what is missing of the streams and buckets on the server, as an operator."
+    )
+    _add_server(prepare)
+    text = "the file of `fleet user`: tasks of operators that it does not have any more are not run"
+    prepare.add_argument("--config", metavar="FILE", help=text)
     _add_user(add_verb(verbs, "user", "Give machines and people credentials of their own, with what each may do."))
     tried = add_verb(
         verbs, "try", "Run a NATS server for trying it out. One node, this machine alone; prints its address."
@@ -200,16 +205,25 @@ def _forget(args: argparse.Namespace) -> int:
 
 def _prepare(args: argparse.Namespace) -> int:
     from unhang.fleet import connection as server
+    from unhang.fleet import users
 
-    async def prepare() -> None:
+    known = None if args.config is None else users.listed(args.config)
+    if known == []:
+        raise UsageError(f"--config: {args.config} has no users")
+
+    async def prepare() -> list[str]:
         connection = await server.connect(_address(args))
         try:
             await connection.prepare()
-            await connection.prepare_queues()
+            await connection.prepare_queues(each=True)
+            if known is None:
+                return []
+            return await connection.keep_operators([each.key for each in known if each.role == OPERATOR])
         finally:
             await connection.close()
 
-    asyncio.run(prepare())
+    for user in asyncio.run(prepare()):
+        _say(f"{user} is no operator any more: what it has signed is not run")
     return 0
 
 
@@ -224,11 +238,13 @@ def _user(args: argparse.Namespace) -> int:
     if args.user_verb == "remove":
         users.remove(args.config, args.team, args.role, args.name)
         _say(f"removed from {args.config}; tell the server: nats-server --signal reload")
+        if args.role == OPERATOR:
+            _say(f"then: unhang fleet prepare --config {args.config}, and what it has signed is not run any more")
         return 0
     credentials = args.creds or f"{args.role}-{args.name}.creds"
     users.add(args.config, args.team, args.role, args.name, args.queue, credentials)
     print(credentials)
-    _say(f'the server\'s configuration needs: include "{args.config}"; then: nats-server --signal reload')
+    _say(f'the server\'s configuration needs: include "{args.config}"; then, twice: nats-server --signal reload')
     return 0
 
 
