@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +14,8 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
 from tests.support.jobs import STILL
-from tests.support.queues import Worker, changes, check_history, running_on, states, submit, wait_for
+from tests.support.places import SUPPORT
+from tests.support.queues import Worker, changes, check_history, jobs_of, running_on, states, submit, wait_for
 from unhang.core.fleet import subjects
 from unhang.core.fleet.queue import QueuedJob, QueueSettings
 from unhang.errors import UsageError
@@ -21,6 +25,7 @@ from unhang.fleet.queues import Mirror
 
 pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
+STAND_IN = SUPPORT / "acp_agents" / "standin.py"
 
 
 def test_a_job_is_run_by_a_worker_and_its_end_is_everywhere_the_same(server: Server, machine: Make) -> None:
@@ -128,6 +133,39 @@ def test_a_worker_that_is_stopped_gives_its_jobs_back_or_ends_them(server: Serve
     found = changes(server.url)
     check_history(found)
     assert (found[again][-1]["attempt"], found[once][-1]["phase"]) == (2, "lost")
+    worker.end()
+
+
+def test_the_task_of_an_agent_is_carried_out_by_the_agent_of_the_worker(
+    server: Server, machine: Make, tmp_path: Path
+) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    # only the worker's machine has the program
+    program = tmp_path / "bin" / "the-agent"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(STAND_IN)])}\n")
+    program.chmod(0o700)
+    alpha.env["PATH"] = f"{program.parent}:{alpha.env['PATH']}"
+    worker = Worker(alpha, "q")
+    words = ("agent", "run", "mine", "do it", "--fleet", "q", "--command", "the-agent")
+    done = viewer.call(*words, "--cwd", str(tmp_path), "--name", "helper", *STILL)
+    assert done.code == 0, done.err
+    queued = done.out.decode().strip()
+    assert viewer.call("wait", "--fleet", queued).code == 0
+    first, *_, last = changes(server.url)[queued]
+    assert (first["kind"], first["command"], first["onLost"]) == ("agent", "mine: do it", "fail")
+    (job,) = jobs_of(alpha, queued)
+    # it is the same job as on the machine itself: driven by the protocol, with the agent's own report
+    assert job.spec["agent"]["protocol"] == "acp"
+    assert (job.spec["labels"]["agent"], last["ranAs"]) == ("mine", job.id)
+    told = viewer.said("result", "--fleet", queued)
+    assert told["agent"] == json.loads(alpha.call("result", "--json", job.id).out)["agent"]
+    # an agent that the worker does not have is told, and not waited for
+    nobody = viewer.call("codex", "run", "x", "--fleet", "q", "--codex", "/no/such/codex", "--wait")
+    assert nobody.code == 127, nobody.err
+    for refused in (("claude", "run", "x", "--resume", str(uuid.uuid4())), ("codex", "run", "x", "--thread", "t")):
+        assert "session" in viewer.refused(*refused, "--fleet", "q", code=2)
+    assert "--fleet" in viewer.refused("codex", "run", "x", "--priority", "3", "--codex", "/bin/true", code=2)
     worker.end()
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 
-from unhang.core.values import text_of
+from unhang.core.values import mapping_of, text_of
+from unhang.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
         def PROGRAM(self) -> AgentProgram | None:  # noqa: N802 - a constant of the module
             """The agent's program; None if its agents have one each."""
 
+        def plan_here(self, value: dict[str, Any]) -> Any:
+            """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+
         def prepare(self, plan: Any, asked: LimitRequest, options: JobOptions) -> Prepared:
             """The job that carries out a plan of this agent, ready to be launched. Raises UsageError."""
 
@@ -47,6 +51,19 @@ def job_module(protocol: str) -> AgentJob:
     from typing import cast
 
     return cast("AgentJob", importlib.import_module(f"unhang.agents.{protocol}.job"))
+
+
+def from_elsewhere(agent: dict[str, Any], asked: LimitRequest, options: JobOptions) -> Prepared:
+    """The job of a plan that another machine has made (`protocol`, `plan`). Raises UsageError or SpawnError."""
+    protocol = text_of(agent, "protocol")
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"this version knows no agent by the protocol {protocol!r}")
+    module = job_module(protocol)
+    try:
+        plan = module.plan_here(mapping_of(agent, "plan"))
+    except TypeError:
+        raise UsageError(f"the plan of the {protocol} task is not whole") from None
+    return module.prepare(plan, asked, options)
 
 
 def programs() -> list[AgentProgram]:

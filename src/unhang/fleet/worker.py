@@ -15,6 +15,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+from unhang.agents.base.job import JobOptions
+from unhang.agents.registry import from_elsewhere
 from unhang.core import values
 from unhang.core.fleet import subjects
 from unhang.core.fleet.hold import Silences, ended_after, grace_of, renewed_every
@@ -402,6 +404,9 @@ class QueueWorker:
         self._started.add((job.id, job.attempt))
         labels = task.labels | {"queue": job.queue, "queued": job.id}
         own = {"UNHANG_QUEUE": job.queue, "UNHANG_QUEUE_JOB": job.id, "UNHANG_QUEUE_ATTEMPT": str(job.attempt)}
+        if task.agent is not None:
+            options = JobOptions(cwd=task.cwd, retry=task.retry, labels=labels, env=task.env | own)
+            return launch(from_elsewhere(task.agent, read_limits(task.limits), options))
         prepared = prepare(
             task.argv if task.shell is None else task.shell,
             shell=task.shell is not None,

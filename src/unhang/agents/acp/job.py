@@ -32,6 +32,11 @@ _ENDLESS = 366 * 86400.0
 
 def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
     """The words that start an agent: of its recipe, or as they were given. Raises with what to do."""
+    return _found(name, words_of(name, command))
+
+
+def words_of(name: str | None, command: str | None) -> tuple[str, ...]:
+    """The words that start an agent on any machine. Raises with what to do."""
     if command is not None:
         try:
             words = shlex.split(command)
@@ -39,14 +44,29 @@ def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
             raise UsageError(f"--command: {error}") from None
         if not words:
             raise UsageError("--command is empty")
-        return (program.find(words[0], "give --command a program that there is"), *words[1:])
+        return tuple(words)
     recipe = catalogue.find(name or "")
     if recipe is None:
         known = ", ".join(catalogue.NAMES)
         text = f"no recipe for the agent {name!r} (there are: {known}); --command starts any other"
         raise SpawnError(text, EXIT_NOT_FOUND)
-    hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
-    return (program.find(recipe.argv[0], hint), *recipe.argv[1:])
+    return tuple(recipe.argv)
+
+
+def _found(name: str | None, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The same words with the program as this machine has it. Raises SpawnError."""
+    recipe, hint = catalogue.find(name or ""), "give --command a program that there is"
+    if recipe is not None and words == tuple(recipe.argv):
+        hint = f"install {recipe.title} ({recipe.install}), or say how it is started with --command"
+    return (program.find(words[0], hint), *words[1:])
+
+
+def plan_here(value: dict[str, Any]) -> AcpPlan:
+    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    plan = AcpPlan.from_json(value)
+    if not plan.argv:
+        raise UsageError("the plan does not say how the agent is started")
+    return replace(plan, argv=_found(plan.agent, plan.argv))
 
 
 def recipes() -> list[dict[str, Any]]:

@@ -46,6 +46,7 @@ class JobOptions(NamedTuple):
     foreground: bool = False
     retry: int | None = None
     labels: Mapping[str, str] | None = None
+    env: Mapping[str, str] | None = None
 
 
 class ResolvedJob(NamedTuple):
@@ -69,6 +70,7 @@ class ResolvedJob(NamedTuple):
         return prepare(
             _driver(self.protocol),
             cwd=self.folder,
+            env=self.options.env,
             stdin=PIPE if asks else NULL,
             foreground=self.options.foreground,
             labels={"agent": name} | dict(self.options.labels or {}),

@@ -35,6 +35,12 @@ _CUT = 1500
 _ELLIPSIS = "…"
 
 
+def plan_here(value: dict[str, Any]) -> ClaudePlan:
+    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    plan = ClaudePlan.from_json(value)
+    return replace(plan, claude=PROGRAM.find(None if plan.claude == PROGRAM.name else plan.claude))
+
+
 def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepared:
     """The job that carries out a plan, ready to be launched. Raises UsageError."""
     base.check_task(plan.task)

@@ -31,6 +31,12 @@ PROGRAM = AgentProgram(
 )
 
 
+def plan_here(value: dict[str, Any]) -> CodexPlan:
+    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    plan = CodexPlan.from_json(value)
+    return replace(plan, codex=PROGRAM.find(None if plan.codex == PROGRAM.name else plan.codex))
+
+
 def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
     """The job that carries out a plan, ready to be launched. Raises UsageError."""
     if plan.verb in (RUN, EXEC):

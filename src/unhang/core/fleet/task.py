@@ -22,7 +22,10 @@ _LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "cat
 
 
 class Task(Record):
-    """A command, or the task of an agent. `limits`: as the options said it, by name."""
+    """A command, or the task of an agent. `limits`: as the options said it, by name.
+
+    `agent`: which agent, and its plan as agents/base/plan.py has it; `argv` then only says what it is.
+    """
 
     argv: list[str]
     shell: str | None
@@ -34,6 +37,7 @@ class Task(Record):
     pty: bool = False
     keep: bool = False
     stdin: str = "null"
+    agent: dict[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
         """The task as a message; bytes of a word that are no UTF-8 stay what they are."""
@@ -64,7 +68,11 @@ def read_task(data: bytes) -> Task | None:
         return None
     stdin = values.one_of("null", "pipe")(value.get("stdin")) or "null"
     flags = {name: values.flag(value.get(name)) or False for name in ("pty", "keep")}
-    return Task(list(argv), shell, cwd, env, labels, limits, values.whole(value.get("retry")), stdin=stdin, **flags)
+    agent = value.get("agent")
+    if agent is not None and not (values.text_of(agent, "protocol") and isinstance(values.dig(agent, "plan"), dict)):
+        return None
+    retry = values.whole(value.get("retry"))
+    return Task(list(argv), shell, cwd, env, labels, limits, retry, stdin=stdin, agent=agent, **flags)
 
 
 def _texts(value: Any) -> dict[str, str] | None:

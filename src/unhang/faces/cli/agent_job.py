@@ -8,7 +8,7 @@ from unhang.agents.base.job import JobOptions
 from unhang.core import outcome
 from unhang.errors import EXIT_FAILED
 from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
-from unhang.faces.cli.options import labels_of
+from unhang.faces.cli.options import check_no_queue, labels_of
 from unhang.faces.cli.output import print_json
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs import cleanup
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from unhang.agents.base.plan import AgentPlan
+    from unhang.agents.registry import AgentJob
+    from unhang.core.limit_request import LimitRequest
     from unhang.jobs.connection import JobConnection
     from unhang.jobs.request import Prepared
 
@@ -44,6 +47,18 @@ def launch(prepared: Prepared, *, relay: bool) -> JobConnection:
     """Start the job; with `relay` its output is passed on to stdout and stderr."""
     streams = CallerStreams(None, 1, 2) if relay else CallerStreams(None)
     return ForkingLauncher().launch(state_home(), prepared, streams)
+
+
+def give_task(
+    args: argparse.Namespace, agent: AgentJob, name: str, plan: AgentPlan, asked: LimitRequest, cwd: str | None
+) -> int:
+    """Start the job that carries out a plan, or put it into the queue that `--fleet` names; return the exit code."""
+    if getattr(args, "fleet", None) is not None:
+        from unhang.faces.cli.queued_job import submit_agent
+
+        return submit_agent(args, agent.PROTOCOL, name, plan, cwd)
+    check_no_queue(args)
+    return run_agent_job(args, agent.prepare(plan, asked, options_of(args, cwd)), agent.with_agent_report)
 
 
 def run_agent_job(args: argparse.Namespace, prepared: Prepared, add_report: AddReport) -> int:

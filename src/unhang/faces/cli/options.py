@@ -57,6 +57,35 @@ def add_agent_job(parser: argparse.ArgumentParser) -> None:
     _add_labels(parser)
 
 
+_OF_QUEUE = ("priority", "need", "memory", "on_lost", "hold")
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a job that is put into a queue of the fleet."""
+    fleet = parser.add_argument_group("in a queue", "For whichever machine has room (see docs/fleet.md).")
+    fleet.add_argument(
+        "--fleet", metavar="QUEUE", help="put it into this queue of the fleet instead of starting it here"
+    )
+    fleet.add_argument("--priority", type=int, metavar="N", help="jobs of a higher priority go first (default 0)")
+    fleet.add_argument("--need", metavar="LABEL", action="append", default=[], help="only a worker with this label")
+    fleet.add_argument("--memory", metavar="SIZE", help="the memory that it needs, as 8G: only where so much is left")
+    fleet.add_argument(
+        "--on-lost",
+        choices=("fail", "retry"),
+        help="when its worker is lost: fail (default), or run it again elsewhere",
+    )
+    fleet.add_argument(
+        "--hold", metavar="D", help="how long its worker may be silent before it is lost (default 10m; to retry: 1m)"
+    )
+
+
+def check_no_queue(args: argparse.Namespace) -> None:
+    """Raise UsageError if an option of a queue was given without one."""
+    for option in _OF_QUEUE:
+        if getattr(args, option, None):
+            raise UsageError(f"--{option.replace('_', '-')} is for a job of a queue: give --fleet QUEUE, too")
+
+
 def add_record(parser: argparse.ArgumentParser) -> None:
     """Add the option to record the conversation with an agent."""
     parser.add_argument("--record", metavar="FILE", help="write every line of the protocol to this file")

@@ -28,7 +28,7 @@ from unhang.core.fleet.subjects import is_machine
 from unhang.core.fleet.task import LARGEST, Task
 from unhang.core.limit_request import read_positive
 from unhang.core.sizes import read_size
-from unhang.core.spec import NAME, NOTIFY, is_name, masked
+from unhang.core.spec import AGENT, NAME, NOTIFY, agent_record, command_line, is_name, masked
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import options, output, times
 from unhang.faces.cli.stderr import StderrReporter
@@ -39,6 +39,7 @@ from unhang.jobs.request import split_pairs
 if TYPE_CHECKING:
     from typing import Any
 
+    from unhang.agents.base.plan import AgentPlan
     from unhang.fleet.connection import Connection
 
 # What wakes one who waits is a message that the server sends once: it looks by itself now and then.
@@ -59,9 +60,16 @@ class NotRunYet(UnhangError):
 
 def submit_command(args: argparse.Namespace) -> int:
     """Put a command into a queue; print the job's id."""
-    from unhang.faces.cli.fleet import with_server
+    return _submit(args, *job_and_task(args))
 
-    job, task = job_and_task(args)
+
+def submit_agent(args: argparse.Namespace, protocol: str, name: str, plan: AgentPlan, cwd: str | None) -> int:
+    """Put the task of an agent into a queue, for the agent that the worker's machine has; print the job's id."""
+    return _submit(args, *agent_and_task(args, protocol, name, plan, cwd))
+
+
+def _submit(args: argparse.Namespace, job: QueuedJob, task: Task) -> int:
+    from unhang.faces.cli.fleet import with_server
 
     async def submit(connection: Connection) -> int:
         stored = await queues.submit(connection, job, task)
@@ -83,7 +91,39 @@ def submit_command(args: argparse.Namespace) -> int:
 
 def job_and_task(args: argparse.Namespace) -> tuple[QueuedJob, Task]:
     """Return the job that the options of `unhang start --fleet` describe, and what it is to run; raise UsageError."""
-    job, task = _job_of(args), _task_of(args)
+    return _described(_job_of(args), _task_of(args))
+
+
+def agent_and_task(
+    args: argparse.Namespace, protocol: str, name: str, plan: AgentPlan, cwd: str | None
+) -> tuple[QueuedJob, Task]:
+    """Return the job that gives a task to an agent, and that task; raise UsageError."""
+    _check_elsewhere(args, plan)
+    task = Task(
+        argv=[name, plan.title],
+        shell=None,
+        cwd=os.path.abspath(cwd or os.getcwd()),
+        env={},
+        labels=_labels_of(args),
+        limits=_limits_of(args),
+        retry=args.retry,
+        agent={"protocol": protocol, "plan": plan.to_json()},
+    )
+    job, task = _described(_job_of(args), task)
+    record = agent_record(protocol, name, plan.mode, plan.title, {})
+    return job.replace(kind=AGENT, command=command_line({"agent": record})), task
+
+
+def _check_elsewhere(args: argparse.Namespace, plan: AgentPlan) -> None:
+    """Raise UsageError for what belongs to this machine, and means nothing on another."""
+    _check_policy(args)
+    if plan.record is not None:
+        raise UsageError("--record is a file of this machine: the agent of a queue's job runs elsewhere")
+    if getattr(plan, "thread", None) or getattr(plan, "session", None):
+        raise UsageError("a session is on one machine: a job of a queue begins a new one")
+
+
+def _described(job: QueuedJob, task: Task) -> tuple[QueuedJob, Task]:
     if len(task.to_bytes()) > LARGEST:
         raise UsageError(f"the command and its environment are larger than {LARGEST >> 10} KiB: put them into files")
     return job.replace(command=masked(task.shell, task.argv), cwd=task.cwd, labels=task.labels), task
@@ -117,28 +157,38 @@ def _job_of(args: argparse.Namespace) -> QueuedJob:
 
 def _task_of(args: argparse.Namespace) -> Task:
     options.check_command(args)
-    if args.policy is not None:
-        raise UsageError("--policy is a file of this machine: the worker takes the policy of its own")
+    _check_policy(args)
     if args.stdin not in ("null", "inherit", "pipe"):
         raise UsageError("--stdin @FILE is a file of this machine: a job of a queue has null or pipe")
-    options.requested_limits(args)  # a mistake is found here, and not on the worker
-    limits = {name: str(value) for name in options.LIMITS if (value := getattr(args, name)) is not None}
-    labels = split_pairs("--label", args.label)
-    labels |= {NAME: args.name} if args.name else {}
-    labels |= {NOTIFY: ",".join(dict.fromkeys(args.notify))} if args.notify else {}
     words: list[str] = args.command
     return Task(
         argv=words or ["/bin/sh", "-c", args.shell],
         shell=args.shell,
         cwd=os.path.abspath(args.cwd or os.getcwd()),
         env=split_pairs("--env", args.env),
-        labels=labels,
-        limits=limits,
+        labels=_labels_of(args),
+        limits=_limits_of(args),
         retry=args.retry,
         pty=bool(args.pty),
         keep=args.keep,
         stdin="pipe" if args.stdin == "pipe" or args.pty else "null",
     )
+
+
+def _check_policy(args: argparse.Namespace) -> None:
+    if args.policy is not None:
+        raise UsageError("--policy is a file of this machine: the worker takes the policy of its own")
+
+
+def _limits_of(args: argparse.Namespace) -> dict[str, str]:
+    options.requested_limits(args)  # a mistake is found here, and not on the worker
+    return {name: str(value) for name in options.LIMITS if (value := getattr(args, name)) is not None}
+
+
+def _labels_of(args: argparse.Namespace) -> dict[str, str]:
+    labels = split_pairs("--label", args.label)
+    labels |= {NAME: args.name} if args.name else {}
+    return labels | ({NOTIFY: ",".join(dict.fromkeys(args.notify))} if args.notify else {})
 
 
 # --- finding one ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mcp", metavar="NAME=COMMAND", action="append", default=[], help="an MCP server for it: a command, or a URL"
     )
     options.add_agent_job(run)
+    options.add_queue(run)
     options.add_record(run)
     budgets = run.add_argument_group(
         "budgets", "In addition to --idle (silence between two updates) and --hard (the whole job)."
@@ -86,7 +87,8 @@ def _plan(args: argparse.Namespace) -> AcpPlan:
 
     task = read_task(args.task)
     return AcpPlan(
-        argv=job.find_agent(args.agent, args.command),
+        # the program of a job of a queue is that of the machine which takes it
+        argv=(job.find_agent if args.fleet is None else job.words_of)(args.agent, args.command),
         tasks=(task, *args.then),
         agent=args.agent,
         session=args.session,
@@ -105,7 +107,6 @@ def _plan(args: argparse.Namespace) -> AcpPlan:
 
 def _run(args: argparse.Namespace) -> int:
     from unhang.agents.acp import job
-    from unhang.faces.cli.agent_job import options_of, run_agent_job
+    from unhang.faces.cli.agent_job import give_task
 
-    prepared = job.prepare(_plan(args), options.requested_limits(args), options_of(args, args.cwd))
-    return run_agent_job(args, prepared, job.with_agent_report)
+    return give_task(args, job, args.agent, _plan(args), options.requested_limits(args), args.cwd)

@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("task", metavar="TASK", help="the task; - reads it from stdin")
     run.add_argument("--resume", metavar="SESSION", help="go on with this session: its id, or a job that worked on it")
     _add_turn(run)
+    options.add_queue(run)
     resume = add_verb(verbs, "resume", f"Go on with a session. {_PASSED_ON}")
     resume.add_argument("resume", metavar="SESSION", help="the session's id, or a job that worked on it")
     resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
@@ -98,7 +99,7 @@ _OURS = frozenset({"-p", "--print", "--output-format", "--input-format", "--resu
 def main(args: argparse.Namespace) -> int:
     """Give Claude Code a task, show its state, or change its settings; return the exit code."""
     from unhang.agents.claude import job
-    from unhang.faces.cli.agent_job import options_of, run_agent_job
+    from unhang.faces.cli.agent_job import give_task
 
     if args.claude_verb == "status":
         from unhang.faces.cli.commands import claude_status
@@ -112,8 +113,7 @@ def main(args: argparse.Namespace) -> int:
         from unhang.faces.cli.commands import claude_install
 
         return claude_install.main(args)
-    prepared = job.prepare(_plan(args), options.requested_limits(args), options_of(args, args.cd))
-    return run_agent_job(args, prepared, job.with_agent_report)
+    return give_task(args, job, "claude", _plan(args), options.requested_limits(args), args.cd)
 
 
 def _plan(args: argparse.Namespace) -> ClaudePlan:
@@ -128,7 +128,10 @@ def _plan(args: argparse.Namespace) -> ClaudePlan:
         raise UsageError(f"{refused[0]} cannot be passed on to claude: unhang sets it itself")
     return ClaudePlan(
         task=read_task(args.task),
-        claude=job.PROGRAM.find(args.claude),
+        # the program of a job of a queue is that of the machine which takes it
+        claude=job.PROGRAM.find(args.claude)
+        if getattr(args, "fleet", None) is None
+        else args.claude or job.PROGRAM.name,
         session=job.session_of(args.resume) if args.resume else None,
         model=args.model,
         effort=args.effort,

@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--thread", metavar="ID", help="go on with this thread")
     run.add_argument("--resume", metavar="JOB", help="go on with the thread of this job")
     _add_turn(run)
+    options.add_queue(run)
     resume = add_verb(verbs, "resume", "Go on with a thread.")
     resume.add_argument("thread", metavar="THREAD", help="the thread's id (unhang codex run --json shows it)")
     resume.add_argument("task", metavar="TASK", help="the next task; - reads it from stdin")
@@ -133,7 +134,10 @@ def _plan(args: argparse.Namespace, verb: str, **more: Any) -> CodexPlan:
     return CodexPlan(
         verb=via,
         task=task,
-        codex=codex_job.PROGRAM.find(args.codex),
+        # the program of a job of a queue is that of the machine which takes it
+        codex=codex_job.PROGRAM.find(args.codex)
+        if getattr(args, "fleet", None) is None
+        else args.codex or codex_job.PROGRAM.name,
         model=args.model,
         effort=args.effort,
         sandbox=args.sandbox,
@@ -187,10 +191,9 @@ def _recover(args: argparse.Namespace) -> int:
 
 def _start(args: argparse.Namespace, plan: CodexPlan) -> int:
     from unhang.agents.codex import job as codex_job
-    from unhang.faces.cli.agent_job import options_of, run_agent_job
+    from unhang.faces.cli.agent_job import give_task
 
-    prepared = codex_job.prepare(plan, options.requested_limits(args), options_of(args, args.cd))
-    return run_agent_job(args, prepared, codex_job.with_agent_report)
+    return give_task(args, codex_job, "codex", plan, options.requested_limits(args), args.cd)
 
 
 def _compact(args: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.errors import UsageError
 from unhang.faces.cli import options
 from unhang.faces.cli.output import print_json
 from unhang.jobs import cleanup
@@ -33,21 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait", action="store_true", help="wait until it has ended, as unhang wait does, and exit with its code"
     )
-    fleet = parser.add_argument_group("in a queue", "For whichever machine has room (see docs/fleet.md).")
-    fleet.add_argument(
-        "--fleet", metavar="QUEUE", help="put it into this queue of the fleet instead of starting it here"
-    )
-    fleet.add_argument("--priority", type=int, metavar="N", help="jobs of a higher priority go first (default 0)")
-    fleet.add_argument("--need", metavar="LABEL", action="append", default=[], help="only a worker with this label")
-    fleet.add_argument("--memory", metavar="SIZE", help="the memory that it needs, as 8G: only where so much is left")
-    fleet.add_argument(
-        "--on-lost",
-        choices=("fail", "retry"),
-        help="when its worker is lost: fail (default), or run it again elsewhere",
-    )
-    fleet.add_argument(
-        "--hold", metavar="D", help="how long its worker may be silent before it is lost (default 10m; to retry: 1m)"
-    )
+    options.add_queue(parser)
     options.add_limits(parser)
     options.add_job(parser)
 
@@ -58,9 +43,7 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
         from unhang.faces.cli.queued_job import submit_command
 
         return submit_command(args)
-    for option in ("priority", "need", "memory", "on_lost", "hold"):
-        if getattr(args, option):
-            raise UsageError(f"--{option.replace('_', '-')} is for a job of a queue: give --fleet QUEUE, too")
+    options.check_no_queue(args)
     if args.stdin == "inherit":
         args.stdin = "null"  # a background job must not take keys from the person who types next
     stdin, descriptor = options.open_stdin(args.stdin, pty=bool(args.pty))
