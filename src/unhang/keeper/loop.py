@@ -637,9 +637,12 @@ class Loop:
     def wants_keys(self) -> bool:
         """Whether what the person has typed is for the job. Else it stays in their terminal, for their shell.
 
-        A program that takes keys one by one gets each at once; one that takes lines, when it waits for one.
+        A program that takes keys one by one gets each at once; one that takes lines, when it waits for one. A command
+        that has exited, or that has closed its terminal, reads nothing any more.
         """
-        if self.master is None or not spawn.takes_lines(self.master):
+        if self.master is None or self.status is not None:
+            return False
+        if not spawn.takes_lines(self.master):
             return True
         return self._observer.reads_keys(self._screen())
 

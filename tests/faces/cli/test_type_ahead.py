@@ -34,6 +34,21 @@ def test_lines_that_the_command_does_not_read_are_the_shells(desk_of: Callable[.
 
 
 @BOTH
+def test_lines_are_the_shells_once_the_command_has_closed_its_terminal(
+    desk_of: Callable[..., Desk], before: str
+) -> None:
+    """It runs on, so that there is all the time to take a line for a program that can never read it."""
+    desk = desk_of()
+    (desk.folder / "work.sh").write_text(f"exec 0<&- 1>&- 2>&-; {WAITS}")
+    desk.enter(f"{before}sh work.sh")
+    _is_begun(desk)
+    desk.enter("echo one $((1+1))")
+    desk.enter("echo three $((2+2))")
+    (desk.folder / "go").touch()
+    desk.matches(r"^one 2$(.|\n)*^three 4$")
+
+
+@BOTH
 def test_a_command_takes_the_line_it_reads_and_leaves_the_next(desk_of: Callable[..., Desk], before: str) -> None:
     desk = desk_of()
     (desk.folder / "ask.sh").write_text(f'{WAITS}; read first; echo "got $first"; read second; echo "and $second"\n')

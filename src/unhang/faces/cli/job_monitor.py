@@ -240,6 +240,8 @@ class JobMonitor:
         if not self._asking or self._connection.wanted is None:
             return
         self._asking = False
+        if self._last is not None:  # it has ended since it was asked
+            return
         if not self._connection.wanted:
             self._ask_at = time.monotonic() + self._ask_after
             self._ask_after = min(self._ask_after * 2, _ASK_SELDOM)
