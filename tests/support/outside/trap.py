@@ -12,6 +12,21 @@ with open({mark!r} + __name__, "a") as mark, open("/proc/self/cmdline") as words
     mark.write(words.read().replace(chr(0), " ") + chr(10))
 raise ImportError(__name__ + " of the project was imported")
 """
+# What unhang's own processes import beside the standard library.
+_LIBRARIES = [
+    "mcp",
+    "anyio",
+    "acp",
+    "pydantic",
+    "starlette",
+    "uvicorn",
+    "textual",
+    "rich",
+    "nats",
+    "cryptography",
+    "apprise",
+    "opentelemetry",
+]
 
 
 class Trap:
@@ -21,7 +36,7 @@ class Trap:
         self.project.mkdir()
         self.marks.mkdir()
         text = _FILE.format(mark=f"{self.marks}/")
-        for name in (*sys.stdlib_module_names, "sitecustomize", "usercustomize", "mcp", "anyio", "acp", "pydantic"):
+        for name in (*sys.stdlib_module_names, "sitecustomize", "usercustomize", *_LIBRARIES):
             (self.project / f"{name}.py").write_text(text)
 
     def spare(self, modules: str) -> None:
