@@ -57,6 +57,28 @@ def test_each_thing_that_needs_a_person_has_its_command(
     assert found.to_json()["kind"] == kind
 
 
+@pytest.mark.parametrize(
+    ("answers", "lines"),
+    [
+        (None, ["unhang send web yes", "unhang send web no"]),
+        ("yes|no", ["unhang send web yes", "unhang send web no"]),
+        ("yes|no, or one of: 1|2", ["unhang send web yes", "unhang send web no", "# other answers: 1|2"]),
+    ],
+)
+def test_an_approval_has_one_line_to_paste_for_each_answer(answers: str | None, lines: list[str]) -> None:
+    """`unhang send web yes|no` would approve, whatever was meant: a shell takes the bar for a pipe."""
+    found = attention.attention_of(_view(_APPROVAL | {"answers": answers}), {}, "web")
+    assert found is not None
+    assert found.to_paste == lines
+
+
+def test_a_question_has_one_line_to_paste() -> None:
+    for job, line in (({"stdin": "pipe"}, "unhang send web TEXT"), ({"stdin": "null"}, "unhang cancel web")):
+        found = attention.attention_of(_view(_PROMPT), job, "web")
+        assert found is not None
+        assert found.to_paste == [line]
+
+
 def test_a_warning_says_when_the_job_is_ended() -> None:
     found = attention.attention_of(_view(_HARD), {}, "web")
     assert found is not None

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # in the order in which a person should look at them
 APPROVAL, INPUT, WARNING, STUCK = KINDS = ("approval", "input", "warning", "stuck")
 MORE_TIME = "10m"  # what an answer to a warning suggests; `unhang extend` takes any duration
+# what may be answered to an approval; an agent's own options follow
+YES_OR_NO, OR_ONE_OF = "yes|no", ", or one of: "
 _LONGEST = 200
 _LIMIT = {"no_output_timeout": "idle", "exec_timeout": "hard"}
 
@@ -38,9 +40,9 @@ class Attention(Record):
     answers: str = ""
 
     @property
-    def to_type(self) -> str:
-        """The command for people: with what may be answered in the place of ANSWER."""
-        return self.command.replace("ANSWER", self.answers) if self.answers else self.command
+    def to_paste(self) -> list[str]:
+        """The lines for people (see `to_paste`)."""
+        return to_paste(self.command, self.answers)
 
     def to_json(self) -> dict[str, Any]:
         """The value as every face prints it."""
@@ -55,6 +57,15 @@ class Attention(Record):
             "command": self.command,
             "answers": self.answers or None,
         }
+
+
+def to_paste(command: str, answers: str | None) -> list[str]:
+    """Return lines for a shell, one for each answer: pasted as one word, `yes|no` would be a yes and a pipe."""
+    plain, _, others = (answers or "").partition(OR_ONE_OF)
+    if plain != YES_OR_NO:
+        return [command.replace("ANSWER", plain) if plain else command]
+    lines = [command.replace("ANSWER", word) for word in YES_OR_NO.split("|")]
+    return [*lines, f"# other answers: {others}"] if others else lines
 
 
 def attention_of(view: View, job: dict[str, Any], called: str) -> Attention | None:
@@ -87,7 +98,7 @@ def _asked_by_agent(view: View, called: str) -> Attention | None:
     asked = values.text(event.get("request")) or waits.get("prompt") or str(event.get("message", ""))
     since = str(waits.get("since") or event.get("ts", ""))
     if event.get("phase") == "needs_approval":
-        answers = _line(values.text(event.get("answers")) or "yes|no")
+        answers = _line(values.text(event.get("answers")) or YES_OR_NO)
         return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers=answers)
     return Attention(INPUT, _line(asked), since, f"unhang send {called} ANSWER", answers="TEXT")
 

@@ -73,10 +73,10 @@ def test_a_question_is_put_to_a_person_and_the_answer_holds(bench: Bench, name: 
     asked = wait_until(
         lambda: next((e for e in job.events() if e["phase"] == "needs_approval"), None), "it asks", timeout=100
     )
-    assert f"unhang send {job.id} yes|no" in asked["message"]
+    assert f"unhang send {job.id} yes (or no" in asked["message"]
     status = bench.said("status", job.id)
     assert MARK in status["needsInput"]["prompt"]
-    assert f"unhang send {job.id} yes|no" in bench.call("status", job.id).out.decode()
+    assert f"unhang send {job.id} yes\n" in bench.call("status", job.id).out.decode()
     assert bench.call("send", job.id, "what is that?").code == 0
     wait_until(lambda: sum(e["phase"] == "needs_approval" for e in job.events()) == 2, "it asks again")
     assert not (bench.workspace / "marker").exists()

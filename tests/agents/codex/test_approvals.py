@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+
+import pytest
+
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 
@@ -27,8 +33,9 @@ def test_an_approval_is_given_where_the_policy_says_so(bench: Bench) -> None:
     assert (bench.workspace / "done").exists()
 
 
-def test_an_approval_can_be_given_by_a_person(bench: Bench) -> None:
-    """And what was asked for then runs by its own limit, not by the idle limit."""
+@pytest.mark.parametrize(("line", "decision"), [(0, "accepted"), (1, "denied")])
+def test_a_person_answers_by_pasting_a_line_that_needs_prints(bench: Bench, line: int, decision: str) -> None:
+    """And what was asked for and allowed then runs by its own limit, not by the idle limit."""
     task = f"[[escalate:sleep 9; touch {bench.workspace}/done]]"
     job = bench.begun(task, *ASKS, "--idle", "7", "--approvals", "ask")
 
@@ -36,11 +43,15 @@ def test_an_approval_can_be_given_by_a_person(bench: Bench) -> None:
         return any(event.get("request") and event["phase"] == "needs_approval" for event in job.events())
 
     wait_until(waits, "the question")
-    assert bench.call("send", job.id, "yes").code == 0
+    _, *lines = bench.call("needs").out.decode().splitlines()
+    shell = f'unhang() {{ {shlex.quote(sys.executable)} -m unhang "$@"; }}\n{lines[line]}\n'
+    pasted = subprocess.run(["bash", "-c", shell], env=bench.env, capture_output=True, text=True, check=False)
+    assert (pasted.returncode, pasted.stderr) == (0, "")
+    assert len(lines) == 2
     assert job.wait(60).ok
-    assert (bench.workspace / "done").exists()
     (answer,) = [event for event in job.events() if event.get("decision")]
-    assert (answer["decision"], answer["by"]) == ("accepted", "answer")
+    assert (answer["decision"], answer["by"]) == (decision, "answer")
+    assert (bench.workspace / "done").exists() == (decision == "accepted")
 
 
 def test_a_question_without_an_answer_is_denied(bench: Bench) -> None:

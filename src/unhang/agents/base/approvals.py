@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from unhang.agents.base.answers import AnswerReader
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import preview
+from unhang.core.attention import OR_ONE_OF, YES_OR_NO
 from unhang.core.durations import human
 
 DENY, ASK = "deny", "ask"
@@ -102,14 +103,17 @@ class Approvals(ABC, Generic[Q]):
         async with self._turnstile:
             job = os.environ.get("UNHANG_JOB", "") or "JOB"
             offered = self._offered(question)
-            words = f"yes|no, or one of: {offered}" if offered else "yes|no"
+            also = f"{OR_ONE_OF}{offered}" if offered else ""
+            words = f"{YES_OR_NO}{also}"
             known = {"method": question.method, "request": question.text, "answers": words} | self._fields(question)
             until, odd = time.monotonic() + self._wait, ""
             self._waits(question, self._wait + _SLACK)
             try:
                 while True:
                     left = max(0.0, until - time.monotonic())
-                    text = f"{odd}{question.text}. Answer it: unhang send {job} {words} (denied in {human(left)})"
+                    # not `yes|no`: pasted into a shell, that would be a yes
+                    how = f"unhang send {job} yes (or no{also}; denied in {human(left)})"
+                    text = f"{odd}{question.text}. Answer it: {how}"
                     self._channel.tell("needs_approval", text, alive=not odd, **known)
                     word = await answers.next_answer(left)
                     decision = self._read(question, word)

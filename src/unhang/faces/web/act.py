@@ -109,14 +109,14 @@ class Act:
         if text is None or (link.act == ANSWER and not text):
             return _asks(link, name, asked)
         if len(text) > _LONGEST_ANSWER:
-            return _refused(413, name, "The answer is too long.", asked.attention.to_type)
+            return _refused(413, name, "The answer is too long.", *asked.attention.to_paste)
         if not links.spend(home, link):
             return _refused(410, name, "This alert was answered before; a link works once.", command)
         try:
             _do(job, link.act, asked, text)
         except (UnhangError, OSError) as error:
             said = plain_text.one_line(str(error), 300)
-            return _refused(409, name, f"It could not be done: {said}", asked.attention.to_type)
+            return _refused(409, name, f"It could not be done: {said}", *asked.attention.to_paste)
         done = _DONE.get(link.act) or f"“{WORDS[link.act]}” was sent."
         return _Shown(200, name, (done,), _code(command))
 
@@ -141,8 +141,8 @@ def _unknown() -> _Shown:
     return _Shown(404, "This is no link of this unhang", ("It was changed on the way, or its key was deleted.",))
 
 
-def _refused(status: int, name: str, why: str, command: str) -> _Shown:
-    return _Shown(status, name, (why,), _code(command))
+def _refused(status: int, name: str, why: str, *commands: str) -> _Shown:
+    return _Shown(status, name, (why,), _code(*commands))
 
 
 def _asks(link: links.Link, name: str, asked: Question) -> _Shown:
@@ -151,11 +151,11 @@ def _asks(link: links.Link, name: str, asked: Question) -> _Shown:
         '<input name="text" aria-label="Answer" autocomplete="off" required autofocus>' if link.act == ANSWER else ""
     )
     form = f'<form method="post">{field}<button>{html.escape(LABELS[link.act])}</button></form>'
-    return _Shown(200, f"{name} {TOLD[asked.kind]}", (asked.attention.why,), form + _code(asked.attention.to_type))
+    return _Shown(200, f"{name} {TOLD[asked.kind]}", (asked.attention.why,), form + _code(*asked.attention.to_paste))
 
 
-def _code(command: str) -> str:
-    return f"<p><code>{html.escape(command)}</code></p>"
+def _code(*commands: str) -> str:
+    return "".join(f"<p><code>{html.escape(command)}</code></p>" for command in commands)
 
 
 def _page(shown: _Shown) -> str:

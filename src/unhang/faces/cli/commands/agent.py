@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=POLICIES,
         default=DENY,
         help="the answer when it asks: deny (default), allow, allow-once (never for longer), or ask "
-        "(answer with unhang send JOB yes|no)",
+        "(answer with unhang send JOB yes, or no)",
     )
     run.add_argument("--permission-wait", metavar="D", default="5m", help="with ask: deny if no answer comes within D")
     run.add_argument(

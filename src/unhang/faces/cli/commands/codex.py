@@ -78,7 +78,7 @@ def _add_turn(parser: argparse.ArgumentParser, *, app_server_only: bool = False)
         "--approvals",
         choices=APPROVALS,
         default=DENY,
-        help="the answer when Codex asks: deny (default), accept, or ask (answer with unhang send JOB yes|no)",
+        help="the answer when Codex asks: deny (default), accept, or ask (answer with unhang send JOB yes, or no)",
     )
     parser.add_argument("--approval-wait", metavar="D", default="5m", help="with ask: deny if no answer comes within D")
     parser.add_argument(

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print two lines for each need, the most urgent first; return 0."""
+    """Print each need and, below it, the commands that answer it, the most urgent first; return 0."""
     home = state_home()
     needs = list_needs(home, split_pairs("--label", args.label))
     if args.json:
@@ -32,12 +32,13 @@ def main(args: argparse.Namespace) -> int:
     if not needs:
         print("no job needs a person")
     for need in needs:
-        for line in _lines(need, time.time()):
-            output.print_wrapped(line.lstrip(), head=line[: len(line) - len(line.lstrip())])
+        output.print_wrapped(_what(need, time.time()))
+        for line in need.attention.to_paste:
+            output.print_line(f"    {line}")  # not broken: it is to be pasted
     return 0
 
 
-def _lines(need: Need, now: float) -> list[str]:
+def _what(need: Need, now: float) -> str:
     found, row = need.attention, need.row
     since = moment(found.since)
     times = [] if since is None else [f"for {human(max(0.0, now - since))}"]
@@ -45,4 +46,4 @@ def _lines(need: Need, now: float) -> list[str]:
         times.append(f"ends in {human(max(0.0, found.ends_at - now))}")
     when = f" ({', '.join(times)})" if times else ""
     state = wording.state(row.status, row.phase, needs=found.kind, exit_code=row.exit_code)
-    return [f"{row.called}: {state}{when}: {found.why}", f"    {found.to_type}"]
+    return f"{row.called}: {state}{when}: {found.why}"

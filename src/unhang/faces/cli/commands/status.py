@@ -7,6 +7,7 @@ import time
 
 from unhang.agents import registry
 from unhang.core import plain_text, wording
+from unhang.core.attention import to_paste
 from unhang.core.durations import human, human_ms
 from unhang.core.spec import NAME
 from unhang.faces.cli import output, times
@@ -66,9 +67,8 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
     ]
     if status["needs"]:
         shown.append(("needs you", status["needs"]["why"]))
-        answers = status["needs"]["answers"]
-        command = status["needs"]["command"]
-        shown.append(("answer it", command.replace("ANSWER", answers) if answers else command))
+        lines = to_paste(status["needs"]["command"], status["needs"]["answers"])
+        shown += [("answer it" if at == 0 else "", line) for at, line in enumerate(lines)]
     if status["diagnosis"] and status["status"] != "success":
         shown.append(("why", str(status["diagnosis"].get("reason"))))
     if status["heartbeat"]:
