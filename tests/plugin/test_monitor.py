@@ -61,7 +61,9 @@ def test_it_tells_of_the_sessions_own_background_jobs_once_and_leaves_with_the_s
     assert 'Its last lines: "Name? no such name: Ada"' in said
     stuck = jobs.begin("--stall", "4", *STILL, "--name", "nap", "--", "sleep", "infinity")
     said = next(lines).decode()
-    assert f'job {stuck.id} ("nap") is stuck: "' in said
+    assert f'job {stuck.id} ("nap") is stuck: ' in said
+    stall = next(event for event in stuck.events() if event["phase"] == "stuck")
+    assert ('is stuck: "' in said) == ("diagnosis" in stall), "the reason, where one was known then"
     stuck.cancel()
     assert "was cancelled" in next(lines).decode()
     session.kill()
