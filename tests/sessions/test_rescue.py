@@ -88,6 +88,17 @@ def test_clear_comes_after_repeated_hangs_and_only_if_allowed() -> None:
         assert seen.steps() == [actions.ESCAPE] * 2 + [actions.CLEAR] * allowed
 
 
+def test_a_draft_that_is_cleared_is_named_in_the_event_and_so_is_where_it_is_saved() -> None:
+    seen = world(allow_clear=True)
+    seen.draft, seen.saves_in = "half a thought", "/home/user/saved.json"
+    for _ in range(2):
+        seen.prompt()
+        seen.advance(700)
+    said = [say.fields for _, say in seen.said if say.fields.get("step") == actions.CLEAR]
+    assert [fields.get("draft") for fields in said] == ["half a thought", None]
+    assert (said[-1]["ok"], said[-1]["saved"]) == (True, seen.saves_in)
+
+
 def test_a_turn_that_ends_well_starts_the_count_for_clear_anew() -> None:
     seen = world(allow_clear=True)
     for _ in range(4):

@@ -51,11 +51,16 @@ def _free(path: str) -> bool:
 
 
 def check(place: Place) -> tuple[dict[str, Any], str, dict[str, Any]]:
-    """What `watch status` and `doctor` say."""
-    status = json.loads(place.unhang("watch", "status", "--json").stdout)
-    checks = json.loads(place.unhang("doctor", "--json").stdout)["checks"]
+    """What `watch status` and `doctor` say; the exit code of each agrees with it."""
+    asked = place.unhang("watch", "status", "--json")
+    status = json.loads(asked.stdout)
+    shown = place.unhang("watch", "status")
+    assert asked.returncode == shown.returncode == (0 if status["running"] else 1)
+    examined = place.unhang("doctor", "--json")
+    checks = json.loads(examined.stdout)["checks"]
     (found,) = [each for each in checks if each["check"] == "watcher"]
-    return status, place.unhang("watch", "status").stdout.splitlines()[0], found
+    assert examined.returncode == (0 if all(each["ok"] for each in checks) else 125)
+    return status, shown.stdout.splitlines()[0], found
 
 
 def test_a_stopped_watcher_is_reported_by_status_and_doctor(place: Place) -> None:
@@ -280,6 +285,36 @@ def test_status_and_sessions_follow_the_settings_of_the_watcher_that_runs(place:
     assert place.unhang("watch", "stop").returncode == 0
     assert watcher.process.wait(30) == 0
     assert place.unhang("watch", "status").returncode == 1, "a session is there, and nothing watches it"
+
+
+# The real command line, in which a watcher looks more often than every 20 s whether its settings were edited.
+OFTEN = """\
+import sys
+from unhang.sessions import watcher
+watcher.TICK = 0.2
+from unhang.__main__ import main
+main()
+"""
+
+
+def test_an_edited_settings_file_is_taken_over_by_itself_and_one_with_a_mistake_is_not(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = place.standin()
+    seen.hangs()
+    settings = place.folder / "watch.toml"
+    settings.write_text('api = "1h"\n[limits]\n"*" = "1h"\n')
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "command", lambda *words: [sys.executable, "-c", OFTEN, *words])
+        watcher = place.watch("--config", str(settings), "--cooldown", "0.5", "--hands-off", "0.2")
+    watcher.until("busy")
+    settings.write_text('api = "1h"\n[limits]\n"*" = "soon"\n')
+    assert str(settings) in watcher.until("warning")["message"]
+    assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 3600.0]]
+    settings.write_text('api = "1h"\n[limits]\n"*" = 1\n')
+    watcher.until("recovered")
+    assert seen.typed() == b"\x1b"
+    assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 1.0]]
 
 
 def test_the_first_session_ever_in_a_configuration_directory_is_seen(place: Place) -> None:

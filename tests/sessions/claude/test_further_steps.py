@@ -35,6 +35,9 @@ def test_where_it_is_allowed_the_context_is_cleared_after_a_hang_and_nothing_is_
     (state,) = saved(desk, before)
     assert state["draft"] == "fake: hang"
     assert state["sessionId"] == before
+    step, effect = [event for phase in ("step", "effect") for event in watcher.said(phase) if event["step"] == "clear"]
+    assert step["draft"] == "fake: hang"
+    assert json.loads(Path(effect["saved"]).read_text()) == state
     answers_anew(session)
     request = desk.fake.wait_for_text("a fresh start")
     assert "fake: hang" not in json.dumps(request.body["messages"])

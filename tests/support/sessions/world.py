@@ -41,6 +41,7 @@ class World:
         self.shows_background = True  # Claude says so where only agents in the background run
         # what steps do
         self.escape_works = True
+        self.saves_in = ""  # where the state of a session that is cleared is saved
         self.tree: tuple[int, bool] = (1, False)  # processes, do they move?
         self.tree_hangs = False  # that its command waits without an end can be proved
         self.tree_dies_of = actions.END_TREE
@@ -208,7 +209,7 @@ class World:
             self.check(action)
             self.taken.append((self.now, action.step))
             self.looked = None
-            self.tell(facts.Done(action.step, sent=True))
+            self.tell(facts.Done(action.step, sent=True, saved=self.saves_in if action.step == actions.CLEAR else ""))
             self._effect(action)
 
     def check(self, action: actions.Take) -> None:
