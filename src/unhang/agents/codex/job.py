@@ -47,12 +47,25 @@ def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepar
     return resolved.prepare("codex", plan, asks=plan.approvals == ASK)
 
 
-def prepare_cloud(program: str, words: list[str], folder: str, labels: dict[str, str], stdin: str = NULL) -> Prepared:
-    """`codex cloud WORDS` as a job: its tasks run elsewhere, so that only its own output is watched."""
+def prepare_cloud(
+    program: str, words: list[str], folder: str, labels: dict[str, str], *, stdin: str = NULL, foreground: bool
+) -> Prepared:
+    """`codex cloud WORDS` as a job: its tasks run elsewhere, so that only its own output is watched.
+
+    `foreground`: it ends with its caller. A call of a tool hands it over instead, and it goes on.
+    """
     rules = base.policy_for(base.CLOUD, folder, bounded=False)
     asked = LimitRequest(category=base.CLOUD, liveness="output")
     argv = [program, "cloud", *words]
-    return prepare_command(argv, cwd=folder, stdin=stdin, policy=rules, asked=asked, labels={"agent": "codex"} | labels)
+    return prepare_command(
+        argv,
+        cwd=folder,
+        stdin=stdin,
+        foreground=foreground,
+        policy=rules,
+        asked=asked,
+        labels={"agent": "codex"} | labels,
+    )
 
 
 def report_of(job: Job) -> dict[str, Any]:

@@ -225,7 +225,9 @@ def _cloud(args: argparse.Namespace) -> int:
     from unhang.jobs.home import state_home
     from unhang.jobs.launcher import CallerStreams, ForkingLauncher
 
-    prepared = codex_job.prepare_cloud(codex_job.PROGRAM.find(), args.words, os.getcwd(), {}, INHERIT)
+    prepared = codex_job.prepare_cloud(
+        codex_job.PROGRAM.find(), args.words, os.getcwd(), {}, stdin=INHERIT, foreground=True
+    )
     monitor = AgentMonitor(quiet=True, add_report=codex_job.with_agent_report)
     connection = ForkingLauncher().launch(state_home(), prepared, CallerStreams(0, 1, 2))
     return monitor.wait_for_end(connection, as_json=False)

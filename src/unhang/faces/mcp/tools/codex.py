@@ -285,7 +285,7 @@ async def turn(
 def _launch_cloud(backend: Backend, ctx: Context, program: str, words: list[str], cwd: str) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [program], folder)
-    prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx))
+    prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx), foreground=False)
     return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
 
 
