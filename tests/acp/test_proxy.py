@@ -5,20 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.acp.conftest import PUPPET
 from tests.support.acp.editor import Editor, Message, Open
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
 from unhang.acp.proxy.proxy import Direction
 from unhang.acp.proxy.sink import Sink
 from unhang.core.lines import Lines
+from unhang.procs import tree
+from unhang.testing.liveness import Process
 
 # The grace is also what an agent has for leaving when its editor has closed: generous, where no test waits it out.
 QUICK = ("--stall", "off", "--idle", "1", "--grace", "30")
@@ -65,7 +70,7 @@ def test_an_editors_cancel_that_is_ignored_is_answered(editors: Open) -> None:
     assert editor.close() == 0
 
 
-def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(editors: Open) -> None:
+def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(jobs: Jobs, editors: Open) -> None:
     editor = editors("--stall", "0.5", "--idle", "30", "--grace", "30")
     prompt = editor.prompt("hang")
     editor.until(lambda m: "[unhang]" in json.dumps(m), "a notice")
@@ -73,10 +78,42 @@ def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(editors: O
     assert "stdin" not in text, "that it waits for its editor's next line is no reason"
     assert "cancelled in" in text
     assert editor.answers(prompt) == [], "nothing is touched"
+    job = jobs.handle(jobs.job().id)
+    stuck = next(event for event in job.watch(timeout=60) if event["phase"] == "stuck")
+    assert (stuck["type"], stuck["diagnosis"]["state"], stuck["diagnosis"]["cause"]) == ("watchdog", "hung", "network")
+    assert (job.view().phase, job.view().diagnosis) == ("stuck", stuck["diagnosis"])
+    assert stuck["diagnosis"]["reason"] in " ".join(jobs.call("needs").out.decode().split())
+    assert jobs.said("diagnose", job.id)["reason"] == stuck["diagnosis"]["reason"]
     editor.cancel()
     assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
     assert len(editor.texts("agent_thought_chunk")) == 1
+    wait_until(lambda: job.view().phase == "running", "what it says is the end of it for every reader")
+    assert [event["phase"] for event in job.events()].count("stuck") == 1
     assert editor.close() == 0
+
+
+def test_an_agent_that_is_stopped_is_called_so_also_below_its_launcher(jobs: Jobs, tmp_path: Path) -> None:
+    """As Codex, Claude and Qwen are started: by a program that stays above them and runs."""
+    launcher = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+    words = [sys.executable, "-c", launcher, sys.executable, str(PUPPET), str(tmp_path / "heard")]
+    editor = Editor(jobs.command("acp", "proxy", "--stall", "3", "--grace", "30", "--", *words), jobs.env, tmp_path)
+    try:
+        editor.begin()
+        (agent,) = tree.children(jobs.handle(jobs.job().id).view().pid or 0)
+        editor.prompt("hang")
+        wait_until(lambda: b'"hang"' in (tmp_path / "heard").read_bytes(), "it has got its task")
+        assert Process(agent).send(signal.SIGSTOP)
+        editor.until(_is_notice, "a notice")
+        (text,) = editor.texts("agent_thought_chunk")
+        assert f"[{agent}]" in text
+        found = jobs.said("diagnose", jobs.job().id)
+        assert (found["state"], found["cause"], found["evidence"]) == ("hung", "stopped", {"pid": agent})
+        assert Process(agent).send(signal.SIGCONT)
+        assert editor.close() == 0
+    finally:
+        editor.drop()
+        editor.process.kill()
+        editor.process.wait()
 
 
 def test_a_stall_is_a_message_where_that_is_asked_for(jobs: Jobs, editors: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from unhang.acp.proxy.messages import Notice, chunk_of, names_terminals, with_terminals
 from unhang.acp.proxy.turn_clocks import Conversation, DueLines, TurnLimits
 from unhang.core.lines import Lines
+from unhang.faces.cli.commands import acp_proxy
 
 CLOCKS = TurnLimits(stall=10.0, idle=60.0, tool=200.0, hard=1000.0, start=30.0, grace=5.0)
 chunks = st.lists(st.one_of(st.binary(max_size=30), st.text("ab\n", max_size=20).map(str.encode)), max_size=20)
@@ -237,7 +239,8 @@ def test_a_dead_agent_leaves_no_request_open() -> None:
 
 def test_notices_can_be_off_and_the_turn_ends_all_the_same() -> None:
     talk = begun(notices=Notice.OFF)
-    assert talk.judge(10.0) == DueLines([], [], [])
+    assert talk.judge(10.0) == DueLines([], [], ["s"]), "other readers of the job are told"
+    assert (talk.stall_line("s", "", 10.0), talk.stall("s", 10.0)) == (None, (10.0, ""))
     told = talk.judge(60.0)
     assert (len(told.editor), len(told.agent)) == (1, 1), "why it is cancelled is said all the same"
 
@@ -292,6 +295,48 @@ def test_a_turn_that_only_repeats_itself_is_cancelled() -> None:
     told = talk.judge(303.0)
     assert b"repeated itself" in b"".join(told.editor)
     assert said(told.agent)[0]["method"] == "session/cancel"
+
+
+def test_without_options_a_turn_that_only_repeats_itself_ends_after_an_hour() -> None:
+    """And no other turn: one that says new things may take as long as it likes."""
+    options = dict.fromkeys(("stall", "idle", "tool", "hard", "repeat", "start", "grace"))
+    clocks = acp_proxy.turn_limits(argparse.Namespace(**options))
+    assert clocks == TurnLimits()
+    repeats, talks = begun(clocks), begun(clocks)
+    ended: list[int] = []
+    for at in range(30, 4 * 3600, 30):
+        if not ended:
+            repeats.agent_said(update(content={"type": "text", "text": f"round {at % 4}"}), at)
+        talks.agent_said(update(content={"type": "text", "text": f"word {at}"}), at)
+        ended += [at] if repeats.judge(at).agent else []
+        assert talks.judge(at).agent == []
+    assert len(ended) == 1
+    assert 3600 <= ended[0] <= 3700
+
+
+WORDS: list[tuple[str, list[dict[str, Any]], float, list[str]]] = [
+    ("idle", [], 60.0, ["for 1m", "limit 1m"]),
+    ("tool", [update("tool_call", toolCallId="t", title="npm test")], 200.0, ["npm test", "3m 20s", "limit 3m 20s"]),
+    ("repeat", [update("agent_thought_chunk")] * 45, 45.0, ["repeated itself", "44s", "limit 44s"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("limit", "heard", "at", "words"), WORDS, ids=lambda value: value if str(value).isalpha() else ""
+)
+def test_the_message_in_the_turn_says_which_limit_ended_it_and_during_what(
+    limit: str, heard: list[dict[str, Any]], at: float, words: list[str]
+) -> None:
+    """The person, and the model in its next turn, read nothing else."""
+    talk = begun(CLOCKS.replace(hard=None, repeat=44.0 if limit == "repeat" else None))
+    for second, message in enumerate(heard):
+        talk.agent_said(message, float(second))
+    told = talk.judge(at)
+    (shown,) = [message["params"]["update"] for message in said(told.editor)]
+    assert shown["sessionUpdate"] == "agent_message_chunk", "no thought, which an editor may fold away"
+    assert [word for word in words if word not in shown["content"]["text"]] == []
+    assert shown["content"]["text"].startswith("\n\n[unhang] "), "it is told from the agent's own words"
+    assert len(told.agent) == 1
 
 
 def test_a_turn_that_says_new_things_is_not() -> None:

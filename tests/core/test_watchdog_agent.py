@@ -173,7 +173,7 @@ def test_an_agent_of_which_one_process_is_stopped_is_stopped_whatever_else_moves
     assert (driven.state, driven.cause, driven.evidence) == ("hung", "stopped", {"pid": 8})
     assert agents.of_proxied_agent(found) == driven
     for busy in (True, False):
-        assert agents.why_a_turn_is_silent(found, busy=busy) == driven.reason
+        assert agents.of_silent_turn(found, busy=busy) == driven
     assert "claude [8]" in driven.reason
     runs = found._replace(processes=[line._replace(state="S") for line in tree])
     assert agents.of_driven_agent(runs, told, None, 70.0).cause == "network"
@@ -220,9 +220,13 @@ def test_a_model_reads_fifty_events_of_an_agent_however_it_was_ended() -> None:
 
 def test_a_proxy_blames_the_model_where_no_tool_runs() -> None:
     for cause in ("listening", "progress", "input"):
-        assert "its model" in agents.why_a_turn_is_silent(seen("alive", cause), busy=False)
-    assert "network it is" in agents.why_a_turn_is_silent(seen("unsure", "network"), busy=False)
-    assert agents.why_a_turn_is_silent(seen("alive", "listening"), busy=True) == ""
-    assert "progress it is" in agents.why_a_turn_is_silent(seen("alive", "progress"), busy=True)
-    assert "stopped" in agents.why_a_turn_is_silent(seen("hung", "stopped"), busy=False)
+        found = agents.of_silent_turn(seen("alive", cause), busy=False)
+        assert (found.state, found.cause, "its model" in found.reason) == ("hung", "network", True)
+    assert "network it is" in agents.of_silent_turn(seen("unsure", "network"), busy=False).reason
+    assert agents.of_silent_turn(seen("alive", "listening"), busy=True).reason == ""
+    assert agents.of_silent_turn(seen("alive", "progress"), busy=True).reason == "progress it is"
+    assert agents.of_silent_turn(seen("hung", "stopped"), busy=False).cause == "stopped"
     assert agents.of_proxied_agent(seen("alive", "listening")).state == "unsure"
+    told = {"state": "hung", "cause": "network", "reason": "its model has sent nothing"}
+    assert agents.of_proxied_agent(seen("alive", "listening"), told)[:3] == ("hung", "network", told["reason"])
+    assert agents.of_proxied_agent(seen("hung", "stopped"), told).cause == "stopped"

@@ -33,6 +33,7 @@ DO = (
         [
             "cancel",
             "extend",
+            "stalled",
             "send",
             "resize",
             "terminal",
@@ -48,7 +49,9 @@ DO = (
     )
     | ODD
 )
-KEYS = st.sampled_from(["by", "force", "idle", "hard", "data", "eof", "rows", "columns", "offered", "do"])
+KEYS = st.sampled_from(
+    ["by", "force", "idle", "hard", "data", "eof", "rows", "columns", "offered", "silent", "reason", "do"]
+)
 REQUESTS = st.builds(lambda do, rest: {"do": do} | rest, DO, st.dictionaries(KEYS, ODD, max_size=5))
 LINES = st.one_of(
     st.binary(max_size=300).map(lambda line: line.replace(b"\n", b"")),

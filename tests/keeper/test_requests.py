@@ -59,6 +59,9 @@ class Served:
     def go_on(self, *, here: bool) -> None:
         pass
 
+    def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
+        pass
+
     def extend(self, idle: float, hard: float) -> None:
         pass
 

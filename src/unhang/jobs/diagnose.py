@@ -34,14 +34,14 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
     job = attach(state_home(), name)
     seen = diagnose_tree(job, window)
     spec = job.spec
+    view = job.view()
+    told = view.diagnosis if view.in_doubt else None
     if spec.get("kind") == AGENT:
-        view = job.view()
-        told = view.diagnosis if view.in_doubt else None
         since = view.last_activity_at or view.started_at
         silent = max(0.0, clock.wall() - clock.parse(since)) if since else 0.0
         return agents.of_driven_agent(seen, told, view.doing, silent)
     if mapping_of(spec, "labels").get("acp") == "proxy":
-        return agents.of_proxied_agent(seen)
+        return agents.of_proxied_agent(seen, told)
     return seen
 
 

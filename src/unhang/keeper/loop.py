@@ -677,6 +677,15 @@ class Loop:
                 raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
 
+    def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
+        """Record what the proxy of an agent knows: a turn is silent, for so long and for this reason."""
+        if self.dog.phase != RUNNING or self.journal.view.silent:
+            return  # it is ending, or known to be silent: what it says next ends that
+        text = f"A turn has made no progress for {human(silent)}. Why: {diagnosis['reason']}. No action taken yet."
+        verdict = diagnosis | {"evidence": {}, "processes": []}
+        since = clock.rfc3339(clock.wall() - silent)
+        self._record(ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=verdict))
+
     def answered(self) -> None:
         """A caller has sent input: a prompt that was reported is answered, until the next look sees one."""
         if self.dog.phase != RUNNING:

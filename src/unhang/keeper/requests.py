@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         def pause(self, *, force: bool) -> None: ...
         def go_on(self, *, here: bool) -> None: ...
         def extend(self, idle: float, hard: float) -> None: ...
+        def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None: ...
         def answered(self) -> None: ...
         def silence(self) -> float: ...
         def ends_in(self) -> float | None: ...
@@ -200,8 +201,7 @@ def _count_seats(guests: int) -> int:
 def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
     match request["do"]:
         case "cancel":
-            by = request.get("by")
-            who = " ".join(plain_text.harmless(by[:80]).split()) if isinstance(by, str) else ""
+            who = _one_line(request.get("by"))[:80]
             force, interrupt = bool(request.get("force", False)), bool(request.get("interrupt", False))
             served.stop(who or "request", force=force, interrupt=interrupt)
             return {}
@@ -225,6 +225,10 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
         case "extend":
             idle, hard = _seconds(request.get("idle", 0)), _seconds(request.get("hard", 0))
             served.extend(idle, hard)
+            return {}
+        case "stalled":
+            told = {name: _one_line(request.get(name)) for name in ("state", "cause", "reason")}
+            served.note_stall(_seconds(request.get("silent", 0)), told)
             return {}
         case "send":
             return _send(request, served)
@@ -253,6 +257,10 @@ def _cells(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10_000:
         raise ValueError("a terminal has 1 to 9999 rows and columns")
     return value
+
+
+def _one_line(value: Any) -> str:
+    return " ".join(plain_text.harmless(value[:1000]).split()) if isinstance(value, str) else ""
 
 
 def _seconds(value: Any) -> float:

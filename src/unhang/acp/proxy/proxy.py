@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.acp.proxy.terminals import ThreadedTerminals
+    from unhang.core.diagnosis.verdict import Diagnosis
     from unhang.jobs.connection import JobConnection
 
 _CHUNK = 1 << 18
@@ -346,10 +347,22 @@ class Proxy:
             busy = self._conversation.is_busy(session)
             look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session), busy=busy)
 
-    def _stalled(self, session: str, why: str) -> None:
-        line = self._conversation.stall_line(session, why, time.monotonic())
+    def _stalled(self, session: str, found: Diagnosis | None) -> None:
+        """Tell the editor in the turn, and every other reader of the job by its keeper."""
+        now = time.monotonic()
+        stall = self._conversation.stall(session, now)
+        if stall is None:
+            return
+        why = "" if found is None else found.reason
+        line = self._conversation.stall_line(session, why, now)
         if line is not None:
             self._to_editor.say(line)
+        silent, tool = stall
+        reason = why or (f"{tool} has had no news" if tool else "its agent says nothing")
+        known = (
+            {"state": "unsure", "cause": "unknown"} if found is None else {"state": found.state, "cause": found.cause}
+        )
+        self._connection.ask(do="stalled", silent=silent, reason=reason, **known)
 
     # --- the end --------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from unhang.core.diagnosis.verdict import Diagnosis
+
 
 class ThreadResults:
     """Results of threads, for one loop. `fd` is readable when there are some."""
@@ -35,8 +37,8 @@ class ThreadResults:
             self._done.popleft()()
 
 
-def look_at(job: str, results: ThreadResults, told: Callable[[str], None], *, busy: bool) -> None:
-    """Find out in a thread why the agent is silent, and call `told` with a short reason; empty: unknown.
+def look_at(job: str, results: ThreadResults, told: Callable[[Diagnosis | None], None], *, busy: bool) -> None:
+    """Find out in a thread why the agent is silent, and call `told` with the diagnosis; None: unknown.
 
     `busy`: a tool of the agent is in flight.
     """
@@ -44,17 +46,17 @@ def look_at(job: str, results: ThreadResults, told: Callable[[str], None], *, bu
     import threading  # here, so that a start without a stall does not pay for it
 
     def look() -> None:
-        from unhang.core.diagnosis.agents import why_a_turn_is_silent
+        from unhang.core.diagnosis.agents import of_silent_turn
         from unhang.errors import UnhangError
         from unhang.jobs.diagnose import diagnose_tree
         from unhang.jobs.handle import attach
         from unhang.jobs.home import state_home
 
-        why = ""
+        found: Diagnosis | None = None
         try:
-            why = why_a_turn_is_silent(diagnose_tree(attach(state_home(), job), window=1.0), busy=busy)
+            found = of_silent_turn(diagnose_tree(attach(state_home(), job), window=1.0), busy=busy)
         except (UnhangError, OSError):
             pass
-        results.give(lambda: told(why))
+        results.give(lambda: told(found))
 
     threading.Thread(target=look, name="unhang-acp-look", daemon=True).start()

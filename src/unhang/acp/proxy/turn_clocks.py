@@ -341,8 +341,7 @@ class Conversation:
                 self._cancel(turn, limits[0], now, told)
             elif "stall" in due:
                 turn.stalled = True
-                if self.notices is not Notice.OFF:
-                    told.stalled.append(turn.session)
+                told.stalled.append(turn.session)
         return told
 
     def _cancel(self, turn: OpenRequest, limit: str, now: float, told: DueLines) -> None:
@@ -381,11 +380,18 @@ class Conversation:
         self._asked.clear()
         self._permissions.clear()
 
+    def _stalled(self, session: str) -> list[OpenRequest]:
+        return [turn for turn in self._turns(session) if turn.stalled and turn.cancelled is None]
+
+    def stall(self, session: str, now: float) -> tuple[float, str] | None:
+        """Return how long a turn that stalls has been silent, and the tool that runs, if any; None: it is over."""
+        for turn in self._stalled(session):
+            return now - turn.moved, next((title for title, _ in turn.tools.values()), "")
+        return None
+
     def stall_line(self, session: str, why: str, now: float) -> bytes | None:
-        """Return the line that tells the editor of a stall that has been diagnosed; None: it is over."""
-        for turn in self._turns(session):
-            if not turn.stalled or turn.cancelled is not None or self.notices is Notice.OFF:
-                continue
+        """Return the line that tells the editor of a stall that has been diagnosed; None: it is over, or not told."""
+        for turn in self._stalled(session) if self.notices is not Notice.OFF else []:
             dues = self._dues(turn)
             left = min((dues[name] - now for name in ("idle", "hard") if name in dues), default=None)
             tool = next(((title, now - since) for title, since in turn.tools.values()), None)

@@ -42,6 +42,12 @@ def as_stopped(seen: Diagnosis) -> Diagnosis | None:
     )
 
 
+def _as_told(seen: Diagnosis, told: dict[str, Any]) -> Diagnosis:
+    """Return the tree as the kernel shows it, with the reason that the driver or the proxy has told."""
+    state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
+    return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
+
+
 def of_driven_agent(
     seen: Diagnosis, told: dict[str, Any] | None, doing: dict[str, Any] | None, silent: float, *, idles: bool = False
 ) -> Diagnosis:
@@ -54,8 +60,7 @@ def of_driven_agent(
     if (stopped := as_stopped(seen)) is not None:
         return stopped
     if told is not None:
-        state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
-        return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
+        return _as_told(seen, told)
     phase = str((doing or {}).get("phase"))
     if phase in _AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
         return seen
@@ -69,19 +74,23 @@ def of_driven_agent(
     return seen._replace(state=UNSURE, cause=causes.NETWORK.name, reason=reason, evidence={})
 
 
-def of_proxied_agent(seen: Diagnosis) -> Diagnosis:
-    """Return the diagnosis of an agent behind `unhang acp proxy`, as the kernel alone shows it."""
+def of_proxied_agent(seen: Diagnosis, told: dict[str, Any] | None = None) -> Diagnosis:
+    """Return the diagnosis of an agent behind the proxy. `told`: why its turn is silent, if the proxy has said so."""
     if (stopped := as_stopped(seen)) is not None:
         return stopped
+    if told is not None:
+        return _as_told(seen, told)
     reason = f"an agent behind the proxy, which judges its turns and tells the editor; its processes: {seen.reason}"
     return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason=reason, evidence={})
 
 
-def why_a_turn_is_silent(seen: Diagnosis, *, busy: bool) -> str:
-    """Return the reason that a proxy gives for the silence of a turn; `busy`: a tool of the agent is in flight."""
+def of_silent_turn(seen: Diagnosis, *, busy: bool) -> Diagnosis:
+    """Return why a turn behind a proxy is silent; `busy`: a tool runs. An empty reason: it is not known."""
     if (stopped := as_stopped(seen)) is not None:
-        return stopped.reason
+        return stopped
     if busy:
-        return "" if seen.cause in _OWN else seen.reason
+        own = seen.cause in _OWN
+        return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason="", evidence={}) if own else seen
     peer = f" ({seen.reason})" if seen.cause == causes.NETWORK.name else ""
-    return f"no tool is running, and its model has sent nothing{peer}"
+    reason = f"no tool is running, and its model has sent nothing{peer}"
+    return seen._replace(state=HUNG, cause=causes.NETWORK.name, reason=reason, evidence={})
