@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from tests.support.codex.harness import Bench
-from tests.support.mcp.harness import Caller, Servers
+from tests.support.mcp.harness import Caller, Reply, Servers
 
 POLICY = """\
 version = "1.0"
@@ -79,6 +82,24 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
     assert len(bench.fake.requests) == 2, "one more attempt, with longer limits"
 
 
+def test_a_turn_that_is_cancelled_tells_what_codex_did(bench: Bench) -> None:
+    async def work(caller: Caller) -> None:
+        begun = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=1)
+        assert begun.data["status"] == "running", begun.text
+        job = begun.data["jobId"]
+        seen = await caller.call("events", job_id=job)
+        while not (seen.data["codex"].get("threadId") and bench.fake.requests):
+            seen = await caller.call("events", job_id=job, afterSeq=seen.data["lastSeq"], wait_sec=5)
+        cancelled = await caller.call("cancel", job_id=job)
+        assert cancelled.data["status"] == "cancelled", cancelled.text
+        codex = cancelled.data["codex"]
+        assert (codex["threadId"], codex["turnStatus"]) == (seen.data["codex"]["threadId"], "interrupted")
+        waited = await caller.call("wait", job_id=job)
+        assert waited.data["jobs"][0]["codex"] == codex
+
+    with_client(bench, work)
+
+
 def test_an_overflowing_context_says_what_to_call(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
         found = await caller.call("codex_run", task="[[ctx]]", cwd=str(bench.workspace))
@@ -144,3 +165,83 @@ def test_the_delegators_tools_are_there_under_their_own_names(bench: Bench) -> N
         assert "nothing from the model" in said["diagnosis"]["reason"]
 
     with_client(bench, work, "--aliases", "delegator", "--policy", str(policy))
+
+
+# --- a stand-in for Codex, where what counts is what unhang makes of it -----------------------------------------------
+
+SILENT = """\
+#!/bin/sh
+[ "$1" = --version ] && { echo codex-cli 0.166.0; exit 0; }
+exec cat >/dev/null
+"""
+CLOUD = """\
+#!/bin/sh
+[ "$1" = --version ] && { echo codex-cli 0.166.0; exit 0; }
+echo "called: $*"
+read -r word <gate
+echo "$word"
+"""
+IMPATIENT = """\
+version = "1.0"
+extends = "built-in"
+[categories.agent-write]
+no_output_timeout_sec = 1
+exec_timeout_sec = 600
+"""
+
+
+def stand_in(bench: Bench, text: str) -> None:
+    program = bench.folder / "codex"
+    program.write_text(text)
+    program.chmod(0o755)
+    bench.env["UNHANG_CODEX"] = str(program)
+
+
+async def to_its_end(caller: Caller, found: Reply) -> dict[str, Any]:
+    """The result, however long a busy machine takes."""
+    shown = found.data
+    while shown["status"] == "running":
+        (shown,) = (await caller.call("wait", job_id=shown["jobId"])).data["jobs"]
+    return shown
+
+
+@pytest.mark.parametrize("retry", [0, 2])
+def test_a_timeout_is_tried_again_as_often_as_was_asked_for(bench: Bench, retry: int) -> None:
+    """It never greets: another attempt may help, and does not."""
+    stand_in(bench, SILENT)
+    policy = bench.folder / "policy.toml"
+    policy.write_text(IMPATIENT)
+
+    async def work(caller: Caller) -> None:
+        found = await caller.call("codex_run", task="x", cwd=str(bench.workspace), retry=retry)
+        shown = await to_its_end(caller, found)
+        assert shown["status"] == "timeout"
+        assert shown["limits"]["idleMs"]["value"] == 1000 * 2**retry, "of the last attempt"
+        events = bench.handle(shown["jobId"]).events()
+        assert [event["attempt"] for event in events if event["phase"] == "retry" and "attempt" in event] == [
+            *range(2, retry + 2)
+        ]
+
+    with_client(bench, work, "--policy", str(policy))
+
+
+def test_a_call_of_the_cloud_goes_on_when_its_time_is_over(bench: Bench) -> None:
+    stand_in(bench, CLOUD)
+    gate = bench.workspace / "gate"
+    os.mkfifo(gate)
+
+    async def work(caller: Caller) -> None:
+        words = ["exec", "--env", "E", "fix it"]
+        found = await caller.call("codex_cloud", words=words, cwd=str(bench.workspace), wait_sec=1)
+        assert (found.error, found.data["status"]) == (False, "running"), found.text
+        assert found.data["limits"]["idleMs"]["value"] is None, "its tasks run elsewhere"
+        later = await caller.call("wait", job_id=found.data["jobId"], wait_sec=1)
+        assert later.data["jobs"][0]["status"] == "running", later.text
+        with gate.open("w") as file:
+            file.write("done\n")
+        shown = await to_its_end(caller, later._replace(data=later.data["jobs"][0]))
+        assert (shown["status"], shown["stdout"]) == ("success", "called: cloud exec --env E fix it\ndone\n")
+
+    with_client(bench, work)
+    (row,) = bench.said("ps", "--all")
+    assert row["labels"]["agent"] == "codex"
