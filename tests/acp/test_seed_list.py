@@ -235,6 +235,31 @@ def test_process_group_management_and_cleanup(roll: RollCall) -> None:
     run(work())
 
 
+def test_what_a_command_left_running_and_what_ended_it_stand_in_its_output(tmp_path: Path) -> None:
+    """A model reads nothing else: it would go on as if its server ran."""
+
+    async def work() -> None:
+        async with Terminals(grace=0.2) as terminals:
+            line = "sleep 1000 >/dev/null 2>&1 & echo $! >pid; echo started"
+            left = await created(terminals, "sh", "-c", line, cwd=str(tmp_path))
+            assert (await ask(terminals, "wait_for_exit", left))["exitCode"] == 0
+            shown = await ask(terminals, "output", left)
+            pid = (tmp_path / "pid").read_text().strip()
+            first, *told = shown["output"].splitlines()
+            assert first == "started", "what it printed comes first, and is not changed"
+            assert f"sleep 1000 [{pid}]" in " ".join(told)
+            assert shown["_meta"]["unhang"]["leftovers"] == [f"sleep 1000 [{pid}]"]
+            alone = await created(terminals, "echo", "started")
+            await ask(terminals, "wait_for_exit", alone)
+            assert (await ask(terminals, "output", alone))["output"] == "started\n"
+        async with Terminals(grace=0.2, hard=1) as terminals:
+            slow = await created(terminals, "sleep", "1000")
+            await ask(terminals, "wait_for_exit", slow)
+            assert "hard limit 1s" in (await ask(terminals, "output", slow))["output"]
+
+    run(work())
+
+
 def test_timeout_configuration_and_customization(tmp_path: Path) -> None:
     """For all, for a session, for a call; by the policy; and the answer says what holds and why."""
     policy = tmp_path / "policy.json"

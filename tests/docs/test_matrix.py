@@ -12,12 +12,16 @@ from tests.support.places import ROOT, TESTS
 _NAMED = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 
 
+def _lines() -> list[str]:
+    return (ROOT / "docs" / "agents.md").read_text(encoding="utf-8").splitlines()
+
+
 def rows() -> list[tuple[Path, str]]:
     """The rows of the tables with a column of tests, each with the folder that their names begin at."""
     found: list[tuple[Path, str]] = []
     folder = TESTS
     inside = False
-    for line in (ROOT / "docs" / "agents.md").read_text(encoding="utf-8").splitlines():
+    for line in _lines():
         if line.startswith("## "):
             folder = TESTS / "sessions" if line.startswith("## Sessions") else TESTS
         if line.endswith("| tests |"):
@@ -37,5 +41,11 @@ def test_every_row_names_tests_that_exist(folder: Path, row: str) -> None:
         assert f"def {test}(" in (folder / file).read_text(encoding="utf-8")
 
 
+def test_both_tables_say_what_the_model_is_told() -> None:
+    heads = [line for line in _lines() if line.endswith("| tests |") and "| hang |" in line]
+    assert len(heads) == 2
+    assert all("the model is told" in head for head in heads)
+
+
 def test_all_tables_are_read() -> None:
-    assert len(rows()) >= 35
+    assert len(rows()) >= 40

@@ -50,6 +50,15 @@ def test_a_model_that_never_answers_uses_up_the_first_response(bench: Bench, nam
     assert turn.about["stopReason"] == "cancelled"
 
 
+def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
+    bench.equip("gemini")
+    turn = bench.turn("gemini", "[[hang]]", *WAITING, "--warn", "1", "--on-hung", "end")
+    assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
+    assert "nothing from its model" in turn.result["diagnosis"]["reason"]
+    assert turn.result["error"]["idleMs"] < 80_000, "it has not waited for the limit"
+    assert turn.steps()["cancel"] is True
+
+
 @pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
 def test_a_model_that_stops_in_the_middle_uses_up_the_idle_limit(bench: Bench, name: str) -> None:
     bench.equip(name)

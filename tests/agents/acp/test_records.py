@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.acp_agents.harness import PATIENT, Bench
+from tests.support.history import teach
 from tests.support.jobs import over, wait_until
 from tests.support.places import SUPPORT
 from unhang.jobs import history
@@ -66,6 +67,15 @@ def test_the_runs_of_an_agent_teach_whatever_their_tasks(bench: Bench) -> None:
     runs = history.runs_of(str(bench.home), "mine run", str(bench.workspace))["runs"]
     assert [run["teaches"] for run in runs if run["jobId"] == longer.id] == [False], "more than the policy gives"
     assert sum(run["teaches"] for run in runs) == 4
+
+
+@pytest.mark.slow
+def test_a_run_that_is_slower_than_those_of_its_agent_is_said_to_be(bench: Bench) -> None:
+    teach(str(bench.home), "mine run", 1.0, 1.0, cwd=str(bench.workspace))
+    job = bench.begun("mine", "take your time", *WAITS, *PATIENT)
+    slow = next(event for event in job.watch(timeout=60) if event["phase"] == "slow")
+    assert "12 runs" in slow["message"]
+    job.cancel()
 
 
 def test_a_task_is_on_no_command_line_of_unhangs(bench: Bench) -> None:

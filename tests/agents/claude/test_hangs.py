@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.claude.harness import BASH, PATIENT, SHORT, Bench
 from tests.support.engine import wait_until
+from tests.support.history import teach
 from tests.support.turn import steps
 from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
@@ -35,6 +36,40 @@ def test_a_hanging_model_is_interrupted_and_explained(bench: Bench, how: str) ->
     # the service saw its client go; with pings it may notice only at the next one
     if how != "ping-forever":
         assert how in bench.fake.gone
+
+
+def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
+    words = ("--idle", "90", "--hard", "100", "--stall", "2", "--warn", "1", "--grace", "10", "--on-hung", "end")
+    turn = bench.turn("fake: hang", *words)
+    assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
+    assert turn.result["diagnosis"]["reason"].startswith("Claude has had nothing from the model")
+    assert turn.result["error"]["idleMs"] < 80_000, "it has not waited for the limit"
+    assert turn.steps() == GENTLE
+
+
+@pytest.mark.slow
+def test_the_history_of_its_runs_limits_a_claude_and_tells_of_a_slow_one(bench: Bench) -> None:
+    teach(str(bench.home), "claude run", 1.0, 20.0, cwd=str(bench.workspace))
+    job = bench.begun("fake: hang", "--idle", "auto", "--hard", "100")
+    assert job.view().limits["idleMs"]["source"].startswith("history: ")
+    slow = next(event for event in job.watch(timeout=60) if event["phase"] == "slow")
+    assert "12 runs" in slow["message"]
+    job.cancel()
+    assert job.result().status == "cancelled"
+
+
+def test_a_hung_mcp_tool_is_named_when_it_is_stuck(bench: Bench) -> None:
+    """Claude reports tokens after the call: what it is at is the call."""
+    words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow", "--stall", "3")
+    job = bench.begun("fake: tool mcp__slow__hang {}", *words, *PATIENT)
+    told = job.watch(timeout=60)
+    next(event for event in told if event.get("tool") == "mcp__slow__hang")
+    stuck = next(event for event in told if event["phase"] == "stuck")
+    assert stuck["type"] == "watchdog", "what its processes do is for the keeper to see"
+    assert "slow/hang" in stuck["diagnosis"]["reason"]
+    view = job.view()
+    assert (view.phase, (view.doing or {})["tool"]) == ("stuck", "mcp__slow__hang")
+    job.cancel()
 
 
 def test_a_timeout_is_tried_again_where_asked_and_said_in_the_drivers_words(bench: Bench) -> None:

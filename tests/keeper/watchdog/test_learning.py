@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import unhang
+from tests.support import history as planted
 from unhang.core.diagnosis import causes
 from unhang.core.policy.command_key import command_key
 from unhang.jobs.history import catch_up
-from unhang.store.history import History, Run
+from unhang.store.history import History
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -23,11 +24,7 @@ def home() -> str:
 
 
 def teach(command: list[str], duration: float, silence: float, *, runs: int = 12, status: str = "success") -> None:
-    """A history as if this command had been run so often."""
-    os.makedirs(home(), mode=0o700, exist_ok=True)
-    key = command_key(command)
-    run = Run(key, os.getcwd(), 1000.0, duration, silence, status, teaches=status == "success")
-    History(os.path.join(home(), "index.db")).add_many([run] * runs)
+    planted.teach(home(), command, duration, silence, runs=runs, status=status)
 
 
 @pytest.fixture
@@ -135,11 +132,6 @@ def test_three_timeouts_in_a_row_open_the_circuit_breaker() -> None:
 def test_a_run_slower_than_its_history_is_reported_with_the_number_of_runs() -> None:
     command = ["sleep", "600"]
     teach(command, duration=1.0, silence=1.0)
-    from unhang.store import profiles
-
-    profile = History(os.path.join(home(), "index.db")).profile(command_key(command), os.getcwd())
-    assert profile is not None
-    profiles.write(home(), command_key(command), os.getcwd(), profile)
     job = unhang.start(command, idle="off", hard="5m")
     event = next(e for e in job.watch(timeout=60) if e.get("phase") == "slow")
     assert "12 runs" in event["message"]
