@@ -66,7 +66,7 @@ def of_driven_agent(
         return seen
     since = f"no sign of life for {human(silent)}"
     if phase in _AT_WORK:
-        what = str((doing or {}).get("message") or "a tool")
+        what = str((doing or {}).get("message") or "a tool").removesuffix(".")
         return seen._replace(
             state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {what}", evidence={}
         )
