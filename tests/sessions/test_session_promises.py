@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support.sessions.world import World
+from unhang.core import session_events
 from unhang.sessions.state import actions, facts, screen
 from unhang.sessions.state import known as modes
 from unhang.sessions.state.budget import HOUR, Budget
@@ -241,7 +242,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def phases_are_documented(self) -> None:
-        assert set(self.world.phases()) <= set(actions.PHASES)
+        assert set(self.world.phases()) <= set(session_events.PHASES[session_events.WATCH])
 
 
 Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

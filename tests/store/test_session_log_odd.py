@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from unhang.core import events as ev
+from unhang.core.session_events import HOOK
 from unhang.errors import StateError
 from unhang.store import session_log
-from unhang.store.session_log import HOOK, SessionLog, session_ids
+from unhang.store.session_log import SessionLog, session_ids
 
 ID = "a54c2f00-0000-4000-8000-000000000001"
 EVENT = {"type": HOOK, "phase": "tool", "message": "Bash", "pid": 4}

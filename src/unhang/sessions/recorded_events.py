@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from unhang.core.session_events import WATCH
 from unhang.errors import UnhangError, UsageError
 from unhang.procs.wakeup import Wakeup
-from unhang.store.session_log import WATCH, SessionLog, session_ids
+from unhang.store.session_log import SessionLog, session_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from unhang.core import session_events
 from unhang.core.alerts.kinds import kind_of
 from unhang.core.diagnosis.verdict import HUNG
+from unhang.core.session_events import HOOK, WATCH
 from unhang.core.values import id_of, mapping_of
 from unhang.errors import StateError
 from unhang.procs import clock, identity
@@ -18,7 +20,7 @@ from unhang.sessions.state.traffic import ConnectionPeer
 from unhang.sessions.tmux import panes
 from unhang.sessions.tmux.client import Address, Tmux
 from unhang.store import alert_news
-from unhang.store.session_log import HOOK, WATCH, SessionLog
+from unhang.store.session_log import SessionLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,13 +307,7 @@ class Subject:
     def _say(self, said: actions.Say) -> None:
         if not self.acts and said.phase not in ("idle", "busy", "waiting", "gone"):
             return
-        event = {
-            "type": WATCH,
-            "phase": said.phase,
-            "message": said.message,
-            "sessionId": self.session_id,
-            "pid": self.pid,
-        } | said.fields
+        event = session_events.watch(said.phase, said.message, self.session_id, pid=self.pid) | said.fields
         try:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):

@@ -14,6 +14,7 @@ import time
 import traceback
 from functools import partial
 
+from unhang.core import session_events
 from unhang.core.values import id_of, integer_of
 from unhang.errors import StateError, UnhangError
 from unhang.procs import clock
@@ -142,7 +143,7 @@ class Watcher:
         if self._looked.get(session_id) == changed:
             return
         self._looked[session_id] = changed
-        event = session_log.SessionLog(session_id, self._home).last(session_log.HOOK)
+        event = session_log.SessionLog(session_id, self._home).last(session_events.HOOK)
         pid, start = integer_of(event, "pid") or 0, id_of(event, "procStart")
         if pid <= 0 or process_identity.alive(pid, start) is None:
             return
@@ -272,7 +273,7 @@ class Watcher:
 
     def _warn(self, text: str) -> None:
         """Tell of something that concerns no session."""
-        self._tell({"type": session_log.WATCH, "phase": "warning", "message": text[:300], "sessionId": ""})
+        self._tell(session_events.watch("warning", text[:300], ""))
 
     def _holds(self) -> bool:
         """Whether this is still the watcher: one that was stopped for long may have been replaced."""
@@ -355,15 +356,8 @@ class Watcher:
             self._trouble[subject.pid] = clock.monotonic() + TROUBLE
             if os.environ.get("UNHANG_DEBUG"):
                 traceback.print_exc()
-            self._tell(
-                {
-                    "type": session_log.WATCH,
-                    "phase": "warning",
-                    "message": f"session skipped for a minute: {type(error).__name__}: {error}"[:300],
-                    "sessionId": subject.session_id,
-                    "pid": subject.pid,
-                }
-            )
+            text = f"session skipped for a minute: {type(error).__name__}: {error}"[:300]
+            self._tell(session_events.watch("warning", text, subject.session_id, pid=subject.pid))
 
     def _end(self, fd: int) -> None:
         from unhang.sessions.state import facts

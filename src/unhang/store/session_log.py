@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 SESSIONS = "sessions"
-HOOK, WATCH = "hook", "watch"  # the types of its events
 _EVENTS = "events.ndjson"
 # A writer holds the lock for well under a millisecond.
 PATIENCE = 1.0

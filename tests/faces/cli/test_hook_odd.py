@@ -16,8 +16,9 @@ from hypothesis import given
 from tests.support.acp_agents.odd import FEW, ODD, mutated
 from tests.support.cli.hooks import ID, PAYLOAD, Hooks
 from unhang.core import events as ev
+from unhang.core.session_events import HOOK, PHASES
 from unhang.sessions.claude import hook_command
-from unhang.sessions.claude.hooks import PHASES, event_of
+from unhang.sessions.claude.hooks import event_of
 from unhang.store.session_log import SessionLog, is_session_id
 
 FULL = PAYLOAD | {
@@ -38,7 +39,7 @@ def sound(event: dict[str, Any]) -> None:
     assert len(line) <= ev.MAX_LINE
     read = json.loads(line, parse_constant=pytest.fail)
     assert read["type"] == "hook", "cut, not elided"
-    assert read["phase"] in PHASES
+    assert read["phase"] in PHASES[HOOK]
     assert "\n" not in read["message"]
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.places import ROOT
 from unhang.core import events as ev
-from unhang.sessions.claude.hooks import PHASES, event_of
+from unhang.core.session_events import HOOK, PHASES
+from unhang.sessions.claude.hooks import event_of
 
 NAMES = (
     *("session_id", "transcript_path", "cwd", "hook_event_name", "tool_name", "tool_input", "tool_use_id", "agent_id"),
@@ -37,7 +38,7 @@ def test_any_payload_becomes_one_event_that_fits_a_line(
     given = payload | ({"hook_event_name": method} if method else {})
     event = event_of(given, environ, "123")
     assert event["type"] == "hook"
-    assert event["phase"] in PHASES
+    assert event["phase"] in PHASES[HOOK]
     assert event["message"]
     assert event["message"].isprintable()
     assert len(event["message"]) <= 300
@@ -108,5 +109,5 @@ def test_every_phase_and_field_is_documented() -> None:
     everything |= {"error": "e", "session_id": "s", "transcript_path": "t", "cwd": "c", "tool_name": "n"}
     everything |= {"tool_use_id": "t"}
     fields = set(event_of(everything, {})) - {"type"}
-    assert {name for name in (*fields, *PHASES) if f"`{name}`" not in text} == set()
+    assert {name for name in (*fields, *PHASES[HOOK]) if f"`{name}`" not in text} == set()
     assert re.search(r"UNHANG_WATCH=off", text)

@@ -210,14 +210,13 @@ def _environment() -> dict[str, str]:
 
 def _say_unwatched(stream: SessionLog, who: dict[str, Any]) -> None:
     """Once, until a watcher has something to say again."""
+    from unhang.core import session_events
     from unhang.sessions import lock
-    from unhang.store.session_log import WATCH
 
-    last = stream.last(WATCH)
+    last = stream.last(session_events.WATCH)
     if last is not None and last.get("phase") == _UNWATCHED:
         return
-    event = {"type": WATCH, "phase": _UNWATCHED, "message": lock.described(who), "sessionId": stream.session_id}
-    stream.append(event | {"watcher": who})
+    stream.append(session_events.watch(_UNWATCHED, lock.described(who), stream.session_id, watcher=who))
 
 
 def _due(stamp: str) -> bool:

@@ -6,6 +6,7 @@ words of the model are not recorded; the input of a tool is cut, and the content
 
 from __future__ import annotations
 
+from unhang.core import session_events
 from unhang.core.values import items_of, number_of, text_of, whole_of
 from unhang.sessions.state.calls import subject_of
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_PHASES = {
+PHASE_OF_HOOK = {
     "SessionStart": "starting",
     "SessionEnd": "ended",
     "UserPromptSubmit": "prompted",
@@ -32,8 +33,7 @@ _PHASES = {
     "PreCompact": "compacting",
     "PostCompact": "compacted",
 }
-OTHER = "other"
-PHASES = (*_PHASES.values(), OTHER)
+_OTHER = "other"
 
 # Which field of the payload is recorded under which name, if it is a text.
 _TEXTS = {
@@ -62,7 +62,7 @@ def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str 
     `start`: when Claude's process began, in ticks; with the pid this is its identity.
     """
     method = _line(text_of(payload, "hook_event_name") or "unknown")
-    event: dict[str, Any] = {"type": "hook", "phase": _PHASES.get(method, OTHER), "message": "", "method": method}
+    event = session_events.hook(PHASE_OF_HOOK.get(method, _OTHER), method)
     for name, ours in _TEXTS.items():
         if value := text_of(payload, name):
             event[ours] = _line(value)

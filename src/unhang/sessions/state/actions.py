@@ -20,26 +20,6 @@ END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CONTINUE, CLEAR, RESTART = (
 )
 STEPS = (END_TREE, KILL_TREE, LEAVE_MODE, ESCAPE, CONTINUE, CLEAR, RESTART)
 
-PHASES = (
-    "found",
-    "busy",
-    "idle",
-    "waiting",
-    "background",
-    "unknown",
-    "warning",
-    "extended",
-    "hung",
-    "step",
-    "effect",
-    "held",
-    "restored",
-    "recovered",
-    "gave_up",
-    "gone",
-    "unwatched",  # recorded by a hook: the watcher is stopped or hangs
-)
-
 
 class Say(Record):
     """Record an event. `aloud`: show it to a person now (tmux message, notification)."""
