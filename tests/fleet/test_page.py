@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
+from tests.support.queues import Worker, submit, wait_for
 from tests.support.web.server import WebServer
 from unhang.core.overview_line import called
 from unhang.faces.top.app import TopApp
@@ -174,3 +175,38 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
     assert got["counts"]["running"] == 1
     assert {each["machine"]: each["state"] for each in got["machines"]} == {"alpha": "online", "beta": "offline"}
     assert web.get(f"/api/jobs/{last.id}@beta").json["status"] == "unknown"
+
+
+@pytest.mark.timeout(300)
+def test_a_job_that_waits_in_a_queue_is_on_the_page_and_the_screen_with_its_place_and_reason(
+    server: Server, machine: Make, serve: Callable[[Machine], WebServer]
+) -> None:
+    alpha = machine("alpha", server.url).join().joined()
+    first = submit(alpha, "q", "--name", "first", "--need", "gpu", *_STILL, "--", "true")
+    second = submit(alpha, "q", "--name", "second", *_STILL, "--", "true")
+    ids = [f"{job}@queue.q" for job in (first, second)]
+    web = serve(alpha)
+    wait_until(lambda: set(ids) <= set(entries(web)), "they are on the page", PATIENCE)
+    found, listed = entries(web), {row["jobId"]: row for row in alpha.said("ps", "--fleet")}
+    for job, each in zip((first, second), ids, strict=True):
+        entry = found[each]
+        assert (entry["group"], entry["state"], entry["machine"]) == ("queued", "queued", None)
+        # the same as `ps` says: since when, at which place, and why
+        assert (entry["startedAt"], entry["doing"]) == (listed[job]["createdAt"], listed[job]["why"])
+        shown = web.get(f"/api/jobs/{each}").json
+        assert (shown["status"], shown["place"], shown["why"]) == ("queued", listed[job]["place"], listed[job]["why"])
+        assert web.get(f"/api/jobs/{each}/events?after=0").json == []
+    assert web.get("/api/overview").json["counts"]["running"] == 0
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: {"first@queue.q", "second@queue.q"} <= set(rows_of(app)))
+        assert rows_of(app)["first@queue.q"] == "queued"
+
+    drive(alpha, story)
+    # a button of the page takes it out of its queue; what a worker takes leaves the list of those that wait
+    assert web.post(f"/api/jobs/{ids[0]}/cancel", {}).status == 200
+    wait_for(server.url, {first: "cancelled"})
+    worker = Worker(alpha, "q")
+    wait_for(server.url, {second: "success"})
+    wait_until(lambda: not set(ids) & set(entries(web)), "they wait no more", PATIENCE)
+    worker.end()

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 SPARK_STEPS, SPARK_SECONDS = 40, 3
 # What is said of a job in one line.
 LINE = 240
-# After what needs a person: what runs, what nobody knows of, what has ended badly, what has ended well.
-_RUNS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(4))
-# `unknown`: a job of the fleet that had not ended when its machine was seen last.
-GROUPS = ("attention", "running", "unknown", "failed", "done")
+# After what needs a person: what runs, what waits to run, what nobody knows of, what has ended badly, and well.
+_RUNS, _WAITS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(5))
+# `queued`: a job of the fleet that no machine has taken yet; `unknown`: one that had not ended when its machine was
+# seen last.
+GROUPS = ("attention", "running", "queued", "unknown", "failed", "done")
 # How an agent's tool call is named in its events, whatever its protocol.
 _CALL_IDS = ("toolUseId", "itemId", "toolCallId")
 _MOST_CALLS = 50
@@ -251,7 +252,7 @@ def count_in(found: dict[str, int], entry: Entry, by: int = 1) -> None:
     needs = entry["attention"]
     found["attention"] += by * (needs is not None)
     found["stuck"] += by * (needs is not None and needs["kind"] == "stuck")
-    found["running"] += by * (entry["endedAt"] is None and entry["group"] != "unknown")
+    found["running"] += by * (entry["endedAt"] is None and entry["group"] not in ("unknown", "queued"))
     found["failed"] += by * (entry["group"] == "failed")
     found["done"] += by * (entry["group"] == "done")
 
@@ -290,6 +291,8 @@ def _between(begin: str | None, end: str | None) -> int | None:
 def _place(entry: Entry, kind: str | None, since: str) -> tuple[str, list[float]]:
     if kind is not None:
         return "attention", [KINDS.index(kind), values.moment(since) or 0.0]
+    if entry["status"] == "queued":
+        return "queued", [_WAITS, values.moment(entry["startedAt"]) or 0.0]
     if entry["endedAt"] is None and entry["status"] in ("running", "unknown"):
         known = entry["status"] == "running"
         started = -(values.moment(entry["startedAt"]) or 0.0)

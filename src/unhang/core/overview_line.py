@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from unhang.core.overview import Entry
 
-MARKS = {"attention": "⚑", "running": "●", "unknown": "?", "failed": "✗", "done": "✓"}
+MARKS = {"attention": "⚑", "running": "●", "queued": "…", "unknown": "?", "failed": "✗", "done": "✓"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 12
 

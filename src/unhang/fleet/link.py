@@ -13,10 +13,14 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
+from unhang.core.fleet import subjects
 from unhang.core.fleet.presence import BELIEVED
+from unhang.core.fleet.queue import RUNNING, in_order
+from unhang.core.fleet.queue_rows import unpublished
 from unhang.core.fleet.requests import STDERR, STDOUT, Request
 from unhang.core.record import Record
-from unhang.errors import ControlError, UnhangError
+from unhang.errors import ControlError, NoSuchJob, UnhangError
+from unhang.fleet import queues
 from unhang.fleet.command_client import ask
 from unhang.fleet.connection import ServerAway, connect
 from unhang.fleet.end_tasks import end
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
     from unhang.core.events import Event
     from unhang.core.fleet.presence import Machine
+    from unhang.core.fleet.queue import QueuedJob, Worker
     from unhang.fleet.connection import Connection
 
     Row = dict[str, Any]
@@ -41,16 +46,22 @@ _PAUSE = 0.1
 _AWAY = 1.0
 # The longest wait for an answer that comes in one piece.
 _PATIENCE = 60.0
+# Jobs that wait in queues and are shown: those that come first.
+_MOST_QUEUED = 200
 # Logs that are kept, of the jobs that people look at.
 _KEPT = 16
 
 
 class FleetState(Record):
-    """What is known of the fleet at one moment. `fresh`: whether the server was there lately to say who is there."""
+    """What is known of the fleet at one moment. `fresh`: whether the server was there lately to say who is there.
+
+    `queued`: the rows of jobs of queues that no machine shows.
+    """
 
     rows: dict[tuple[str, str], Row]
     machines: dict[str, Machine]
     fresh: bool
+    queued: list[Row]
 
 
 class FleetLink:
@@ -62,6 +73,9 @@ class FleetLink:
         self._lock = threading.Lock()
         self._rows: dict[tuple[str, str], Row] = {}
         self._machines: dict[str, Machine] = {}
+        self._mirror = queues.Mirror("*", lean=True)
+        self._workers: list[Worker] = []
+        self._queued: list[Row] = []
         self._seen = time.monotonic()
         self._anew = False
         self._logs: OrderedDict[tuple[str, str], PublishedLog] = OrderedDict()
@@ -92,7 +106,7 @@ class FleetLink:
         """Return what is known now."""
         with self._lock:
             fresh = time.monotonic() < self._seen + BELIEVED
-            return FleetState(dict(self._rows), self._machines, fresh)
+            return FleetState(dict(self._rows), self._machines, fresh, self._queued)
 
     def close(self) -> None:
         """End the connection and the thread."""
@@ -125,6 +139,13 @@ class FleetLink:
             raise error
         return b"".join(pieces[STDOUT])
 
+    def cancel_queued(self, job: str) -> QueuedJob:
+        """Cancel a job that waits in a queue; return what it has become. Raises NoSuchJob."""
+        known = self._mirror.jobs.get(job)
+        if known is None:
+            raise NoSuchJob(f"job {job} does not wait any more")
+        return self._call(queues.cancel_waiting(self._connection, known, "unhang cancel"))
+
     def events(self, machine: str, job: str, after: int, limit: int) -> list[Event]:
         """Return events of a job that the server has, after this number."""
         return self._call(self._events(machine, job, after))[:limit]
@@ -150,9 +171,11 @@ class FleetLink:
         self._place = 0
         await self._read_rows()
         await self._read_machines()
+        await self._read_queues()
 
     async def _watch(self) -> None:
         heard = await self._connection.rows_heard()
+        await self._connection.told(subjects.ALL_QUEUES_LIVE, lambda *_: heard.wake.set())
         looked = time.monotonic()
         while True:
             try:
@@ -164,6 +187,7 @@ class FleetLink:
             heard.wake.clear()
             try:
                 await self._read_rows()
+                await self._read_queues()
                 if time.monotonic() >= looked + _LOOK:
                     await self._read_machines()
                     looked = time.monotonic()
@@ -182,6 +206,7 @@ class FleetLink:
             if anew:
                 self._rows.clear()
                 self._logs.clear()
+                self._mirror.begin_again()
             for where, row in found.items():
                 if row is None:
                     self._rows.pop(where, None)
@@ -189,7 +214,16 @@ class FleetLink:
                     self._rows[where] = row
         self._place = place
 
+    async def _read_queues(self) -> None:
+        await self._mirror.catch_up(self._connection)
+        jobs = [job for job in self._mirror.jobs.values() if job.state == RUNNING]
+        jobs += in_order(self._mirror.jobs.values())[:_MOST_QUEUED]
+        found = unpublished(self._rows.values(), jobs, self._mirror.settings, self._workers)
+        with self._lock:
+            self._queued = found
+
     async def _read_machines(self) -> None:
+        self._workers = await queues.workers(self._connection)
         found = await self._connection.machines()
         with self._lock:
             self._machines, self._seen = found, time.monotonic()

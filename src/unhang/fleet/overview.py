@@ -10,7 +10,7 @@ import select
 import time
 from collections import deque
 
-from unhang.core.fleet.entries import entry_from
+from unhang.core.fleet.entries import entry_from, queued_entry
 from unhang.core.overview import counts
 from unhang.fleet.note import own_name
 from unhang.jobs.overview import MOST_ENDED, Change, Overview, Snapshot
@@ -45,6 +45,7 @@ class FleetOverview:
         self._machines: list[dict[str, Any]] = []
         self._machines_at, self._machines_shown = 0, 0.0
         self._own = ""
+        self._queued: tuple[list[dict[str, Any]], dict[str, Entry]] = ([], {})
         self._seen: dict[tuple[str, str], tuple[Any, Machine | None]] = {}
 
     def __enter__(self) -> FleetOverview:
@@ -84,7 +85,7 @@ class FleetOverview:
         state = self._link.state()
         changed = self._refresh_machines(state)
         own = own_name(self.home, state.machines)
-        wanted = self._refresh_local(own) | self._wanted(state, own)
+        wanted = self._refresh_local(own) | self._wanted(state, own) | self._waiting(state)
         really = [each for each, entry in wanted.items() if self._entries.get(each) != entry]
         gone = [each for each in self._entries if each not in wanted]
         if not really and not gone and not changed:
@@ -127,6 +128,12 @@ class FleetOverview:
                 found[each] = entry_from(rows[where], where[0], machine, now)
         self._seen = seen
         return found
+
+    def _waiting(self, state: FleetState) -> dict[str, Entry]:
+        """The entries of jobs that wait in queues, made anew only where one has changed."""
+        if state.queued != self._queued[0]:
+            self._queued = (state.queued, {entry["id"]: entry for entry in map(queued_entry, state.queued)})
+        return self._queued[1]
 
     def _refresh_machines(self, state: FleetState) -> bool:
         found = [machine.to_json() for machine in state.machines.values()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import binascii
 
 from unhang.core import values
+from unhang.core.fleet.entries import queued_name
+from unhang.core.fleet.queue import ENDED
 from unhang.core.fleet.requests import PAGE, Request
 from unhang.core.fleet.rows import found_by
 from unhang.core.fleet.subjects import split_name
@@ -13,7 +15,7 @@ from unhang.core.view import View
 from unhang.errors import ControlError, UsageError
 from unhang.fleet.command_client import Offline
 from unhang.fleet.note import own_name
-from unhang.fleet.view import status_from
+from unhang.fleet.view import result_from, status_from
 from unhang.jobs.output_viewer import whole_output
 from unhang.store.output_reader import Slice
 
@@ -38,8 +40,10 @@ class Elsewhere:
     def place(self, name: str) -> tuple[str, str] | None:
         """The machine and the id of a job of another machine; None if the name means a job of this one.
 
-        Raises NoSuchJob or AmbiguousJob.
+        Raises NoSuchJob or AmbiguousJob, and ControlError for one that waits in a queue: there is nothing of it yet.
         """
+        if (row := self.waiting(name)) is not None:
+            raise ControlError(f"job {row['jobId']} waits in queue {row['queue']}: {row['why']}")
         found = split_name(name)
         state = self._link.state()
         if found is None or found[1] == own_name(self._home, state.machines):
@@ -50,6 +54,21 @@ class Elsewhere:
         """The name of a job of this machine without the machine's."""
         found = split_name(name)
         return name if found is None else found[0]
+
+    def waiting(self, name: str) -> dict[str, Any] | None:
+        """The row of a job of a queue that no machine has, by what the overview calls it; None: it is another's."""
+        rows = self._link.state().queued
+        return next((row for row in rows if queued_name(row["jobId"], row["queue"]) == name), None)
+
+    def waiting_job(self, row: dict[str, Any]) -> dict[str, Any]:
+        """What `job` says of one that waits."""
+        nothing = result_from(View(), row["jobId"], row["command"]).to_json() | View().summary()
+        return nothing | {"needsInput": None, "heartbeat": None, "ending": None, "lastEvents": []} | row
+
+    def cancel_waiting(self, row: dict[str, Any]) -> str:
+        """Have a job that waits not be run; return what has become of it."""
+        changed = self._link.cancel_queued(row["jobId"])
+        return changed.why if changed.state == ENDED else f"it was taken by {changed.machine} just now: cancel it again"
 
     # --- reading ----------------------------------------------------------------------------------------------
 

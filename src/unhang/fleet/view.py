@@ -14,7 +14,7 @@ from unhang.core import values
 from unhang.core.attention import Attention
 from unhang.core.fleet.messages import Unfolded
 from unhang.core.fleet.queue import QUEUED
-from unhang.core.fleet.queue_rows import queued_row
+from unhang.core.fleet.queue_rows import unpublished
 from unhang.core.fleet.rows import UNKNOWN, merged, shown
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
@@ -61,13 +61,7 @@ async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
 
 def with_queued(rows: list[dict[str, Any]], mirror: queues.Mirror, workers: list[Worker]) -> list[dict[str, Any]]:
     """Return the rows with those of jobs of a queue that no machine has published: they wait, or never ran."""
-    published = {str((row.get("labels") or {}).get(QUEUED)) for row in rows}
-    known = list(mirror.jobs.values())
-    added = [
-        queued_row(job, known, mirror.settings(job.queue), workers)
-        for job in known
-        if job.state == QUEUED or job.id not in published
-    ]
+    added = unpublished(rows, list(mirror.jobs.values()), mirror.settings, workers)
     return sorted([*added, *rows], key=lambda row: str(row.get("createdAt") or ""), reverse=True)
 
 

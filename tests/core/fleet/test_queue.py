@@ -31,7 +31,7 @@ from unhang.core.fleet.queue import (
     to_take,
     why_it_waits,
 )
-from unhang.core.fleet.queue_rows import queued_row
+from unhang.core.fleet.queue_rows import queued_row, unpublished
 from unhang.core.fleet.task import Task, read_task
 
 ANYTHING = st.recursive(
@@ -353,3 +353,24 @@ def test_silence_counts_only_while_the_server_could_be_read() -> None:
     assert silences.look([running], {"a": 4}, 30.0) == []
     assert silences.look([running], {"a": 4}, 40.0) == [running]
     assert silences.look([running.replace(place=5)], {"a": 4}, 50.0) == []  # another has it now
+
+
+def test_a_job_is_listed_from_its_submission_to_its_end_also_between_two_attempts() -> None:
+    waiting = QueuedJob("q", "a", order=1)
+    running = waiting.claimed("m", "w")
+    lives = {"labels": {"queued": "a"}, "endedAt": None}
+    over = lives | {"endedAt": "2026-01-01T00:00:00Z"}
+
+    def listed(job: QueuedJob, *rows: dict[str, Any]) -> list[tuple[str, str]]:
+        found = unpublished(rows, [job], lambda _: QueueSettings(), [])
+        return [(row["jobId"], row["status"]) for row in found]
+
+    assert listed(waiting) == [("a", "queued")]
+    assert listed(running) == [("a", "running")]
+    assert listed(running, lives) == []
+    # its worker was killed, its machine has published the end of that attempt, and the queue does not know yet
+    assert listed(running, over) == [("a", "running")]
+    assert listed(running.given_back("x"), over) == [("a", "queued")]
+    assert listed(running.given_back("x").claimed("n", "v"), over, lives) == []
+    assert listed(running.finished("x", "success", "finished", 0, "t", ""), over) == []
+    assert listed(waiting.cancelled("t", "x")) == [("a", "cancelled")]

@@ -113,6 +113,30 @@ def entry_from(row: Json, name: str, machine: Machine | None, now: float) -> Ent
     return placed(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
 
 
+def queued_entry(row: Json) -> Entry:
+    """Return the entry of a job of a queue that no machine has published (core/fleet/queue_rows.py).
+
+    It is called JOB@queue.QUEUE, which is no name of a machine. `startedAt` says since when it waits.
+    """
+    entry: Entry = {field: default for field, (_, default) in _FIELDS.items()}
+    entry |= {
+        "id": queued_name(row["jobId"], row["queue"]),
+        "machine": row["machine"] or None,
+        **{field: row[field] for field in ("kind", "name", "cwd", "labels", "status", "phase", "endedAt", "exitCode")},
+        "command": plain_text.one_line(row["command"], LINE),
+        "startedAt": row["createdAt"],
+        "doing": plain_text.one_line(row["why"], LINE),
+        "ports": [],
+        "where": None,
+    }
+    return placed(entry, None, "")
+
+
+def queued_name(job: str, queue: str) -> str:
+    """Return what a surface calls a job of a queue that no machine has."""
+    return f"{job}@queue.{queue}"
+
+
 def _read(field: str, value: object, reading: Reading, default: object) -> object:
     found = None if value is None else reading(value)
     if found is None:

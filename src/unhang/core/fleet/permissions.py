@@ -31,7 +31,7 @@ _WORK = (subjects.QUEUE, subjects.HOLDS, f"KV_{subjects.WORKERS}", _BUCKETS[0])
 _ANSWERS = {"max": -1, "expires": "24h"}
 
 
-class Access(Record):
+class SharedSubjects(Record):
     """What the account of a worker or a viewer shares with that of its team.
 
     `asks`: subjects of the team that it may publish on, to be answered. `hears`: what the server tells. `serves`:
@@ -69,7 +69,7 @@ def is_answered_by_many(subject: str) -> bool:
     return read != subject and "." not in read
 
 
-def access(role: str, name: str, queues: Sequence[str] = ()) -> Access | None:
+def access(role: str, name: str, queues: Sequence[str] = ()) -> SharedSubjects | None:
     """Return what a user's account shares with its team's; None: it is in that account itself.
 
     `queues`: those that a worker may take jobs of.
@@ -99,7 +99,7 @@ def permissions(role: str, name: str, queues: Sequence[str] = ()) -> dict[str, A
     }
 
 
-def _worker(machine: str, queues: Sequence[str]) -> Access:
+def _worker(machine: str, queues: Sequence[str]) -> SharedSubjects:
     streams = [subjects.EVENTS, *_BUCKETS[1:3], *(_WORK if queues else ())]
     asks = [
         *_reading(*streams),
@@ -118,17 +118,17 @@ def _worker(machine: str, queues: Sequence[str]) -> Access:
         asks.append(f"$KV.{subjects.WORKERS}.{queue}.{machine}.>")
         # one task at a time, and of its queues alone
         asks.append(f"{API}.DIRECT.GET.{subjects.TASKS}.{subjects.task_of(queue, '*')}")
-    return Access(
+    return SharedSubjects(
         list(dict.fromkeys(asks)),
         [subjects.queue_live(queue) for queue in queues],
         [subjects.requests_of(machine), subjects.questions_of(machine)],
     )
 
 
-def _viewer() -> Access:
+def _viewer() -> SharedSubjects:
     # the holds say as what a job of a queue runs on its machine
     streams = (subjects.EVENTS, subjects.QUEUE, subjects.HOLDS, *_BUCKETS)
-    return Access(
+    return SharedSubjects(
         _reading(*streams),
         [subjects.ALL_LIVE, subjects.ROWS_LIVE, subjects.ALL_QUEUES_LIVE],
         [],

@@ -6,7 +6,7 @@ from unhang.core.fleet.queue import ENDED, QUEUED, RUNNING, place_of, why_it_wai
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from unhang.core.fleet.queue import QueuedJob, QueueSettings, Worker
@@ -46,6 +46,30 @@ def queued_row(
         row["place"] = before + 1
         row["why"] = ", ".join([f"{_ordinal(before + 1)} in {job.queue}", why, *([job.why] if job.why else [])])
     return row
+
+
+def unpublished(
+    rows: Iterable[dict[str, Any]],
+    jobs: Sequence[QueuedJob],
+    settings: Callable[[str], QueueSettings],
+    workers: Sequence[Worker],
+) -> list[dict[str, Any]]:
+    """Return the rows of the jobs of queues that no machine shows: they wait, were just taken, or never ran.
+
+    One whose attempt has ended, and of which its queue does not know that yet, is among them: it may run again.
+    """
+    ended: dict[str, bool] = {}
+    for row in rows:
+        name = str((row.get("labels") or {}).get(QUEUED))
+        ended[name] = ended.get(name, True) and bool(row.get("endedAt"))
+    found = []
+    for job in jobs:
+        if job.state == QUEUED or job.id not in ended or (job.state == RUNNING and ended[job.id]):
+            made = queued_row(job, jobs, settings(job.queue), workers)
+            if job.state == RUNNING and job.id in ended:
+                made["why"] = f"has ended on {job.machine}, and its worker has not said how yet"
+            found.append(made)
+    return found
 
 
 def _ordinal(number: int) -> str:

@@ -219,8 +219,13 @@ class TopApp(App[None]):
     @work(thread=True, exclusive=True, group="below")
     def _fetch(self, where: str, show: Callable[[JobActions, Entry], Text], entry: Entry) -> None:
         text = show(self._jobs, entry)
-        if self.selected == entry["id"]:
-            self.call_from_thread(self.query_one(where, Static).update, text)
+        if self.is_running:
+            self.call_from_thread(self._show_fetched, where, entry["id"], text)
+
+    def _show_fetched(self, where: str, job_id: str, text: Text) -> None:
+        # the screen may have been taken down, or another job chosen, while the machine was asked
+        if self.query(DataTable) and self.selected == job_id:
+            self.query_one(where, Static).update(text)
 
     def _entry(self) -> Entry | None:
         chosen = self.selected
@@ -344,7 +349,7 @@ def _cells(entry: Entry, now: float) -> dict[str, Text]:
     colour = _COLOURS.get(entry["group"], "")
     return {
         MARK: Text(MARKS[entry["group"]], style=colour),
-        JOB: Text(called(entry) + (f"@{entry['machine']}" if "@" in entry["id"] else "")),
+        JOB: Text(called(entry) + "".join(entry["id"].partition("@")[1:])),
         STATE: Text(entry["state"], style=colour),
         WHY: Text(why_of(entry)),
         ENDS: Text(ends_in(entry, now), justify="right"),

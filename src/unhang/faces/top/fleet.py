@@ -27,6 +27,8 @@ class FleetJobActions(HomeJobActions):
 
     def output(self, job_id: str) -> list[str]:
         """The last lines that it printed, with their colours."""
+        if (row := self._elsewhere.waiting(job_id)) is not None:
+            return [row["why"]]
         there = self._elsewhere.place(job_id)
         if there is None:
             return super().output(job_id)
@@ -38,11 +40,15 @@ class FleetJobActions(HomeJobActions):
 
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
         """Its events after a number."""
+        if self._elsewhere.waiting(job_id) is not None:
+            return []
         there = self._elsewhere.place(job_id)
         return super().events(job_id, after) if there is None else self._elsewhere.events(*there, after, 1000)
 
     def do(self, job_id: str, what: str, text: str) -> str:
-        """Have the owner do one thing to a job; what there is to say of it."""
+        """Have the owner do one thing to a job; what there is to say of it. One that waits can only be cancelled."""
+        if what == "cancel" and (row := self._elsewhere.waiting(job_id)) is not None:
+            return self._elsewhere.cancel_waiting(row)
         there = self._elsewhere.place(job_id)
         if there is None:
             return super().do(job_id, what, text)

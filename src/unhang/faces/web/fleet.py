@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unhang.core.timeline import Timeline
 from unhang.errors import UsageError
 from unhang.faces.web.api import Desk, duration_of, text_of
 from unhang.fleet.remote_jobs import Elsewhere
@@ -23,17 +24,23 @@ class FleetDesk(Desk):
         self._elsewhere = Elsewhere(home, link)
 
     def find(self, job_id: str) -> str:
-        """The id of a job, JOB@MACHINE of another machine."""
+        """The id of a job: JOB@MACHINE of another machine, JOB@queue.QUEUE of one that waits."""
+        if self._elsewhere.waiting(job_id) is not None:
+            return job_id
         there = self._elsewhere.place(job_id)
         return super().find(self._elsewhere.here(job_id)) if there is None else f"{there[1]}@{there[0]}"
 
     def job(self, job_id: str) -> dict[str, Any]:
         """As of a job of this home; see `fleet/remote_jobs.py`."""
+        if (row := self._elsewhere.waiting(job_id)) is not None:
+            return self._elsewhere.waiting_job(row)
         there = self._elsewhere.place(job_id)
         return super().job(job_id) if there is None else self._elsewhere.job(*there)
 
     def events(self, job_id: str, after: int, limit: int) -> list[dict[str, Any]]:
         """The events of a job after a number."""
+        if self._elsewhere.waiting(job_id) is not None:
+            return []
         there = self._elsewhere.place(job_id)
         if there is None:
             return super().events(job_id, after, limit)
@@ -41,11 +48,15 @@ class FleetDesk(Desk):
 
     def timeline(self, job_id: str) -> dict[str, Any]:
         """The life of a job as a picture."""
+        if self._elsewhere.waiting(job_id) is not None:
+            return Timeline().to_json()
         there = self._elsewhere.place(job_id)
         return super().timeline(job_id) if there is None else self._elsewhere.timeline(*there)
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
         """Rows of the output by number."""
+        if self._elsewhere.waiting(job_id) is not None:
+            return {"first": 0, "total": 0, "bytes": 0, "at": None, "rows": []}
         there = self._elsewhere.place(job_id)
         if there is None:
             return super().rows(job_id, stream, first, count, at)
@@ -67,7 +78,10 @@ class FleetDesk(Desk):
         return super().tree(job_id) if there is None else self._elsewhere.tree(*there)
 
     def do(self, job_id: str, what: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """Have the owner do one of the things that the buttons stand for."""
+        """Have the owner do one of the things that the buttons stand for; one that waits can only be cancelled."""
+        if what == "cancel" and (row := self._elsewhere.waiting(job_id)) is not None:
+            self._elsewhere.cancel_waiting(row)
+            return {"jobId": job_id}
         there = self._elsewhere.place(job_id)
         if there is None:
             return super().do(job_id, what, asked)

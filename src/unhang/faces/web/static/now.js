@@ -7,7 +7,7 @@ import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js
 import { Machines } from "./machines.js";
 import { stateOf } from "./states.js";
 
-const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["unknown", "Unknown: the machine is offline"], ["failed", "Ended badly"], ["done", "Ended"]];
+const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["queued", "Waiting in a queue"], ["unknown", "Unknown: the machine is offline"], ["failed", "Ended badly"], ["done", "Ended"]];
 const FIRST = 60; // rows that are made at once; the others follow a frame at a time
 const STEPS = 40; // of the small picture of the output
 
@@ -210,7 +210,7 @@ class Row {
     say(this.glyph, glyph);
     say(this.state, word);
     this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
-    say(this.name, (entry.name || entry.command) + (entry.id.includes("@") ? `@${entry.machine}` : ""));
+    say(this.name, (entry.name || entry.command) + (entry.id.includes("@") ? entry.id.slice(entry.id.indexOf("@")) : ""));
     this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
     const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
     const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";

@@ -18,6 +18,7 @@ const RUNNING = {
   elsewhere: ["○", "calm"],
   idle: ["○", "calm"],
   unknown: ["?", "warn"],
+  queued: ["…", "calm"],
 };
 const ENDED = {
   cancelled: ["–", "calm"],
