@@ -31,30 +31,33 @@ if TYPE_CHECKING:
 
         @property
         def PROGRAM(self) -> AgentProgram | None:  # noqa: N802 - a constant of the module
-            """The agent's program; None if its agents have one each."""
+            """Return the agent's program; None if its agents have one each."""
 
         def plan_here(self, value: dict[str, Any]) -> Any:
-            """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+            """Return the plan that another machine has made, with the program as this machine has it.
+
+            Raises SpawnError.
+            """
 
         def prepare(self, plan: Any, asked: LimitRequest, options: JobOptions) -> Prepared:
-            """The job that carries out a plan of this agent, ready to be launched. Raises UsageError."""
+            """Return the job that carries out a plan of this agent, ready to be launched. Raises UsageError."""
 
         def with_agent_report(self, job: Job, result: dict[str, Any]) -> dict[str, Any]:
-            """A result of a job, with what its agent did."""
+            """Return a result of a job, with what its agent did."""
 
 
 PROTOCOLS = ("codex", "claude", "acp")
 
 
 def job_module(protocol: str) -> AgentJob:
-    """The module `job` of an agent's package. It is only loaded here: most commands need none."""
+    """Return the module `job` of an agent's package. It is only loaded here: most commands need none."""
     from typing import cast
 
     return cast("AgentJob", importlib.import_module(f"unhang.agents.{protocol}.job"))
 
 
 def from_elsewhere(agent: dict[str, Any], asked: LimitRequest, options: JobOptions) -> Prepared:
-    """The job of a plan that another machine has made (`protocol`, `plan`). Raises UsageError or SpawnError."""
+    """Return the job of a plan that another machine has made (`protocol`, `plan`). Raises UsageError or SpawnError."""
     protocol = text_of(agent, "protocol")
     if protocol not in PROTOCOLS:
         raise UsageError(f"this version knows no agent by the protocol {protocol!r}")
@@ -67,11 +70,11 @@ def from_elsewhere(agent: dict[str, Any], asked: LimitRequest, options: JobOptio
 
 
 def programs() -> list[AgentProgram]:
-    """The programs of all agents that have one of their own."""
+    """Return the programs of all agents that have one of their own."""
     return [found for protocol in PROTOCOLS if (found := job_module(protocol).PROGRAM) is not None]
 
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A result or a status with `codex`, `claude` or `agent` beside it, if an agent did the job; else as it is."""
+    """Return a result or a status with `codex`, `claude` or `agent` beside it, if an agent did the job."""
     protocol = text_of(job.spec, "agent", "protocol")
     return job_module(protocol).with_agent_report(job, result) if protocol in PROTOCOLS else result

@@ -279,7 +279,10 @@ def _become(program: str, argv: list[str], env: dict[str, str], slave: int, fail
 
 
 def stopped_by(pid: int) -> int | None:
-    """The signal that has stopped a child of ours since the last call; None: none has. Its exit is not collected."""
+    """Return the signal that has stopped a child of ours since the last call; None: none has.
+
+    Its exit is not collected.
+    """
     if not hasattr(
         os, "waitid"
     ):  # macOS, before Python 3.13: Ctrl-Z stops the job, and its caller does not learn of it
@@ -292,7 +295,7 @@ def stopped_by(pid: int) -> int | None:
 
 
 def terminal_state(master: int) -> dict[str, bool | int]:
-    """What the terminal is set to, seen from our side: works even where the program at it cannot be looked into."""
+    """Return what the terminal is set to, seen from our side, even where its program cannot be looked into."""
     import fcntl
     import struct
     import termios
@@ -304,7 +307,7 @@ def terminal_state(master: int) -> dict[str, bool | int]:
 
 
 def modes_of(fd: int) -> list[Any] | None:
-    """What a terminal is set to; None: this is none."""
+    """Return what a terminal is set to; None: this is none."""
     import termios
 
     try:
@@ -314,7 +317,10 @@ def modes_of(fd: int) -> list[Any] | None:
 
 
 def interrupts(master: int, data: bytes) -> bool:
-    """Whether one of these bytes, typed at the terminal, is its Ctrl-C. A program that takes all keys has none."""
+    """Return whether one of these bytes, typed at the terminal, is its Ctrl-C.
+
+    A program that takes all keys has none.
+    """
     import termios
 
     modes = modes_of(master)
@@ -322,7 +328,9 @@ def interrupts(master: int, data: bytes) -> bool:
 
 
 def takes_lines(master: int) -> bool:
-    """Whether the kernel edits lines at the terminal and turns its keys into signals, as at a shell's plain command."""
+    """Return whether the kernel edits lines at the terminal and turns its keys into signals, as at a shell's plain
+    command.
+    """
     import termios
 
     modes = modes_of(master)
@@ -330,7 +338,7 @@ def takes_lines(master: int) -> bool:
 
 
 def key_of(master: int, name: str) -> bytes | None:
-    """The key that sends a signal at the terminal; None: its program has switched that off."""
+    """Return the key that sends a signal at the terminal; None: its program has switched that off."""
     import termios
 
     places = {"SIGINT": termios.VINTR, "SIGQUIT": termios.VQUIT, "SIGTSTP": termios.VSUSP}
@@ -342,7 +350,7 @@ def key_of(master: int, name: str) -> bytes | None:
 
 
 def has_unread_line(path: str) -> bool:
-    """Whether a line that was typed at the terminal has not been read yet. False where it cannot be asked."""
+    """Return whether a line that was typed at the terminal has not been read yet. False where it cannot be asked."""
     import select
 
     try:  # not to become its controlling process, not to wait for a modem

@@ -31,12 +31,12 @@ _ENDLESS = 366 * 86400.0
 
 
 def find_agent(name: str | None, command: str | None) -> tuple[str, ...]:
-    """The words that start an agent: of its recipe, or as they were given. Raises with what to do."""
+    """Return the words that start an agent: of its recipe, or as they were given. Raises with what to do."""
     return _found(name, words_of(name, command))
 
 
 def words_of(name: str | None, command: str | None) -> tuple[str, ...]:
-    """The words that start an agent on any machine. Raises with what to do."""
+    """Return the words that start an agent on any machine. Raises with what to do."""
     if command is not None:
         try:
             words = shlex.split(command)
@@ -62,7 +62,7 @@ def _found(name: str | None, words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plan_here(value: dict[str, Any]) -> AcpPlan:
-    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    """Return the plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
     plan = AcpPlan.from_json(value)
     if not plan.argv:
         raise UsageError("the plan does not say how the agent is started")
@@ -70,7 +70,7 @@ def plan_here(value: dict[str, Any]) -> AcpPlan:
 
 
 def recipes() -> list[dict[str, Any]]:
-    """Every agent with a recipe, and where its program is."""
+    """Return every agent with a recipe, and where its program is."""
     found: list[dict[str, Any]] = []
     for recipe in catalogue.listed():
         try:
@@ -95,7 +95,7 @@ def check_mcp(entry: str) -> str:
 
 
 def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
-    """The job that carries out a plan, ready to be launched. Raises UsageError."""
+    """Return the job that carries out a plan, ready to be launched. Raises UsageError."""
     base.check_task(*plan.tasks)
     if asked.idle == 0.0:
         asked = asked.replace(idle=_ENDLESS)
@@ -107,12 +107,12 @@ def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared
 
 
 def report_of(job: Job) -> dict[str, Any]:
-    """What the agent did in a job, from its events."""
+    """Return what the agent did in a job, from its events."""
     return report(job.events())
 
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A result of a job, with what the agent did as `agent`. What it wrote is on stdout, and whole there."""
+    """Return a result of a job, with what the agent did as `agent`. What it wrote is on stdout, and whole there."""
     found = report_of(job)
     if printed := whole_of(result, "stdout"):
         found["text"] = printed.removesuffix("\n")

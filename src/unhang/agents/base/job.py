@@ -25,7 +25,7 @@ STALL = 60.0
 
 
 def policy_for(category: str, cwd: str, file: str | None = None, *, bounded: bool) -> Policy:
-    """The policy that holds in this directory, and knows the category.
+    """Return the policy that holds in this directory, and knows the category.
 
     `bounded`: the limits that are asked for are held to the category's bounds. A person's own numbers are taken as
     they are; the bounds are for callers that act for a model.
@@ -61,12 +61,12 @@ class ResolvedJob(NamedTuple):
     category: str
 
     def stall(self) -> float:
-        """Seconds after which the driver explains a silence: before the idle limit warns."""
+        """Return seconds after which the driver explains a silence: before the idle limit warns."""
         idle = self.limits.idle
         return min(self.limits.stall or STALL, STALL if idle is None else idle / 2)
 
     def prepare(self, name: str, plan: AgentPlan, *, asks: bool) -> Prepared:
-        """The job that carries out a plan. `asks`: the agent may want an answer from a person."""
+        """Return the job that carries out a plan. `asks`: the agent may want an answer from a person."""
         return prepare(
             _driver(self.protocol),
             cwd=self.folder,

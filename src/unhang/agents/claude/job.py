@@ -36,13 +36,13 @@ _ELLIPSIS = "…"
 
 
 def plan_here(value: dict[str, Any]) -> ClaudePlan:
-    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    """Return the plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
     plan = ClaudePlan.from_json(value)
     return replace(plan, claude=PROGRAM.find(None if plan.claude == PROGRAM.name else plan.claude))
 
 
 def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepared:
-    """The job that carries out a plan, ready to be launched. Raises UsageError."""
+    """Return the job that carries out a plan, ready to be launched. Raises UsageError."""
     base.check_task(plan.task)
     category = base.READ_ONLY if plan.permission_mode == READ_ONLY_MODE else base.WRITE
     resolved = base.resolve_job(PROTOCOL, asked, category, options)
@@ -51,12 +51,12 @@ def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepa
 
 
 def report_of(job: Job) -> dict[str, Any]:
-    """What Claude did in a job, from its events."""
+    """Return what Claude did in a job, from its events."""
     return report(job.events())
 
 
 def session_of(name: str) -> str:
-    """The id of a session, given as itself or as a job that worked on it. Raises UsageError if it had none."""
+    """Return the id of a session, given as itself or as a job that worked on it. Raises UsageError if it had none."""
     if _SESSION.fullmatch(name):
         return name.lower()
     job = attach(state_home(), name)
@@ -67,7 +67,7 @@ def session_of(name: str) -> str:
 
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A result of a job, with what Claude did as `claude`."""
+    """Return a result of a job, with what Claude did as `claude`."""
     known = report_of(job)
     text, printed = text_of(known, "result"), whole_of(result, "stdout")
     is_cut = len(text) >= _CUT or text.endswith(_ELLIPSIS)

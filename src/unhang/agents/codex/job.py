@@ -32,13 +32,13 @@ PROGRAM = AgentProgram(
 
 
 def plan_here(value: dict[str, Any]) -> CodexPlan:
-    """The plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
+    """Return the plan that another machine has made, with the program as this machine has it. Raises SpawnError."""
     plan = CodexPlan.from_json(value)
     return replace(plan, codex=PROGRAM.find(None if plan.codex == PROGRAM.name else plan.codex))
 
 
 def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepared:
-    """The job that carries out a plan, ready to be launched. Raises UsageError."""
+    """Return the job that carries out a plan, ready to be launched. Raises UsageError."""
     if plan.verb in (RUN, EXEC):
         base.check_task(plan.task)
     reads = plan.sandbox == "read-only" or plan.verb == COMPACT
@@ -69,12 +69,12 @@ def prepare_cloud(
 
 
 def report_of(job: Job) -> dict[str, Any]:
-    """What Codex did in a job, from its events."""
+    """Return what Codex did in a job, from its events."""
     return report(job.events())
 
 
 def thread_of(job: Job) -> str:
-    """The thread that a Codex job worked on. Raises UsageError if it had none."""
+    """Return the thread that a Codex job worked on. Raises UsageError if it had none."""
     found = text_of(report_of(job), "threadId")
     if not found or found.startswith("-") or not found.isprintable():  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Codex thread: it ended before one was opened, or is no Codex job")
@@ -82,5 +82,5 @@ def thread_of(job: Job) -> str:
 
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A result of a job, with what Codex did as `codex`."""
+    """Return a result of a job, with what Codex did as `codex`."""
     return result | {"codex": report_of(job)}
