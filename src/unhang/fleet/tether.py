@@ -16,7 +16,7 @@ import threading
 
 from unhang.errors import UnhangError
 from unhang.jobs.handle import Job
-from unhang.procs import clock, executable
+from unhang.procs import clock, helper_process
 from unhang.store.layout import JobDir
 
 TYPE_CHECKING = False
@@ -74,12 +74,8 @@ class Tether:
         self._line, self._pid = -1, 0
 
     def _tell(self, line: bytes) -> None:
-        try:
-            if os.write(self._line, line) == len(line):
-                return
-        except OSError:  # it has ended (EPIPE), or does not read (EAGAIN)
-            pass
-        self._replace()
+        if not helper_process.tell(self._line, line):
+            self._replace()
 
     def _replace(self) -> None:
         if self._pid:
@@ -91,22 +87,8 @@ class Tether:
         self._start()
 
     def _start(self) -> None:
-        theirs, ours = os.pipe2(os.O_CLOEXEC)
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((theirs, null, null))]
-            command = executable.isolated("from unhang.fleet.tether import main; main(0)", site=False)
-            self._pid = os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
-        except BaseException:
-            os.close(ours)
-            raise
-        finally:
-            os.close(theirs)
-            os.close(null)
-        self._line = ours
-        for held in self._held.values():
-            os.write(ours, _said(*held))
-        os.set_blocking(ours, False)
+        known = b"".join(_said(*held) for held in self._held.values())
+        self._pid, self._line = helper_process.start(__name__, known)
 
 
 def _said(place: JobDir, until: float, grace: float) -> bytes:
@@ -116,9 +98,12 @@ def _said(place: JobDir, until: float, grace: float) -> bytes:
 # --- the process ------------------------------------------------------------------------------------------------
 
 
-def main(line: int) -> None:
+def main(known: int, line: int) -> None:
     """Run the process: end each job at its time, and all of them when the pipe closes."""
     held: dict[str, tuple[JobDir, float, float]] = {}
+    with open(known, "rb") as lines_before:
+        for said in lines_before:
+            _hear(os.fsdecode(said.rstrip(b"\n")), held)
     ending: list[threading.Thread] = []
     rest, open_ = b"", True
     poll = select.poll()

@@ -16,12 +16,12 @@ import signal
 
 from unhang.core.outcome import CALLER_DIED
 from unhang.errors import UnhangError
-from unhang.procs import clock, executable
+from unhang.procs import clock, helper_process
 from unhang.store.layout import JobDir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 # A process that ends this soon after its start will probably do so again: the next one is started this much later.
 _YOUNG = 1.0
@@ -72,13 +72,8 @@ class Lease:
     # --- with the lock held ---------------------------------------------------------------------------------
 
     def _tell(self, sign: str, place: JobDir) -> None:
-        line = _said(sign, place)
-        try:
-            if self._line >= 0 and os.write(self._line, line) == len(line):
-                return
-        except OSError:  # the process has ended (EPIPE), or does not read (EAGAIN)
-            pass
-        self._replace()
+        if not helper_process.tell(self._line, _said(sign, place)):
+            self._replace()
 
     def _replace(self) -> None:
         """Start another process in place of this one, with all held jobs."""
@@ -98,7 +93,8 @@ class Lease:
     def _start(self) -> None:
         import threading
 
-        self._pid, self._line = _start(self._held.values())
+        known = b"".join(_said("+", place) for place in self._held.values())
+        self._pid, self._line = helper_process.start(__name__, known)
         threading.Thread(target=self._attend, args=(self._pid, clock.monotonic()), daemon=True).start()
 
     # --- the thread -----------------------------------------------------------------------------------------
@@ -126,32 +122,6 @@ class Lease:
 
 def _said(sign: str, place: JobDir) -> bytes:
     return os.fsencode(f"{sign}{place.id} {place.home}\n")
-
-
-def _start(held: Iterable[JobDir]) -> tuple[int, int]:
-    """Start the process in a session of its own, and return its pid and our end of its pipe.
-
-    It reads the held jobs from a file, because there may be more than a pipe takes without a reader. A signal to our
-    process group does not reach it.
-    """
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    known = os.memfd_create("unhang-lease")
-    theirs, ours = os.pipe2(os.O_CLOEXEC)
-    try:
-        with open(known, "wb", closefd=False) as file:
-            file.write(b"".join(_said("+", place) for place in held))
-        os.lseek(known, 0, os.SEEK_SET)
-        actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((known, theirs, null))]
-        command = executable.isolated("from unhang.jobs.lease import main; main(0, 1)", site=False)
-        pid = os.posix_spawn(command[0], command, dict(os.environ), file_actions=actions, setsid=True)
-        os.set_blocking(ours, False)
-    except BaseException:
-        os.close(ours)
-        raise
-    finally:
-        for fd in (theirs, known, null):
-            os.close(fd)
-    return pid, ours
 
 
 # --- the process --------------------------------------------------------------------------------------------

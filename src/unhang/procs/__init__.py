@@ -6,6 +6,7 @@ Everything else in unhang asks these modules and never the system itself:
     tree.py            own, survey and signal a tree of processes
     identity.py        find a process, and prove that it is still the same one
     process_handle.py  wait for one process, signal it, and never hit another that got its number
+    helper_process.py  a small process beside this one that acts when this one dies
     markers.py         find what a job left behind when its keeper and its guard are gone
     vantage.py         which processes can be judged from here
     command_line.py    a command line for people, without its secrets
