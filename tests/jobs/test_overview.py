@@ -129,7 +129,7 @@ def test_a_job_whose_keeper_and_guard_were_killed_is_lost(jobs: Jobs, monkeypatc
         lost = until(
             overview, lambda entries: entries[job.id] if entries[job.id]["endedAt"] is not None else None, "the loss"
         )
-        assert (lost["phase"], lost["group"]) == ("lost", "failed")
+        assert (lost["phase"], lost["group"], lost["attention"]["kind"]) == ("lost", "attention", "lost")
 
 
 def test_what_runs_is_measured(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

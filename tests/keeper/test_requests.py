@@ -71,8 +71,8 @@ class Served:
     def silence(self) -> float:
         return 0.0
 
-    def ends_in(self) -> float | None:
-        return 60.0
+    def ends_in(self) -> tuple[float, str] | None:
+        return 60.0, "idle"
 
 
 class Place:

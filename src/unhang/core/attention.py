@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from unhang.core.view import View
 
 # in the order in which a person should look at them
-APPROVAL, INPUT, WARNING, STUCK = KINDS = ("approval", "input", "warning", "stuck")
+APPROVAL, INPUT, WARNING, STUCK, FAILED, LOST = KINDS = ("approval", "input", "warning", "stuck", "failed", "lost")
 MORE_TIME = "10m"  # what an answer to a warning suggests; `unhang extend` takes any duration
 # what may be answered to an approval; an agent's own options follow
 YES_OR_NO, OR_ONE_OF = "yes|no", ", or one of: "
 _LONGEST = 200
+_BAD_ENDS = {"failed": FAILED, "timed_out": FAILED, "lost": LOST}
 _LIMIT = {"no_output_timeout": "idle", "exec_timeout": "hard"}
 
 
@@ -78,6 +79,19 @@ def attention_of(view: View, job: dict[str, Any], called: str) -> Attention | No
     return (
         _asked_by_agent(view, called) or _prompt(view, job, called) or _near_limit(view, called) or _stuck(view, called)
     )
+
+
+def unseen_end(last: ev.Event, job: dict[str, Any], job_id: str) -> Attention | None:
+    """Return what there is to look at of a job that ended badly, and whose end was not looked at so far.
+
+    `last`: its last event. None: it ended well or by request, or it ran in the foreground, where its caller was told.
+    The command names it by its id: its name may be that of a newer job.
+    """
+    phase = last.get("phase")
+    if job.get("foreground", True) or phase not in _BAD_ENDS:
+        return None
+    why, since = str(last.get("message") or phase), str(last.get("ts") or "")
+    return Attention(_BAD_ENDS[phase], _line(why), since, f"unhang status {job_id}")
 
 
 def urgency(found: Attention | None) -> int:

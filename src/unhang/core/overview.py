@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values, wording
-from unhang.core.attention import KINDS, attention_of
+from unhang.core.attention import KINDS, attention_of, unseen_end
 from unhang.core.record import Record
 from unhang.core.spec import PIPE, command_line, name_of
+from unhang.core.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.policy.learn import Profile
-    from unhang.core.view import View
 
     Entry = dict[str, Any]
 
 # The output of so many steps of so many seconds is shown as a small picture beside each job.
 SPARK_STEPS, SPARK_SECONDS = 40, 3
+# Two times that are no further apart are one time, measured twice.
+SAME_MS = 1500
 # What is said of a job in one line.
 LINE = 240
 # After what needs a person: what runs, what waits to run, what nobody knows of, what has ended badly, and well.
@@ -57,6 +59,7 @@ class Pulse:
         self.thread: str | None = None
         self.stopping = False
         self.idle_ends: float | None = None  # as it was announced after the last sign of life
+        self.hard_ends: float | None = None  # as it was announced in this attempt
 
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
@@ -67,7 +70,7 @@ class Pulse:
             self.idle_ends = None
         if kind == ev.STARTED:
             self.calls.clear()
-            self.stopping = False
+            self.stopping, self.hard_ends = False, None
         elif kind == ev.SIGNAL:
             self.stopping = True
         elif kind == ev.AGENT:
@@ -92,6 +95,8 @@ class Pulse:
             return
         if event.get("tier") == "idle" or event.get("idleMs") is not None:
             self.idle_ends = at + left / 1000
+        elif event.get("tier") == "hard" or event.get("wallClockMs") is not None:
+            self.hard_ends = at + left / 1000
 
     def _agent(self, event: ev.Event) -> None:
         self.thread = values.text(event.get("threadId")) or values.text(event.get("sessionId")) or self.thread
@@ -142,11 +147,27 @@ def clocks_of(view: View, pulse: Pulse) -> list[dict[str, Any]]:
         if length is None or begin is None:
             continue
         ends = begin + length / 1000
-        if name == "idle" and pulse.idle_ends is not None:
-            ends = max(begin, pulse.idle_ends)
+        announced = pulse.idle_ends if name == "idle" else pulse.hard_ends
+        if announced is not None:
+            ends = max(begin, announced)
         clock = {"name": name, "sinceMs": _ms(begin), "endsMs": _ms(ends), "limitMs": length}
         found.append(clock | {"source": limit.get("source")})
     return sorted(found, key=lambda clock: float(clock["endsMs"]))
+
+
+def clocks_told(clocks: list[dict[str, Any]], ends_ms: float | None, name: str) -> list[dict[str, Any]]:
+    """The clocks as a keeper knows them: `name` is the nearest limit, and ends the job at `ends_ms`.
+
+    None: no limit runs now. A second more or less than what the events say is no difference.
+    """
+    if ends_ms is None:
+        return []
+    nearest = [clock for clock in clocks if clock["name"] == name]
+    others = [clock for clock in clocks if clock["name"] != name and clock["endsMs"] >= ends_ms]
+    for clock in nearest:
+        if abs(clock["endsMs"] - ends_ms) <= SAME_MS:
+            return clocks
+    return [clock | {"endsMs": max(clock["sinceMs"], round(ends_ms))} for clock in nearest] + others
 
 
 def entry_of(
@@ -157,10 +178,16 @@ def entry_of(
     *,
     where: str = "",
     profile: Profile | None = None,
+    unseen: bool = False,
 ) -> Entry:
-    """The entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here."""
+    """The entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here.
+
+    `unseen`: it has ended, and its end may still have to be looked at.
+    """
     name = name_of(record.get("labels")) or None
     found = None if where else attention_of(view, record, name or job_id)
+    if unseen and view.outcome is not None:
+        found = unseen_end(view.outcome, record, job_id)
     outcome = view.outcome or {}
     entry: Entry = {
         "id": job_id,
@@ -193,6 +220,12 @@ def entry_of(
     if where:
         entry["phase"] = "elsewhere"
     return placed(entry, found.kind if found else None, found.since if found else "")
+
+
+def unreadable_entry(job_id: str, why: str) -> Entry:
+    """The entry of a job or session whose records cannot be read."""
+    entry = entry_of(job_id, {}, View(), Pulse())
+    return placed(entry | {"command": "?", "status": "error", "phase": "unreadable", "doing": why}, None, "")
 
 
 def session_entry(session: str, state: dict[str, Any]) -> Entry:
@@ -240,7 +273,7 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def counts(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many need a person, run (those included), are stuck, have ended badly, and have ended well."""
+    """How many need a person, run, are stuck, have ended badly, and have ended well; the first are counted twice."""
     found = {"attention": 0, "running": 0, "stuck": 0, "failed": 0, "done": 0}
     for entry in entries:
         count_in(found, entry)
@@ -252,9 +285,10 @@ def count_in(found: dict[str, int], entry: Entry, by: int = 1) -> None:
     needs = entry["attention"]
     found["attention"] += by * (needs is not None)
     found["stuck"] += by * (needs is not None and needs["kind"] == "stuck")
-    found["running"] += by * (entry["endedAt"] is None and entry["group"] not in ("unknown", "queued"))
-    found["failed"] += by * (entry["group"] == "failed")
-    found["done"] += by * (entry["group"] == "done")
+    runs = entry["status"] == "running"
+    found["running"] += by * runs
+    found["failed"] += by * (not runs and entry["status"] not in ("unknown", "queued") and not _is_well(entry))
+    found["done"] += by * _is_well(entry)
 
 
 def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, Any]:
@@ -297,8 +331,12 @@ def _place(entry: Entry, kind: str | None, since: str) -> tuple[str, list[float]
         known = entry["status"] == "running"
         started = -(values.moment(entry["startedAt"]) or 0.0)
         return ("running", [_RUNS, started]) if known else ("unknown", [_UNKNOWN, started])
-    well = entry["status"] in ("success", "cancelled")
+    well = _is_well(entry)
     return "done" if well else "failed", [_WELL if well else _BAD, -(values.moment(entry["endedAt"]) or 0.0)]
+
+
+def _is_well(entry: Entry) -> bool:
+    return entry["status"] in ("success", "cancelled")
 
 
 def _doing(view: View, pulse: Pulse) -> str:

@@ -71,7 +71,17 @@ class Job:
 
     def result(self) -> Result:
         """The result; of a running job what is known so far (status "running")."""
-        return result_of(self.place, self.view())
+        view = self.view()
+        self.note_seen(view)
+        return result_of(self.place, view)
+
+    def note_seen(self, view: View | None = None) -> None:
+        """Its end, if it has one, is shown to a person or an agent: it needs no look any more. `view`: if known."""
+        from unhang.jobs import unseen_ends
+
+        view = view or self.view()
+        if view.ended:
+            unseen_ends.note(self.place, view.status, view.ended_at)
 
     def status(self) -> dict[str, Any]:
         """The result so far, with the phase, the process and the times of the job."""

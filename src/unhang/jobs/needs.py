@@ -1,4 +1,4 @@
-"""The running jobs that need a person now, the most urgent first."""
+"""The jobs that need a person now, the most urgent first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from unhang.core import attention
 from unhang.core.attention import Attention, attention_of
 from unhang.core.record import Record
 from unhang.core.spec import name_of
-from unhang.jobs import reconcile
+from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.results import view_of
@@ -42,19 +42,20 @@ def attention_of_job(place: JobDir, view: View | None = None) -> Attention | Non
 
 def need_of(place: JobDir, view: View | None = None) -> Attention | None:
     """What a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
-    seen = view or view_of(place)
-    found = attention_of_job(place, seen)
+    view = view or view_of(place)
+    found = attention_of_job(place, view)
     # whoever is asked a question wants to know how long it stands
     if found is not None and found.ends_at is None:
-        return found.replace(ends_at=ends_at(place, seen, always_ask=True))
+        return found.replace(ends_at=ends_at(place, view, always_ask=True))
     return found
 
 
 def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
-    """Every running job that needs a person: by kind, then the one that has waited longest first."""
+    """Every job that needs a person: by kind, then the one that has waited longest first."""
     found: list[Need] = []
-    for row in list_jobs(home, running_only=True, labels=labels):
-        need = need_of(JobDir(home, row.id))
+    for row in list_jobs(home, labels=labels):
+        place = JobDir(home, row.id)
+        need = unseen_ends.unseen(place, row.status, row.ended) if row.final else need_of(place)
         if need is not None:
             found.append(Need(row, need))
     return sorted(found, key=lambda need: (attention.urgency(need.attention), need.attention.since))

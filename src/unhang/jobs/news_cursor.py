@@ -32,6 +32,8 @@ def note(job: Job, seq: int, environ: Mapping[str, str]) -> None:
     """The agent has been told all up to this event. A disk that is full costs an agent that hears it twice."""
     if not is_of(job, environ) or seq <= read(job):
         return
+    if seq >= job.last_seq():
+        job.note_seen()
     try:
         fd = files.open_plain(job.place.told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     except (OSError, StateError):

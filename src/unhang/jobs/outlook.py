@@ -6,7 +6,7 @@ from unhang.core import attention, mask, plain_text, values, wording
 from unhang.core.attention import Attention
 from unhang.core.overview import ran_ms
 from unhang.core.record import Record
-from unhang.jobs import reconcile
+from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import row_json
 from unhang.jobs.needs import attention_of_job, need_of
@@ -49,10 +49,9 @@ class Outlook(Record):
         return wording.state(row.status, row.phase, needs=kind, exit_code=row.exit_code, signal=self.signal)
 
     @property
-    def urgency(self) -> tuple[int, float]:
-        """A key to sort by: what needs a person first, and of these what ends first."""
-        ends = self.ends_at if self.attention is not None and self.ends_at is not None else float("inf")
-        return attention.urgency(self.attention), ends
+    def urgency(self) -> tuple[int, str]:
+        """A key to sort by: what needs a person first, and of these what has waited longest."""
+        return attention.urgency(self.attention), "" if self.attention is None else self.attention.since
 
     def to_json(self, home: str) -> dict[str, Any]:
         """The row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt` and `ranMs`."""
@@ -67,6 +66,11 @@ def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]
     listening = ports_of(home, [row.id for row in rows if not row.final]) if ports else {}
     each = sum(not row.final for row in rows) <= _ASKED
     return [_outlook(home, row, listening.get(row.id, []), always_ask=each) for row in rows]
+
+
+def may_need_a_look(home: str, row: Row) -> bool:
+    """Whether a job ended badly in the background and was not looked at."""
+    return row.final and unseen_ends.may_need_a_look(JobDir(home, row.id), row)
 
 
 def states_of(home: str, rows: list[Row]) -> list[str]:
@@ -88,8 +92,8 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
     if row.final:
         last = last_event(place.events) or {}
         why = "" if row.status == "success" and not last.get("leaked") else str(last.get("message", ""))
-        signal = values.text(last.get("signal"))
-        return Outlook(row, None, _line(why), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last))
+        signal, needs = values.text(last.get("signal")), unseen_ends.unseen(place, row.status, row.ended)
+        return Outlook(row, needs, _line(why), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last))
     if row.phase == reconcile.ELSEWHERE:
         where = f"runs elsewhere: {reconcile.whereabouts(place)}"
         return Outlook(row, None, _line(where), None, [], started=row.started)

@@ -14,15 +14,28 @@ import select
 from collections import deque
 from functools import partial
 
-from unhang.core import values
-from unhang.core.overview import Pulse, count_in, counts, entry_of, in_order, session_entry, usage_json
+from unhang.core import plain_text, values
+from unhang.core.overview import (
+    LINE,
+    SAME_MS,
+    Pulse,
+    clocks_told,
+    count_in,
+    counts,
+    entry_of,
+    in_order,
+    session_entry,
+    unreadable_entry,
+    usage_json,
+)
 from unhang.core.policy.command_key import command_key
 from unhang.core.record import Record
 from unhang.core.session_view import SessionView
 from unhang.core.spec import history_name
 from unhang.core.view import View
 from unhang.errors import StateError, UnhangError
-from unhang.jobs import reconcile
+from unhang.jobs import reconcile, unseen_ends
+from unhang.jobs.end_time import EndTime, ask_keeper
 from unhang.jobs.listing import list_jobs
 from unhang.jobs.outlook import listening_below
 from unhang.jobs.results import fold, view_with_limits
@@ -53,6 +66,11 @@ _KEEPERS = 5.0
 # The rest between two looks at what the processes use, and at which addresses they listen: see `slow_look`.
 _USAGE = 2.0
 _PORTS = 5.0
+# A keeper is asked when its job ends so long after an event, and then at least so many seconds apart.
+_LULL = 1.0
+_ENDS = 5.0
+# Whether the bad end of a job has been looked at is asked so often.
+_SEEN = 1.0
 # Without a file watch, and while a job is just being born.
 _NAP = 0.25
 _SLEEP = 1.0
@@ -118,6 +136,9 @@ class TrackedJob:
         self.usage: tuple[float, Usage] | None = None
         self.shown_usage: dict[str, Any] | None = None
         self.ports: list[str] = []
+        self.ends: EndTime | None = None  # what its keeper has said since the last event
+        self._heard = self._asked = 0.0
+        self.unseen = False  # its end may still have to be looked at
         self._seq = self._position = 0
         self._begun = False
 
@@ -137,7 +158,36 @@ class TrackedJob:
             return False
         for event in found:
             self._apply(event)
+        if found:
+            self._heard, self.ends = clock.monotonic(), None
         return bool(found)
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event that was read."""
+        return self._seq
+
+    def wants_end(self, now: float) -> bool:
+        """Whether its keeper is to be asked when it ends: a moment after an event, then ever more rarely."""
+        limit = self.view.limits.get("idleMs") or {}
+        if self.keeper is None or self.pulse.stopping or values.number(limit.get("value")) is None:
+            return False
+        if self._asked <= self._heard:
+            return now - self._heard >= _LULL
+        return now - self._asked >= max(_ENDS, (self._asked - self._heard) / 4)
+
+    def asked_end(self, now: float) -> None:
+        """Note that its keeper is asked now."""
+        self._asked = now
+
+    def told_end(self, seq: int, said: EndTime | None) -> bool:
+        """Take what its keeper said after this event. True: a person would see the difference."""
+        if said is None or seq != self._seq:
+            return False
+        before, self.ends = self.ends, said
+        if before is None or before.at is None or said.at is None:
+            return before != said
+        return abs(before.at - said.at) * 1000 > SAME_MS or before.limit != said.limit
 
     def _apply(self, event: dict[str, Any]) -> None:
         self.view.apply(event)
@@ -177,10 +227,27 @@ class TrackedJob:
     def entry(self) -> Entry:
         """What every surface draws of it."""
         view_with_limits(self.place, self.view)
-        entry = entry_of(self.place.id, self.record, self.view, self.pulse, where=self.where, profile=self.usual)
+        entry = entry_of(
+            self.place.id,
+            self.record,
+            self.view,
+            self.pulse,
+            where=self.where,
+            profile=self.usual,
+            unseen=self.unseen,
+        )
         if not self.view.ended:
             entry["usage"], entry["ports"] = self.shown_usage, self.ports
+            self._show_end(entry)
         return entry
+
+    def _show_end(self, entry: Entry) -> None:
+        if self.ends is None:
+            return
+        at, needs = self.ends.at, entry["attention"]
+        entry["clocks"] = clocks_told(entry["clocks"], None if at is None else at * 1000, self.ends.limit)
+        if needs is not None and needs["endsAt"] is None and at is not None:
+            entry["attention"] = needs | {"endsAt": clock.rfc3339(at)}
 
 
 class _TrackedSession:
@@ -236,15 +303,16 @@ class Overview:
         self._watches: dict[int, str] = {}  # watch → id; "": the folder of jobs or of sessions
         self._watched: dict[str, int] = {}
         self._unborn: set[str] = set()
+        self._broken: dict[str, str] = {}  # those that could not be read, and why
         self._unwatched: set[str] = set()
         self._rescan = True
         self._blind = False  # a folder is not watched: it is not there yet, or cannot be
         self._counts = counts(())
         self._some_ended = False  # since the oldest of those were let go
-        self._keepers_at = 0.0
+        self._keepers_at = self._seen_at = 0.0
         self._keepers_due: deque[str] = deque()  # those of this round that were not looked for yet
         self._keepers_of_round = 0
-        self._usage, self._ports = SlowLook(), SlowLook()
+        self._usage, self._ports, self._ends = SlowLook(), SlowLook(), SlowLook()
         self._begun = False
 
     @property
@@ -259,7 +327,8 @@ class Overview:
 
     def wait(self, timeout: float = _SLEEP) -> bool:
         """Wait until there may be something new, at most so many seconds. False: the time is over."""
-        if self._unborn or self._unwatched or self._blind or self._usage.under_way or self._ports.under_way:
+        looks = any(look.under_way for look in (self._usage, self._ports, self._ends))
+        if self._unborn or self._unwatched or self._blind or looks:
             timeout = min(timeout, _NAP)
         poll = select.poll()
         if self._files.fd >= 0:
@@ -279,7 +348,7 @@ class Overview:
                 touched.add(each)
         changed = {each for each in touched if each not in gone and self._read(each)}
         changed |= {each for each in self._check_keepers() if self._read(each)}
-        changed |= self._check_usage() | self._check_ports()
+        changed |= self._check_usage() | self._check_ports() | self._check_ends() | self._check_seen()
         gone |= self._let_go()
         return self._publish(changed - gone, gone)
 
@@ -378,7 +447,8 @@ class Overview:
         except (UnhangError, OSError):
             return ids
         ended = sorted((row for row in rows if row.final), key=lambda row: row.ended or row.created, reverse=True)
-        return ids - {row.id for row in ended[self._most_ended :]}
+        old = ended[self._most_ended :]
+        return ids - {row.id for row in old if not unseen_ends.may_need_a_look(JobDir(self.home, row.id), row)}
 
     def _forget(self, each: str) -> None:
         self._unwatch(each)
@@ -394,24 +464,33 @@ class Overview:
             self._watch(each, session.log.path)
             try:
                 return session.read()
-            except (StateError, OSError):
-                return False
+            except Exception as error:  # one record must not cost the others
+                self._broken[each] = plain_text.one_line(str(error) or type(error).__name__, LINE)
+                return True
         job = self._jobs.get(each)
         if job is None:
             return False
         if each not in self._watched and os.path.exists(job.place.events):
             self._watch(each, job.place.events)  # before it is read: what comes meanwhile is reported
         try:
-            born = each not in self._unborn
             found = job.read()
-            if found and not born:
+            if found and each not in self._watched and not job.view.ended:
+                # its log came into being after we looked for it: what came before the watch is read now
+                self._watch(each, job.place.events)
+                job.read()
+            if found and each in self._unborn:
                 self._unborn.discard(each)
                 job.where = "" if job.view.ended else reconcile.whereabouts(job.place, job.record)
-        except (UnhangError, OSError):
-            self._unborn.discard(each)
+        except FileNotFoundError:
+            self._unborn.discard(each)  # it was removed meanwhile
             return False
+        except Exception as error:  # one record must not cost the others
+            self._unborn.discard(each)
+            self._broken[each] = plain_text.one_line(str(error) or type(error).__name__, LINE)
+            return True
         if job.view.ended:
             self._unwatch(each)
+            job.unseen = unseen_ends.unseen(job.place, job.view.status, job.view.ended_at) is not None
         return found
 
     def _check_keepers(self) -> set[str]:
@@ -487,6 +566,37 @@ class Overview:
                 changed.add(each)
         return {each for each in changed if each in self._entries}
 
+    def _check_ends(self) -> set[str]:
+        """Those that end at another time than their events say: their keepers are asked."""
+        if self._wants_usage and self._ends.due:
+            now = clock.monotonic()
+            asked = [job for job in self._jobs.values() if job.wants_end(now)]
+            for job in asked:
+                job.asked_end(now)
+            if asked:
+                self._ends.begin(partial(_ends_of, [(job.place, job.seq) for job in asked]))
+        changed: set[str] = set()
+        for place, seq, said in self._ends.take(_LULL) or ():
+            tracked = self._jobs.get(place.id)
+            if tracked is not None and tracked.told_end(seq, said):
+                changed.add(place.id)
+        return {each for each in changed if each in self._entries}
+
+    def _check_seen(self) -> set[str]:
+        """Those whose bad end has been looked at, or is a day old: no event says so."""
+        now = clock.monotonic()
+        if now - self._seen_at < _SEEN:
+            return set()
+        self._seen_at = now
+        found: set[str] = set()
+        for each, entry in self._entries.items():
+            job = self._jobs.get(each)
+            if job is not None and job.unseen and entry["endedAt"] is not None:
+                job.unseen = unseen_ends.unseen(job.place, job.view.status, job.view.ended_at) is not None
+                if not job.unseen:
+                    found.add(each)
+        return found
+
     def _let_go(self) -> set[str]:
         """The oldest of those that have ended, beyond the number that is shown."""
         gone: set[str] = set()
@@ -494,7 +604,7 @@ class Overview:
             return gone
         self._some_ended = False
         for tracked, most in ((self._jobs, self._most_ended), (self._sessions, MOST_ENDED_SESSIONS)):
-            ended = [each for each in tracked if (self._entries.get(each) or {}).get("endedAt") is not None]
+            ended = [each for each in tracked if _is_over(self._entries.get(each))]
             if len(ended) > most + (most >> 2):  # not one by one
                 ended.sort(key=lambda each: str(self._entries[each]["endedAt"]))
                 gone |= set(ended[: len(ended) - most])
@@ -505,10 +615,10 @@ class Overview:
     def _publish(self, changed: set[str], gone: set[str]) -> bool:
         really: list[str] = []
         for each in changed:
-            tracked = self._jobs.get(each) or self._sessions.get(each)
+            tracked: TrackedJob | _TrackedSession | None = self._jobs.get(each) or self._sessions.get(each)
             if tracked is None:
                 continue
-            entry = tracked.entry()
+            entry = self._entry(each, tracked)
             if self._entries.get(each) != entry:
                 self._put(each, entry)
                 really.append(each)
@@ -518,6 +628,15 @@ class Overview:
         self.revision += 1
         self._changes.append(Change(self.revision, tuple(really), tuple(left)))
         return True
+
+    def _entry(self, each: str, tracked: TrackedJob | _TrackedSession) -> Entry:
+        """What is shown of it; of one that cannot be read, that and why."""
+        if each not in self._broken:
+            try:
+                return tracked.entry()
+            except Exception as error:  # one record must not cost the others
+                self._broken[each] = plain_text.one_line(str(error) or type(error).__name__, LINE)
+        return unreadable_entry(each, self._broken.pop(each))
 
     def _put(self, each: str, entry: Entry | None) -> bool:
         """Show another entry, or none; they are counted as they come and go. True: there was one."""
@@ -531,8 +650,17 @@ class Overview:
         return before is not None
 
 
+def _is_over(entry: Entry | None) -> bool:
+    """Whether it has ended and needs nothing any more."""
+    return entry is not None and entry["endedAt"] is not None and entry["attention"] is None
+
+
 def _usage_of(keepers: dict[int, str]) -> tuple[dict[int, str], float, dict[int, Usage]]:
     return keepers, clock.monotonic(), usage_below(keepers)
+
+
+def _ends_of(jobs: list[tuple[JobDir, int]]) -> list[tuple[JobDir, int, EndTime | None]]:
+    return [(place, seq, ask_keeper(place)) for place, seq in jobs]
 
 
 def _ports_of(keepers: dict[int, str]) -> tuple[dict[int, str], dict[int, list[str]]]:

@@ -702,10 +702,13 @@ class Loop:
         """Return the seconds since the last sign of life."""
         return self.dog.silence(clock.monotonic())
 
-    def ends_in(self) -> float | None:
-        """Return the seconds until the next limit ends the job, as far as is known; None: none will, or they rest."""
-        due = self.dog.limit_due()[0]
-        return None if due == NEVER else max(0.0, due - clock.monotonic())
+    def ends_in(self) -> tuple[float, str] | None:
+        """Return the seconds until the next limit ends the job, as far as is known, and which limit that is.
+
+        None: none will, or they rest.
+        """
+        due, limit = self.dog.limit_due()
+        return None if due == NEVER else (max(0.0, due - clock.monotonic()), limit)
 
     @property
     def phase(self) -> str:

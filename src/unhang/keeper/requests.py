@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None: ...
         def answered(self) -> None: ...
         def silence(self) -> float: ...
-        def ends_in(self) -> float | None: ...
+        def ends_in(self) -> tuple[float, str] | None: ...
         @property
         def phase(self) -> str: ...
 
@@ -246,9 +246,9 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
 
             return dict(terminal_state(served.master))
         case "ping":
-            silent, left = round(served.silence() * 1000), served.ends_in()
-            ends = None if left is None else round(left * 1000)
-            return {"pid": os.getpid(), "phase": served.phase, "idleMs": silent, "endsInMs": ends}
+            silent, next_end = round(served.silence() * 1000), served.ends_in()
+            ends, limit = (None, None) if next_end is None else (round(next_end[0] * 1000), next_end[1])
+            return {"pid": os.getpid(), "phase": served.phase, "idleMs": silent, "endsInMs": ends, "endsBy": limit}
         case other:
             raise ValueError(f"unknown request: {other[:40]!r}")
 

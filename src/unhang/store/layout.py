@@ -8,6 +8,7 @@ stdout, stderr  what it printed: the beginning; when the job has ended also the 
 stdout.tail     while it runs: the end, as a ring
 order           in which order it printed on both streams (see output_order.py); only if it did
 control         the keeper's socket
+seen            empty: the end of a job that ended badly was looked at (see jobs/unseen_ends.py)
 notify          the socket for the job's own heartbeats, where its path is short enough for an address
 """
 
@@ -70,6 +71,11 @@ class JobDir(Record):
     def told(self) -> str:
         """The file that says which events the agent that started the job was told of."""
         return f"{self.path}/told"
+
+    @property
+    def seen(self) -> str:
+        """The file that is there once the end of a job that ended badly was looked at."""
+        return f"{self.path}/seen"
 
     def stream(self, name: str) -> str:
         """The file that holds what was printed on this stream."""

@@ -59,6 +59,7 @@ def result_of(
     """What is known of a job now, as the tools return it. `view`: of all its events, where they are at hand."""
     found = short_result_of(job, settings.output_bytes, view)
     running = None
+    job.note_seen(found.view)
     shown = found.to_json()
     if shown["partial"] is not None:
         shown["partial"]["lastEvents"] = [in_tool_words(event) for event in shown["partial"]["lastEvents"]]

@@ -18,6 +18,7 @@ from textual.containers import Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
 from unhang.core import plain_text, wording
+from unhang.core.attention import FAILED, LOST
 from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
 from unhang.errors import UnhangError
 from unhang.faces.top.job_actions import HomeJobActions
@@ -187,6 +188,12 @@ class TopApp(App[None]):
     def on_data_table_row_highlighted(self) -> None:
         """Another job is under the cursor."""
         self._draw_below()
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter or a click: it was looked at."""
+        entry = self._entry()
+        if entry is not None and (entry["attention"] or {}).get("kind") in (FAILED, LOST):
+            self._act(entry["id"], "seen")
 
     def on_tabbed_content_tab_activated(self) -> None:
         """Another tab is in front."""

@@ -62,6 +62,9 @@ class FleetJobActions(HomeJobActions):
             case "cancel":
                 self._elsewhere.cancel(*there)
                 return f"{there[0]} ends it"
+            case "seen":
+                self._elsewhere.job(*there)  # its owner is asked for its status: it is looked at
+                return ""
             case "restart":
                 self._elsewhere.restart(*there)
         found = self._elsewhere.tree(*there)

@@ -71,6 +71,9 @@ class HomeJobActions:
                 return "sent"
             case "cancel":
                 return f"{job.cancel(by='unhang top').status}"
+            case "seen":
+                job.note_seen()
+                return ""
             case "restart":
                 prepared = restart.again(job, {})
                 restart.end_first(job)

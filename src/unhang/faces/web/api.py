@@ -115,6 +115,7 @@ class Desk:
                 job.cancel(force=asked.get("force") is True, wait=False, by="unhang web")
             case "seen":
                 presence.see(self.home, job.id)
+                job.note_seen()
             case "restart":
                 prepared = restart.again(job, {})
                 restart.end_first(job)

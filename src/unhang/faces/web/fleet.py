@@ -92,6 +92,8 @@ class FleetDesk(Desk):
                 self._elsewhere.send(*there, text_of(asked), eof=asked.get("eof") is True)
             case "cancel":
                 self._elsewhere.cancel(*there, force=asked.get("force") is True)
+            case "seen":
+                self._elsewhere.job(*there)  # its owner is asked for its status: it is looked at
             case "restart":
                 self._elsewhere.restart(*there)
             case _:

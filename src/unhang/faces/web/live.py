@@ -7,6 +7,7 @@ later, but never makes the others wait or this process grow. What several viewer
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Changes within so many seconds are sent together: twenty a second are ten messages, and the eye sees no difference.
 _PAUSE = 0.08
+# After an error that should not be, so long until the next look.
+_STUMBLED = 5.0
 # Without a viewer for so long, nothing is read any more.
 _REST = 30.0
 
@@ -54,6 +57,10 @@ class Live:
                     changed = overview.refresh()
                 except (UnhangError, OSError):
                     changed = False  # the home cannot be read just now: what was seen last stays
+                except Exception as error:  # what was seen last stays, and the next look may be better
+                    changed = False
+                    print(f"unhang: web: the jobs could not be read: {error!r:.200}", file=sys.stderr, flush=True)
+                    self._stopped.wait(_STUMBLED)
                 if changed or first:
                     first = False
                     self._publish(overview.snapshot())

@@ -62,6 +62,8 @@ def main(args: argparse.Namespace) -> int:
         for one in logs:
             one.begin()
             one.finish()
+    for job in jobs:
+        job.note_seen()
     return 0
 
 

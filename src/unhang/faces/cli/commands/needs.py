@@ -13,7 +13,7 @@ from unhang.jobs.home import state_home
 from unhang.jobs.needs import Need, list_needs
 from unhang.jobs.request import split_pairs
 
-SUMMARY = "what waits for a person now: prompts, approvals, warnings; each with the command that answers it"
+SUMMARY = "what waits for a person now: prompts, approvals, warnings, failures; each with the command that answers it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
 from unhang.jobs.listing import Row, list_jobs
-from unhang.jobs.outlook import Outlook, outlooks
+from unhang.jobs.outlook import Outlook, may_need_a_look, outlooks
 from unhang.jobs.request import split_pairs
 
 TYPE_CHECKING = False
@@ -137,9 +137,9 @@ def _is(row: Row, status: str | None) -> bool:
 
 def _sorted(home: str, rows: list[Row], args: argparse.Namespace) -> list[Outlook]:
     """Return the jobs to be shown, in their order; of ended ones no more than those are looked at."""
-    if args.sort == "need" and args.limit is not None:  # rows are the newest first, and ended jobs need nothing
-        running = [row for row in rows if not row.final]
-        rows = running + [row for row in rows if row.final][: args.limit]
+    if args.sort == "need" and args.limit is not None:  # rows are the newest first, and few ended ones need a person
+        needy = [row for row in rows if not row.final or may_need_a_look(home, row)]
+        rows = needy + [row for row in rows if row not in needy][: args.limit]
     return _in_order(outlooks(home, rows), args)
 
 

@@ -31,6 +31,7 @@ def main(args: argparse.Namespace) -> int:
     """Print the state of a job, one property a line; return 0."""
     job = output.job_of(args)
     status = job.status()
+    job.note_seen()
     if args.json:
         output.print_json(registry.with_agent_report(job, status))
         return 0

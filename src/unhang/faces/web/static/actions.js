@@ -45,6 +45,15 @@ export function isSilent(entry) {
   return ["quiet", "stuck", "warning"].includes(entry.phase) || ["stuck", "warning"].includes(entry.attention?.kind);
 }
 
+// It ended badly, and nobody has looked at it since.
+export function isUnseen(entry) {
+  return ["failed", "lost"].includes(entry.attention?.kind);
+}
+
+export function seen(entry) {
+  return act(entry, "seen", {}, null);
+}
+
 export function cancel(entry) {
   confirm(`End ${called(entry)}?`, "It is asked politely (SIGTERM), then insisted upon. Its output is kept.", "End it", () =>
     act(entry, "cancel", {}, `${called(entry)}: is being ended`));
@@ -86,7 +95,8 @@ export function buttons(holder) {
     found.push(h("button", { onclick: () => (holder.why ? holder.why() : why(holder.entry)), title: "What it waits for (w)", "data-act": "why" }, "Why"));
   }
   if (running) found.push(h("button.quiet", { onclick: () => cancel(holder.entry), title: "End it (c)", "data-act": "cancel" }, "Cancel"));
-  else if (!entry.id.includes("@")) found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));
+  else if (isUnseen(entry)) found.push(h("button", { onclick: () => seen(holder.entry), title: "It was looked at, and needs you no more (s)", "data-act": "seen" }, "Seen"));
+  if (!running && !entry.id.includes("@")) found.push(h("button.quiet", { onclick: () => restart(holder.entry), title: "Start it again (r)", "data-act": "restart" }, "Restart"));
   return found;
 }
 

@@ -11,7 +11,7 @@ const main = document.getElementById("main");
 const filter = document.getElementById("filter");
 const KEYS = [
   ["j  k", "the next or the previous job"], ["Enter", "open it"], ["a", "answer it"], ["e", "10 more minutes"],
-  ["w", "why: what it waits for"], ["c", "end it (asks first)"], ["r", "start it again"], ["/", "filter, or search the output"], ["n  h", "Now, History"], ["Esc", "back"],
+  ["w", "why: what it waits for"], ["c", "end it (asks first)"], ["r", "start it again"], ["s", "seen: it needs you no more"], ["/", "filter, or search the output"], ["n  h", "Now, History"], ["Esc", "back"],
   ["t", "light or dark"], ["?", "these keys"],
 ];
 

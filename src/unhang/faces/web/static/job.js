@@ -1,6 +1,6 @@
 // One job: where it stands, its timeline, its output, its processes, its events, its result.
 
-import { answering, buttons, cancel, extend, restart } from "./actions.js";
+import { answering, buttons, cancel, extend, isUnseen, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, count, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { get, post } from "./live.js";
@@ -72,6 +72,7 @@ export class JobPage {
     this.refresh.hidden = this.output.ended;
     if (this.output.ended && this.tree.dataset.looked !== "yes") replace(this.tree, h("p.dim", {}, "None is left. Below is what was seen at each notice, if there was one."));
     if (ended) this.loadStatus();
+    this.sayThatItIsSeen();
   }
 
   takeEvent(event) {
@@ -153,7 +154,8 @@ export class JobPage {
   sayThatItIsSeen() {
     const at = Date.now();
     const looks = document.visibilityState === "visible" && document.hasFocus() && at - touched < LEFT_AFTER;
-    if (!looks || !this.entry || this.entry.endedAt !== null || at - this.said < SAID_EVERY) return;
+    if (!looks || !this.entry || at - this.said < SAID_EVERY) return;
+    if (this.entry.endedAt !== null && !isUnseen(this.entry)) return;
     this.said = at;
     post(`/api/jobs/${this.id}/seen`, {}).catch(() => {}); // the banner says when the server is gone
   }

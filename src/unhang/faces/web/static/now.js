@@ -1,7 +1,7 @@
 // The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place, and only
 // those that are seen are touched by the clock: a thousand rows cost what a screenful does.
 
-import { answering, buttons, cancel, extend, isSilent, restart, why } from "./actions.js";
+import { answering, buttons, cancel, extend, isSilent, isUnseen, restart, seen, why } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
 import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
 import { Machines } from "./machines.js";
@@ -162,6 +162,7 @@ export class Now {
     if (event.key === "e" && running) { extend(entry); return true; }
     if (event.key === "c" && running) { cancel(entry); return true; }
     if (event.key === "w" && running) { why(entry); return true; }
+    if (event.key === "s" && isUnseen(entry)) { seen(entry); return true; }
     if (event.key === "r") { restart(entry); return true; }
     if (event.key === "a") { rows[at].element.querySelector("[data-act=answer], [data-act=yes]")?.focus(); return true; }
     return false;
@@ -243,7 +244,7 @@ class Row {
   }
 
   setActs(entry) {
-    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status} ${isSilent(entry)}`;
+    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status} ${isSilent(entry)} ${isUnseen(entry)}`;
     if (key === this.actsKey) return;
     this.actsKey = key;
     replace(this.acts, buttons(this));

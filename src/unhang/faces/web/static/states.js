@@ -6,6 +6,8 @@ const ATTENTION = {
   input: ["⚑", "act"],
   warning: ["▲", "warn"],
   stuck: ["◐", "warn"],
+  failed: ["✕", "bad"],
+  lost: ["✕", "bad"],
 };
 const RUNNING = {
   starting: ["◌", "calm"],
@@ -19,6 +21,7 @@ const RUNNING = {
   idle: ["○", "calm"],
   unknown: ["?", "warn"],
   queued: ["…", "calm"],
+  unreadable: ["✕", "bad"],
 };
 const ENDED = {
   cancelled: ["–", "calm"],
