@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
+from unhang.core.diagnosis.screen import full_screen, last_line, line_at_cursor, looks_like_a_question, unfinished
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,32 @@ from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_qu
 )
 def test_the_last_line_is_what_a_terminal_would_show(screen: str, line: str) -> None:
     assert last_line(screen) == line
+
+
+@pytest.mark.parametrize(
+    ("screen", "line"),
+    [
+        ("\x1b[?1049h\x1b[HName? \x1b[24;1H[0] 0:sh* 10:59\x1b[1;7H", "Name?"),
+        ("\x1b[?1049h\x1b[2;1HOn? \x1b[5d\x1b[1Gstatus\x1b[3A", "On?"),
+        ("\x1b[?1049hold text\x1b[1;4H\x1b[KY\x1b[2Eb\x1b[F\x1b[A", "oldY"),
+        ("\x1b[?1049habc\x1b[2J\x1b[HNew:", "New:"),
+        ("\x1b[?1049h\x1b[9999999999;9999999999Hx", "x"),
+        ("\x1b[?1049h\x1b[3;3H", ""),
+        ("", ""),
+    ],
+)
+def test_the_line_at_the_cursor_is_where_a_program_inside_of_tmux_waits(screen: str, line: str) -> None:
+    assert line_at_cursor(screen) == line
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["\x1b[", ";", "9", "H", "J", "K", "A", "D", "F", "d", "\r", "\n", "\b", "x"])).map(
+        "".join
+    )
+)
+def test_whatever_moves_the_cursor_the_line_at_it_is_text(screen: str) -> None:
+    assert line_at_cursor(screen).isprintable()
 
 
 @settings(deadline=None)

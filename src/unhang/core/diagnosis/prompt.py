@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
-from unhang.core.diagnosis.screen import full_screen, last_line, looks_like_a_question, unfinished
+from unhang.core.diagnosis.screen import full_screen, last_line, line_at_cursor, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, terminal_number
 from unhang.core.plain_text import quoted, visible
@@ -82,7 +82,10 @@ def asks(view: SampleView, *, attended: bool = False) -> NeedsInput | None:
             hidden_answer = password and wait.channel == TERMINAL
             far = attended and raw and wait.channel == TERMINAL and process.comm in _FAR_TERMINALS
             if question or hidden_answer or far or _certain(view, process, thread, wait, raw):
-                return _asked(process, wait, at, _nested(sample, process))
+                nested = _nested(sample, process)
+                if nested and wait.channel == TERMINAL and full_screen(sample.screen):
+                    at = at._replace(line=line_at_cursor(sample.screen))  # the last line is tmux's own, with its clock
+                return _asked(process, wait, at, nested)
     for process in newest:
         if not process.hidden or dead(process) or terminal is None or not process.tty:
             continue
