@@ -197,3 +197,14 @@ def test_a_caller_can_extend_both_limits_of_a_running_job(engine: Engine, roll: 
     time.sleep(2.2)  # both old limits pass
     say(running, "exit 0")
     assert engine.finish(running).result["status"] == "success"
+
+
+def test_an_extension_is_recorded_before_it_is_answered(engine: Engine, roll: RollCall) -> None:
+    running = puppet(engine, roll, "--idle", "600", "--hard", "600")
+    roll.wait_for("leader")
+    for count in range(1, 6):
+        control_client.ask(engine.job(), do="extend", idle=60, hard=0)
+        told = [event for event in engine.events() if event["type"] == "watchdog" and event["phase"] == "extended"]
+        assert len(told) == count
+    say(running, "exit 0")
+    assert engine.finish(running).result["status"] == "success"

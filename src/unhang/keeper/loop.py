@@ -676,6 +676,8 @@ class Loop:
             if more and getattr(self.dog.limits, tier) is None:
                 raise ValueError(f"the job has no {tier} limit that could be extended")
         self.dog.tell(fact.Extend(idle, hard), clock.monotonic())
+        for action in self.dog.notices():  # recorded before the caller is answered
+            self._perform(action)
 
     def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
         """Record what the proxy of an agent knows: a turn is silent, for so long and for this reason."""

@@ -178,11 +178,16 @@ class Watchdog:
         if self.phase == ENDED or now < self._now:
             raise IllegalCall("woken after the end" if self.phase == ENDED else "time went backwards")
         self._now = now
-        actions, self._unsaid = self._unsaid, []
+        actions = self.notices()
         # One wake may pass through several phases (grace 0: stop, then kill); each step moves forward.
         while self.phase != ENDED and self._step(now, actions):
             pass
         return actions
+
+    def notices(self) -> list[Action]:
+        """Return what the facts so far have to say, without judging; the next `wake` does not say it again."""
+        unsaid, self._unsaid = self._unsaid, []
+        return unsaid
 
     def deadline(self) -> float | None:
         """When to wake next, at the latest; None: only a fact can change anything."""
