@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from unhang.core import mask, plain_text, values
+from unhang.core.limits import LIMIT_OF_REASON
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.spec import INHERIT, PIPE
@@ -24,7 +25,6 @@ MORE_TIME = "10m"  # what an answer to a warning suggests; `unhang extend` takes
 YES_OR_NO, OR_ONE_OF = "yes|no", ", or one of: "
 _LONGEST = 200
 _BAD_ENDS = {"failed": FAILED, "timed_out": FAILED, "lost": LOST}
-_LIMIT = {"no_output_timeout": "idle", "exec_timeout": "hard"}
 
 
 class Attention(Record):
@@ -101,7 +101,7 @@ def urgency(found: Attention | None) -> int:
 
 def limit_of(warning: ev.Event) -> str:
     """Return which limit a warning is about: `idle` or `hard`."""
-    return _LIMIT.get(str(warning.get("reason")), "idle")
+    return LIMIT_OF_REASON.get(str(warning.get("reason")), "idle")
 
 
 def _asked_by_agent(view: View, called: str) -> Attention | None:

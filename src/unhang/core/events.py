@@ -286,6 +286,8 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
 WATCHDOG_FIELDS = {phase: {"diagnosis": _DIAGNOSIS} | fields for phase, fields in _OWN_FIELDS.items()}
 # What an agent is doing, in the same words for every agent. A driver that says another word is refused on its own
 # side (`agents/base/keeper_channel.py`); a keeper that hears another word records `unknown`.
+# Of these: an agent's tool is at work.
+AT_WORK = frozenset({"running", "editing", "verifying"})
 _AGENT_PHASES = (
     "starting",
     "thinking",

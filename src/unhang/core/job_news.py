@@ -9,6 +9,7 @@ from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.alerts.kinds import ENDS, kind_of
 from unhang.core.durations import human_ms
+from unhang.core.limits import LIMIT_OF_REASON
 from unhang.core.notices import ERROR, INFO, NOTICE, WARNING
 from unhang.core.record import Record
 
@@ -81,7 +82,7 @@ def _text(kind: str, event: ev.Event) -> str:
             return f"is stuck: {why or 'no output and no progress'}"
         case "warning":
             left = values.number(event.get("willAbortInMs"))
-            limit = "hard" if event.get("reason") == "exec_timeout" else "idle"
+            limit = LIMIT_OF_REASON.get(str(event.get("reason")), "idle")
             when = f" in {human_ms(round(left))}" if left is not None else ""
             return f"will be ended{when} by its {limit} limit" + (f": {why}" if why else "")
         case "finished":

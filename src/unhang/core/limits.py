@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LIVENESS = ("progress", "output", "heartbeat", "agent")
 ON_HUNG = ("wait", "end")
 
+# Which limit ended a job, or will: the word for it in results and events.
+TIMEOUT_REASON = {"idle": "no_output_timeout", "hard": "exec_timeout"}
+LIMIT_OF_REASON = {reason: limit for limit, reason in TIMEOUT_REASON.items()}
+
 DEFAULT_STALL = 60.0
 DEFAULT_IDLE = 300.0
 DEFAULT_HARD = 1200.0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from unhang.core.durations import human
 from unhang.core.events import ms
+from unhang.core.limits import TIMEOUT_REASON
 from unhang.core.plain_text import quoted
 from unhang.core.plural import several
 from unhang.core.record import Record
@@ -29,7 +30,6 @@ STATUS = {
     "lost": "error",
 }
 CALLER_DIED = "the death of its caller"  # `cancelledBy` of a job whose caller is gone
-TIMEOUT_REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
 SOFT, HARD = "soft", "hard"
 
 # number → name, without importing `signal` (the core knows no system); Linux's numbers for the common ones,

@@ -38,7 +38,6 @@ GROUPS = ("attention", "running", "queued", "unknown", "failed", "done")
 # How an agent's tool call is named in its events, whatever its protocol.
 _CALL_IDS = ("toolUseId", "itemId", "toolCallId")
 _MOST_CALLS = 50
-_DOING = frozenset({"running", "editing", "verifying"})
 
 
 class Usage(Record):
@@ -120,7 +119,7 @@ class Pulse:
             return
         if call in self.calls:  # the second event of a call is its end
             del self.calls[call]
-        elif event.get("phase") in _DOING and len(self.calls) < _MOST_CALLS:
+        elif event.get("phase") in ev.AT_WORK and len(self.calls) < _MOST_CALLS:
             self.calls[call] = {"what": _line(str(event.get("message", ""))), "since": event.get("ts")}
 
     def spark(self) -> dict[str, Any] | None:

@@ -25,8 +25,7 @@ INTERNAL, CLIENT = "internal", "client"
 UNSET, FAILED = "unset", "error"
 # How an agent's tool call is named in its events, whatever its protocol.
 _CALL_IDS = ("toolUseId", "itemId", "toolCallId")
-_WORKS = frozenset({"running", "editing", "verifying"})
-_TURN = _WORKS | {"starting", "thinking", "compacting", "needs_approval", "needs_input"}
+_TURN = ev.AT_WORK | {"starting", "thinking", "compacting", "needs_approval", "needs_input"}
 _TURN_ENDS = frozenset({"completed", "failed"})
 _CALL_ENDS = frozenset({"user", "item/completed", "item.completed"})
 _CALL_STATUS_ENDS = frozenset({"completed", "failed", "cancelled"})
@@ -263,7 +262,7 @@ class JobSpans:
             return []
         ends = event.get("method") in _CALL_ENDS or event.get("toolStatus") in _CALL_STATUS_ENDS
         if call not in self._calls:
-            works = phase in _WORKS or phase == "needs_approval"
+            works = phase in ev.AT_WORK or phase == "needs_approval"
             if works and not ends and len(self._calls) < _MOST_CALLS:
                 self._calls[call] = self._new_call(call, event, now, seq)
             return []

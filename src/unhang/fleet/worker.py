@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from unhang.agents.base.job import JobOptions
 from unhang.agents.registry import from_elsewhere
 from unhang.core import values
+from unhang.core.durations import human
 from unhang.core.fleet import subjects
 from unhang.core.fleet.hold import Silences, ended_after, grace_of, renewed_every
 from unhang.core.fleet.presence import EVERY
@@ -507,7 +508,7 @@ class QueueWorker:
                 places = {job: place for job, (place, _) in said.items()}
                 silent, quiet = self._silences.look(running, places, clock.monotonic()), self._silences.quiet
                 for job in silent:
-                    why = f"its worker on {job.machine} has said nothing for {job.hold:g} s"
+                    why = f"its worker on {job.machine} has said nothing for {human(job.hold)}"
                     await self._give_up(server, job, said.get(job.id, (0, b"")), why)
                 for job in quiet:
                     why = f"its worker on {job.machine} is gone, and it has ended there"

@@ -16,6 +16,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from unhang.core import values
+from unhang.core.durations import human
 from unhang.core.spans import JobSpans
 from unhang.errors import StateError, UnhangError
 from unhang.jobs.listing import list_jobs
@@ -105,7 +106,7 @@ class _Exporter:
                     self._wait(_LOOK if wakeup.fd >= 0 else _NAP, wakeup.fd)
                     self._wait(_GATHER)
                 else:
-                    self._say(f"the receiver did not take the spans; the next attempt is in {pause:g} s")
+                    self._say(f"the receiver did not take the spans; the next attempt is in {human(pause)}")
                     self._wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
 

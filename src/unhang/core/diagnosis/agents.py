@@ -10,13 +10,12 @@ from __future__ import annotations
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.verdict import HUNG, UNSURE, Diagnosis
 from unhang.core.durations import human
+from unhang.core.events import AT_WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The phases of an agent in which a tool of it may be in flight.
-_AT_WORK = frozenset({"running", "editing", "verifying"})
 # What an agent's own event loop looks like.
 _OWN = frozenset({causes.LISTENING.name, causes.INPUT.name, causes.IDLE.name, causes.TIMER.name, causes.POLL.name})
 _MOVES = frozenset({causes.PROGRESS.name, causes.BUSY.name})
@@ -62,10 +61,10 @@ def of_driven_agent(
     if told is not None:
         return _as_told(seen, told)
     phase = str((doing or {}).get("phase"))
-    if phase in _AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
+    if phase in AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
         return seen
     since = f"no sign of life for {human(silent)}"
-    if phase in _AT_WORK:
+    if phase in AT_WORK:
         what = str((doing or {}).get("message") or "a tool").removesuffix(".")
         return seen._replace(
             state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {what}", evidence={}

@@ -9,6 +9,7 @@ run at the same number).
 from __future__ import annotations
 
 from unhang.core.diagnosis.causes import why_not_again
+from unhang.core.limits import TIMEOUT_REASON
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 FACTOR = 2.0
 BREAKER = 3
-TIMEOUTS = ("no_output_timeout", "exec_timeout")
+TIMEOUTS = tuple(TIMEOUT_REASON.values())
 
 
 class Decision(Record):

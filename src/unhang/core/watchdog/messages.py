@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core.durations import human
+from unhang.core.limits import TIMEOUT_REASON
 from unhang.core.notices import because
 from unhang.core.watchdog import actions as act
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.core.watchdog.actions import Notice
-
-_REASON = {act.IDLE: "no_output_timeout", act.HARD: "exec_timeout"}
 
 
 def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:
@@ -36,7 +35,7 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             what = "No sign of life for" if tier == act.IDLE else "Still running after"
             text = f"{what} {human(elapsed)} ({tier} limit): ending it.{because(diagnosis)}"
             key = "idleMs" if tier == act.IDLE else "wallClockMs"
-            fields = {key: ev.ms(elapsed), "reason": _REASON[tier], "since": since}
+            fields = {key: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier], "since": since}
             return ev.watchdog("timeout", text, diagnosis=diagnosis, **fields)
 
 
@@ -54,7 +53,7 @@ def _warning(
         idleMs=ev.ms(elapsed) if tier == act.IDLE else None,
         wallClockMs=ev.ms(elapsed) if tier == act.HARD else None,
         willAbortInMs=ev.ms(left),
-        reason=_REASON[tier],
+        reason=TIMEOUT_REASON[tier],
         since=since,
         diagnosis=diagnosis,
     )

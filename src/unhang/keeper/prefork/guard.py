@@ -16,7 +16,7 @@ import time
 
 from unhang.core import events as ev
 from unhang.core import outcome
-from unhang.core.limits import Limits
+from unhang.core.limits import TIMEOUT_REASON, Limits
 from unhang.core.record import Record
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog.clocks import NEVER
@@ -258,7 +258,7 @@ class _Enforcement:
 
     def _note_timeout(self) -> None:
         promise = self._hang.promise
-        if self._hang.asked or promise.reason not in outcome.TIMEOUT_REASON:
+        if self._hang.asked or promise.reason not in TIMEOUT_REASON:
             return
         text = f"The {promise.reason} limit has passed and its keeper does not act ({self._why()}): its guard ends it."
         self._events.append(ev.watchdog("timeout", text))
