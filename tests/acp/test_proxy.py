@@ -71,7 +71,7 @@ def test_an_editors_cancel_that_is_ignored_is_answered(editors: Open) -> None:
 
 
 def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(jobs: Jobs, editors: Open) -> None:
-    editor = editors("--stall", "0.5", "--idle", "30", "--grace", "30")
+    editor = editors("--stall", "0.5", "--idle", "300", "--grace", "30")
     prompt = editor.prompt("hang")
     editor.until(lambda m: "[unhang]" in json.dumps(m), "a notice")
     (text,) = editor.texts("agent_thought_chunk")
