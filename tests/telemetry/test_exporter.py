@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -154,15 +156,49 @@ def test_what_is_refused_or_sent_elsewhere_is_kept_and_sent_later(
     assert len(receiver.spans) == len(set(ids(receiver))) == 3
 
 
-def test_more_than_one_request_holds_arrives_in_several(jobs: Jobs, receiver: OtlpReceiver) -> None:
+def make_copies(jobs: Jobs, count: int) -> None:
+    """So many ended jobs with a trace each, and the one they are copies of."""
     original = over(jobs.begin("--", "true"))
-    for number in range(204):
+    for number in range(count):
         jobs.copy(original.place, original.place.replace(id=f"c{number:09d}"))
         path = Path(jobs.home) / "jobs" / f"c{number:09d}" / "job.json"
         path.write_text(path.read_text().replace('"trace"', '"traced"'))
+
+
+def test_more_than_one_request_holds_arrives_in_several(jobs: Jobs, receiver: OtlpReceiver) -> None:
+    make_copies(jobs, 204)
     once(jobs, receiver, "--all")
     assert len(receiver.spans) == len(set(ids(receiver))) == 205
     assert len(receiver.headers) == 2
+
+
+def test_a_kill_repeats_the_one_request_that_was_not_noted_with_the_same_spans(
+    jobs: Jobs, receiver: OtlpReceiver
+) -> None:
+    make_copies(jobs, 19)
+    for path in (jobs.home / "jobs").glob("*/events.ndjson"):
+        first, *rest = map(json.loads, path.read_text().splitlines())
+        notices = [first | {"type": ev.WATCHDOG, "phase": "slow"} for _ in range(60)]
+        happened = [event | {"seq": seq} for seq, event in enumerate([first, *notices, *rest], first["seq"])]
+        path.write_text("".join(json.dumps(event) + "\n" for event in happened))
+    sent: list[set[str]] = []
+
+    def taken(number: int) -> None:
+        sent.append({span.id for span in receiver.spans} - set().union(*sent))
+        if number == 2:
+            exporter.kill()
+
+    receiver.taken = taken
+    exporter = jobs.popen("otel", "--endpoint", receiver.url, "--once", "--all")
+    assert exporter.wait(60) == -signal.SIGKILL
+    receiver.taken = lambda _: None
+    once(jobs, receiver)
+    first = {span.id: span for span in reversed(receiver.spans)}
+    assert len(first) == 20, "no gap"
+    assert len(receiver.headers) >= 7, "three jobs fit into one request"
+    twice = {span for span, count in Counter(ids(receiver)).items() if count > 1}
+    assert twice == sent[1], "the request that was taken when it was killed, and no other"
+    assert all(first[span.id] == span for span in receiver.spans)
 
 
 def test_headers_come_from_files_and_the_endpoint_from_the_environment(

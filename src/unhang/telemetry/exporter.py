@@ -3,9 +3,9 @@
     otel/state.json   of each job how far its spans were sent, and which jobs are done
     otel/lock         held by the exporter that runs
 
-The cursor of a job moves when the receiver has taken the spans that ended up to there, and is saved then. After a
-restart every log that is not done is read from its beginning, since a span needs its start, and what ended up to the
-cursor is passed over. A process that is killed between the two sends some spans again, with the same ids.
+The cursor of a job moves when the receiver has taken the spans that ended up to there, and is saved after every request.
+After a restart every log that is not done is read from its beginning, since a span needs its start, and what ended up to
+the cursor is passed over. A process that is killed between the two sends that one request again, with the same ids.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from unhang.core import values
@@ -158,53 +159,49 @@ class _Exporter:
             self._jobs[job] = followed
 
     def _send(self) -> bool:
-        """In batches of whole jobs' news, each cursor moved and saved when its spans have arrived."""
-        batch: list[Span] = []
-        ready: list[tuple[str, _TracedJob]] = []
-        changed = False
-        for job, followed in list(self._jobs.items()):
-            if followed.seq > self._cursors.get(job, 0) or followed.due:
-                batch += followed.due
-                ready.append((job, followed))
-            if len(batch) >= MOST:
-                if not self._deliver(batch, ready):
-                    return False
-                batch, ready, changed = [], [], True
-        if not ready:
-            return True
-        if not batch and not changed and not any(followed.ended for _, followed in ready):
-            return True  # nothing has ended: the cursors need not be saved to be true
-        return self._deliver(batch, ready)
-
-    def _deliver(self, batch: list[Span], ready: list[tuple[str, _TracedJob]]) -> bool:
-        for part in _parts(batch):
-            if self._stopped or not self._sender.send(part):
+        """Send what is due, a request at a time. What a request held is noted on the disk before the next one."""
+        for request in _requests(self._jobs):
+            spans = [span for _, ended in request for span in ended]
+            if self._stopped or not self._sender.send(spans):
                 return False
-        for job, followed in ready:
-            followed.due = []
-            self._cursors[job] = followed.seq
-            if followed.ended:
-                self._done.add(job)
-                del self._cursors[job], self._jobs[job]
-        self._save()
+            for job, ended in request:
+                self._jobs[job].due = self._jobs[job].due[len(ended) :]
+                self._cursors[job] = self._jobs[job].taken
+            self._finish()
+            self._save()
+        if self._finish():
+            self._save()
         return True
+
+    def _finish(self) -> bool:
+        """Let go of the jobs that have ended and of which nothing is due; False: there is none."""
+        over = [job for job, followed in self._jobs.items() if followed.ended and not followed.due]
+        for job in over:
+            self._done.add(job)
+            self._cursors.pop(job, None)
+            del self._jobs[job]
+        return bool(over)
 
     def _save(self) -> None:
         state: dict[str, Any] = {"done": sorted(self._done), "open": self._cursors}
         files.write_json(self._path, state, durable=True)
 
 
-def _parts(batch: list[Span]) -> Iterator[list[Span]]:
-    part: list[Span] = []
+def _requests(jobs: dict[str, _TracedJob]) -> Iterator[list[tuple[str, list[Span]]]]:
+    """What goes together: (job, spans). What one event has ended is never divided: a cursor stands between events."""
+    request: list[tuple[str, list[Span]]] = []
     weight = 0
-    for span in batch:
-        if part and weight + 1 + len(span.events) > MOST:
-            yield part
-            part, weight = [], 0
-        part.append(span)
-        weight += 1 + len(span.events)
-    if part:
-        yield part
+    for job, followed in list(jobs.items()):
+        for _, same in groupby(list(followed.due), key=lambda span: span.seq):
+            ended = list(same)
+            more = sum(1 + len(span.events) for span in ended)
+            if request and weight + more > MOST:
+                yield request
+                request, weight = [], 0
+            request.append((job, ended))
+            weight += more
+    if request:
+        yield request
 
 
 class _TracedJob:
@@ -220,6 +217,11 @@ class _TracedJob:
     @property
     def ended(self) -> bool:
         return self._spans.ended
+
+    @property
+    def taken(self) -> int:
+        """The last event up to which all spans have arrived."""
+        return self.due[0].seq - 1 if self.due else self.seq
 
     def read(self, place: JobDir) -> None:
         with EventReader(place.events, after_seq=self.seq, position=self._position) as reader:

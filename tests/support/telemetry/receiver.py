@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -30,13 +31,17 @@ class Received(NamedTuple):
 
 
 class OtlpReceiver:
-    """Keeps every span that it has taken. `answers`: the codes of the next answers, then 200; only 200 takes it."""
+    """Keeps every span that it has taken. `answers`: the codes of the next answers, then 200; only 200 takes it.
+
+    `taken` is called with the number of each request whose spans were kept, before it is answered.
+    """
 
     def __init__(self) -> None:
         self.answers: list[int] = []
         self.refused = 0
         self.spans: list[Received] = []
         self.headers: list[dict[str, str]] = []
+        self.taken: Callable[[int], None] = lambda _: None
         ours = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -49,6 +54,7 @@ class OtlpReceiver:
                 if code == 200 and self.path == "/v1/traces":
                     ours.headers.append({name.lower(): value for name, value in self.headers.items()})
                     ours.spans += _spans(ExportTraceServiceRequest.FromString(body))
+                    ours.taken(len(ours.headers))
                     answer = ExportTraceServiceResponse().SerializeToString()
                 else:
                     ours.refused += 1
