@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 from tests.support.alerts import FAIL, NEVER, Receiver
 from tests.support.engine import wait_until
 from tests.support.sessions.harness import QUICK, Place
-from unhang.procs import clock
 from unhang.sessions.vital_signs import DeadManPing
 
 
@@ -87,18 +86,56 @@ def test_a_receiver_that_never_answers_holds_up_no_session(place: Place, receive
     assert not [event for event in watcher.said if event["sessionId"] == ""]
 
 
-def test_where_something_is_wrong_no_ping_is_sent_until_it_is_right_again(receiver: Receiver) -> None:
+def test_where_something_is_wrong_no_ping_is_sent_and_it_is_told_once_until_it_is_right_again(
+    receiver: Receiver,
+) -> None:
     said: list[str] = []
     ping = DeadManPing(said.append)
     assert ping.due("") is None
-    ping.turn(receiver.url, 1.0, well=False)
-    assert (ping.due(receiver.url) or 0.0) > clock.monotonic()
+    ping.turn(receiver.url, 0.01, trouble="session s1 is skipped")
 
-    def heard() -> bool:
-        ping.turn(receiver.url, 1.0, well=True)
-        return bool(receiver.requests)
+    def turned(trouble: str, enough: Callable[[], object]) -> bool:
+        ping.turn(receiver.url, 0.01, trouble=trouble)
+        return bool(enough())
 
-    wait_until(heard, "it is well again")
+    due = ping.due(receiver.url)
+    wait_until(lambda: turned("session s2 is skipped", lambda: ping.due(receiver.url) != due), "a second turn")
+    assert ([text.count("s1") for text in said], receiver.requests) == ([1], [])
+    wait_until(lambda: turned("", lambda: said[1:]), "it is well again")
+    assert (receiver.requests[:1] != [], said[1:]) == (True, [""])
     ping.close()
-    assert len(receiver.requests) == 1
-    assert said == []
+
+
+def test_a_session_that_cannot_be_read_stops_the_pings_and_status_and_doctor_say_why(
+    place: Place, receiver: Receiver
+) -> None:
+    seen = place.standin()
+    watcher = place.watch("--ping", receiver.url, "--ping-every", "1s", *QUICK)
+    watcher.until("found", seen.session)
+    wait_until(lambda: receiver.requests, "all is well")
+    assert json.loads(place.unhang("watch", "status", "--json").stdout)["ping"] == {"trouble": None}
+    stream = Path(place.log(seen.session).path)
+    seen.hook("Notification")
+    stream.rename(stream.with_suffix(".away"))
+    stream.symlink_to("/dev/null")
+    seen.set_status("busy")
+    while "no ping is sent" not in watcher.until("warning")["message"]:
+        continue
+    count = len(receiver.requests)
+    status = json.loads(place.unhang("watch", "status", "--json").stdout)
+    assert seen.session in status["ping"]["trouble"]
+    doctor = json.loads(place.unhang("doctor", "--json").stdout)["checks"]
+    (found,) = [each for each in doctor if each["check"] == "watcher"]
+    assert (found["ok"], seen.session in found["message"]) == (False, True)
+    assert len(receiver.requests) == count
+
+
+def test_a_ping_on_its_way_does_not_hold_the_place_of_a_watcher_that_was_killed(
+    place: Place, receiver: Receiver
+) -> None:
+    receiver.answers = [NEVER]
+    watcher = place.watch("--ping", receiver.url)
+    wait_until(lambda: receiver.requests, "it is pinged")
+    watcher.process.kill()
+    watcher.process.wait(30)
+    assert json.loads(place.unhang("watch", "status", "--json").stdout)["watcher"] is None

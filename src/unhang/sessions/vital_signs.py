@@ -2,8 +2,8 @@
 
 - To systemd, where a unit with `WatchdogSec=` has started this very process: `WATCHDOG=1`, twice as often as it asks.
 - To an address of the user's (a dead-man's switch such as healthchecks.io): a GET every so many minutes, as long as
-  all is well. When it stops coming, that service tells a person. A child sends it: a server that never answers holds
-  up no session.
+  all is well. When it stops coming, that service tells a person, and `unhang watch status` says why. A child sends it:
+  a server that never answers holds up no session.
 """
 
 from __future__ import annotations
@@ -66,10 +66,13 @@ class SystemdWatchdog:
 
 
 class DeadManPing:
-    """The user's own address. `tell` is called with why a ping failed, once until one arrives again."""
+    """The user's own address. `changed` is called with why a ping failed or is not sent, and with "" when one arrives.
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    It is called once for a trouble, whatever its reasons are until a ping arrives again.
+    """
+
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        self._changed = changed
         self._next = 0.0
         self._child: tuple[int, int, float] | None = None  # pid, its pipe, when it is too late
         self._failed = False
@@ -80,15 +83,18 @@ class DeadManPing:
             return min(self._child[2], clock.monotonic() + 1.0)
         return self._next if url else None
 
-    def turn(self, url: str, every: float, *, well: bool) -> None:
-        """Collect the ping that was sent, and send the next one if it is time to and all is well."""
+    def turn(self, url: str, every: float, *, trouble: str) -> None:
+        """Collect the ping that was sent, and send the next one if it is time to. `trouble`: why all is not well."""
         now = clock.monotonic()
         if self._child is not None:
             self._reap(now)
         if not url or self._child is not None or now < self._next:
             return
-        self._next = now + every
-        if well:
+        if trouble:
+            self._next = now + min(every, _AGAIN)
+            self._fail(f"no ping is sent: {trouble}")
+        else:
+            self._next = now + every
             self._child = (*_send(url), now + _LONGEST)
 
     def close(self) -> None:
@@ -106,13 +112,17 @@ class DeadManPing:
             os.kill(pid, signal.SIGKILL)
         said = _read(pipe) or "no answer"
         self._collect()
-        if said == "ok":
+        if said != "ok":
+            self._next = min(self._next, now + _AGAIN)
+            self._fail(f"the ping did not arrive: {said}")
+        elif self._failed:
             self._failed = False
-            return
-        self._next = min(self._next, now + _AGAIN)
+            self._changed("")
+
+    def _fail(self, why: str) -> None:
         if not self._failed:
             self._failed = True
-            self._tell(f"the ping did not arrive: {said}")
+            self._changed(why)
 
     def _collect(self) -> None:
         assert self._child is not None
@@ -138,8 +148,12 @@ def _send(url: str) -> tuple[int, int]:
         return pid, reading
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
+        signal.alarm(int(_LONGEST))  # a watcher that was killed cannot end it
+        # above all the lock: with it here, a watcher that was killed would seem to run
+        os.closerange(3, writing)
+        os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
         os.write(writing, _get(url).encode()[:900])
     finally:
         os._exit(0)

@@ -82,14 +82,15 @@ class Watcher:
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
         self._systemd = systemd or SystemdWatchdog({})
-        self._ping = DeadManPing(self._warn)
+        self._ping = DeadManPing(self._ping_changed)
+        self._ping_trouble = ""
         self._file_events = FileEvents(f"{home}/{session_log.SESSIONS}")
         self.subjects: dict[int, Subject] = {}  # pid →
         self._refused: set[tuple[int, str]] = set()
         self._looked: dict[str, int] = {}  # stream → when it last changed and led nowhere
         self._processes: dict[int, int] = {}  # descriptor → pid
         self._trouble: dict[int, float] = {}  # pid → until
-        self._unreadable: set[str] = set()  # what has been said to be so
+        self._unreadable: set[str] = set()  # what has been said to be so, until it can be read or is gone
         self._poll = select.poll()
         self._wake_fd = -1
         self._stop = False
@@ -103,19 +104,24 @@ class Watcher:
     def scan(self) -> None:
         """Look for sessions in every known place."""
         self._file_events.listen(self._configs)
+        there: set[str] = set()
         for config in list(self._configs):
             for pid in status_file.pids(config):
                 if pid not in self.subjects:
+                    there.add(f"process {pid}")
                     self._found(partial(self._meet, config, pid), f"process {pid}")
         unfollowed = self._unfollowed()
         self._looked = {each: at for each, at in self._looked.items() if each in set(unfollowed)}
         for session_id in unfollowed:
+            there.add(f"session {session_id}")
             self._found(partial(self._follow, session_id), f"session {session_id}")
+        self._unreadable &= there
 
     def _found(self, work: Callable[[], None], what: str) -> None:
         """Run `work`; an error costs only the session whose files caused it."""
         try:
             work()
+            self._unreadable.discard(what)
         except Exception as error:
             if what not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
                 self._unreadable.add(what)
@@ -140,7 +146,7 @@ class Watcher:
     def _follow(self, session_id: str) -> None:
         """A session that is known from its hooks only; its config directory may be a new one."""
         changed = _changed(self._home, session_id)
-        if self._looked.get(session_id) == changed:
+        if self._looked.get(session_id) == changed and f"session {session_id}" not in self._unreadable:
             return
         self._looked[session_id] = changed
         event = session_log.SessionLog(session_id, self._home).last(session_events.HOOK)
@@ -219,7 +225,7 @@ class Watcher:
             self._judge()
             now = clock.monotonic()
             self._systemd.beat()
-            self._ping.turn(self._settings.ping, self._settings.ping_every, well=self._is_well(now))
+            self._ping.turn(self._settings.ping, self._settings.ping_every, trouble=self._not_watched())
             if self.subjects:
                 empty_since = now
             elif self._linger is not None and now - empty_since > self._linger:
@@ -245,7 +251,13 @@ class Watcher:
     def _announce(self) -> None:
         """Let others know with which settings this watcher runs."""
         if self._lock is not None:
-            watcher_record.write(self._home, self._settings)
+            watcher_record.write(self._home, self._settings, self._ping_trouble)
+
+    def _ping_changed(self, trouble: str) -> None:
+        self._ping_trouble = trouble
+        self._announce()
+        if trouble:
+            self._warn(trouble)
 
     def _read_settings(self) -> None:
         """Take an edited settings file over; one with a mistake changes nothing, and is reported once."""
@@ -267,9 +279,11 @@ class Watcher:
             self._due[subject.pid] = 0.0
         self._announce()
 
-    def _is_well(self, now: float) -> bool:
-        """Whether every session that was found is watched."""
-        return all(until <= now for until in self._trouble.values())
+    def _not_watched(self) -> str:
+        """Which session cannot be watched; empty: there is none."""
+        skipped = [self.subjects[pid].session_id for pid in self._trouble if pid in self.subjects]
+        failing = [f"session {skipped[0]}"] if skipped else sorted(self._unreadable)[:1]
+        return f"{failing[0]} is skipped for an error" if failing else ""
 
     def _warn(self, text: str) -> None:
         """Tell of something that concerns no session."""
@@ -332,10 +346,11 @@ class Watcher:
             if subject is not None and self._trouble.get(pid, 0.0) <= now:
                 self._guarded(subject, partial(self._turn, subject, read_status=pid in status))
             at = None if subject is None else subject.deadline()
-            if at is None:
+            again = self._trouble.get(pid)  # one that was skipped is looked at again, also if none of its files changes
+            if at is None and again is None:
                 self._due.pop(pid, None)
             else:
-                self._due[pid] = max(at, self._trouble.get(pid, 0.0))
+                self._due[pid] = max(at or 0.0, again or 0.0)
 
     def _turn(self, subject: Subject, *, read_status: bool) -> None:
         """Read the facts first, then judge by the clock."""
@@ -352,6 +367,7 @@ class Watcher:
         """Run `work`; a session that fails is skipped for a while."""
         try:
             work()
+            self._trouble.pop(subject.pid, None)
         except Exception as error:
             self._trouble[subject.pid] = clock.monotonic() + TROUBLE
             if os.environ.get("UNHANG_DEBUG"):
@@ -366,7 +382,6 @@ class Watcher:
         pid = self._processes.pop(fd)
         os.close(fd)
         subject = self.subjects.pop(pid)
-        self._trouble.pop(pid, None)
         self._due.pop(pid, None)
 
         def last() -> None:
@@ -375,6 +390,7 @@ class Watcher:
             subject.turn()
 
         self._guarded(subject, last)
+        self._trouble.pop(pid, None)
         self._file_events.forget(pid)
 
     def close(self) -> None:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 _FILE = "running.json"
 
 
-def write(home: str, settings: WatchSettings) -> None:
-    """Record the settings of this process; a full disk costs only what `status` shows."""
-    limits = settings.limits.to_dict()
-    found = {"pid": os.getpid(), "start": identity.start_time(os.getpid()), "limits": limits, "source": settings.source}
+def write(home: str, settings: WatchSettings, ping_trouble: str) -> None:
+    """Record the settings of this process, and why it does not ping; a full disk costs only what `status` shows."""
+    found: dict[str, Any] = {"pid": os.getpid(), "start": identity.start_time(os.getpid())}
+    found |= {"limits": settings.limits.to_dict(), "source": settings.source}
+    if settings.ping:
+        found["ping"] = {"trouble": ping_trouble or None}  # not the address: it is a secret
     try:
         files.write_json(_path(home), found)
     except OSError:
@@ -37,10 +39,16 @@ def remove(home: str) -> None:
             pass
 
 
+def ping_of(home: str, who: dict[str, Any] | None) -> dict[str, Any] | None:
+    """`trouble`: why the pings of the watcher that holds the lock stay away, or None; None: it is to send none."""
+    found = mapping_of(_read(home, who), "ping")
+    return {"trouble": text_of(found, "trouble") or None} if "trouble" in found else None
+
+
 def settings_of(home: str, who: dict[str, Any] | None) -> WatchSettings | None:
     """Return the settings of the watcher that holds the lock; None: not known."""
-    found = files.read_json(_path(home))
-    if who is None or found is None or integer_of(found, "pid") != who["pid"] or id_of(found, "start") != who["start"]:
+    found = _read(home, who)
+    if found is None:
         return None
     limits = mapping_of(found, "limits")
     tools = tuple(
@@ -51,6 +59,14 @@ def settings_of(home: str, who: dict[str, Any] | None) -> WatchSettings | None:
         return WatchSettings(SessionLimits(**known | {"tools": tools}), source=text_of(found, "source"))
     except TypeError:
         return None
+
+
+def _read(home: str, who: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What the watcher that holds the lock has recorded; None: nothing."""
+    found = files.read_json(_path(home))
+    if who is None or found is None or integer_of(found, "pid") != who["pid"] or id_of(found, "start") != who["start"]:
+        return None
+    return found
 
 
 def _path(home: str) -> str:

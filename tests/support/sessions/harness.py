@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,14 @@ class Standin:
             "configDir": str(self.place.config),
         }
         self.place.log(self.session).append(event | more)
+
+    def set_status(self, status: str, **more: str) -> None:
+        """Write another status into its file, as Claude Code does: each has a time of its own."""
+        path = self.place.config / "sessions" / f"{self.pid}.json"
+        known = json.loads(path.read_text())
+        known.pop("waitingFor", None)
+        stamp = max(known["statusUpdatedAt"] + 1, round(time.time() * 1000))
+        path.write_text(json.dumps(known | {"status": status, "statusUpdatedAt": stamp} | more))
 
     def hangs(self, tool: str = "WebFetch") -> None:
         self.hook("PreToolUse", toolName=tool, toolUseId="toolu_1", toolInput={})

@@ -1,9 +1,9 @@
 """Stands in for Claude Code in a pane, where the real one cannot be made to do it: draws its prompt, notes every key.
 
-    python standin.py CONFIG SESSION KEYS
+    python standin.py CONFIG SESSION KEYS [deaf]
 
-It keeps its own status file in CONFIG, busy from the start; Escape makes it idle. SIGHUP does not end it: a terminal
-that is gone is one of the cases. Five minutes do, whatever became of its test.
+It keeps its own status file in CONFIG, busy from the start; Escape makes it idle, unless it is deaf. SIGHUP does not
+end it: a terminal that is gone is one of the cases. Five minutes do, whatever became of its test.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
             signal.pause()  # no terminal any more
         with open(keys, "ab") as log:
             log.write(data)
-        if data == b"\x1b":
+        if data == b"\x1b" and "deaf" not in sys.argv[4:]:
             status("idle")
 
 

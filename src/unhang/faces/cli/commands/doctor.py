@@ -122,14 +122,17 @@ def _keepers() -> tuple[bool, str]:
 
 def _watcher() -> tuple[bool, str]:
     from unhang.installers import watch_service
-    from unhang.sessions import lock
+    from unhang.sessions import lock, watcher_record
 
     home = state_home()
     who = lock.holder(home)
+    ping = watcher_record.ping_of(home, who)
     if who is None and watch_service.installed(home) is not None:
         return False, "a watcher is installed, but none runs: the next hook of a session starts one, or: unhang watch"
     if who is None:
         return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
+    if who["state"] == lock.WATCHING and ping is not None and ping["trouble"]:
+        return False, f"{lock.described(who)}; {ping['trouble']}"
     return who["state"] == lock.WATCHING, lock.described(who)
 
 

@@ -343,7 +343,7 @@ def _status(args: argparse.Namespace) -> int:
 
     home = state_home()
     who = holder(home)
-    theirs = watcher_record.settings_of(home, who)
+    theirs, ping = watcher_record.settings_of(home, who), watcher_record.ping_of(home, who)
     own = load(os.environ)
     settings = own if theirs is None else theirs.replace(config_dirs=own.config_dirs)
     views = _views(home, settings, _configs(args, settings), lambda _: True)
@@ -354,12 +354,21 @@ def _status(args: argparse.Namespace) -> int:
     if args.json:
         limits = None if theirs is None else theirs.limits.to_dict() | {"source": theirs.source}
         output.print_json(
-            {"running": watching, "watcher": who, "limits": limits, "installed": installed, "sessions": views}
+            {
+                "running": watching,
+                "watcher": who,
+                "limits": limits,
+                "ping": ping,
+                "installed": installed,
+                "sessions": views,
+            }
         )
         return code
     output.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
     if theirs is not None:
         output.print_line(f"settings: {theirs.source}; {_said_limits(theirs.limits)}")
+    if ping is not None:
+        output.print_line(f"ping: {ping['trouble'] or 'sent while all is well'}")
     how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
     output.print_line(f"installed: {how}")
     for view in views:
