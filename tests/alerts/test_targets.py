@@ -82,6 +82,8 @@ def test_apprise_delivers_to_its_own_json_target_and_the_test_command_says_so(
     assert (done.code, done.out) == (0, b"all: sent\n")
     assert "unhang alerts test" in json.loads(receiver.requests[0][1])["title"]
     assert jobs.call("alerts", "test", "bad").code == 125
+    noted = [(each["state"], each["target"], each["kinds"]) for each in jobs.said("alerts", "status")["deliveries"]]
+    assert noted == [("sent", "all", ["test"]), ("failed", "bad", ["test"])]
     assert jobs.call("alerts", "test", "none").code == 2
 
 

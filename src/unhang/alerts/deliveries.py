@@ -6,20 +6,25 @@ import errno
 import os
 
 from unhang.core import values
+from unhang.core.alerts.ledger import Outcome
+from unhang.procs import clock
 from unhang.store import files
+from unhang.store import home as homes
 from unhang.store.alert_news import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from unhang.core.alerts.ledger import Outcome
+    from unhang.core.alerts.ledger import Delivery
 
 _LARGEST = 1 << 20
 
 
 def record(home: str, outcome: Outcome, at: str) -> None:
     """Add a line. When the file is full, its older half goes. OSError: the disk is full, and nothing was added."""
+    for folder in (home, f"{home}/{FOLDER}"):
+        homes.make(folder)
     path = f"{home}/{FOLDER}/sent.ndjson"
     delivery = outcome.delivery
     line = {
@@ -29,7 +34,7 @@ def record(home: str, outcome: Outcome, at: str) -> None:
         "key": delivery.key,
         "attempts": delivery.attempts,
         "kinds": [each.kind for each in delivery.occasions][:20],
-        "jobs": list(dict.fromkeys(each.subject.id for each in delivery.occasions))[:20],
+        "jobs": list(dict.fromkeys(each.subject.id for each in delivery.occasions if each.subject.id))[:20],
         "reason": outcome.reason[:300] or None,
     }
     data = values.dump(line, compact=True).encode() + b"\n"
@@ -48,6 +53,15 @@ def record(home: str, outcome: Outcome, at: str) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     finally:
         os.close(fd)
+
+
+def record_test(home: str, made: Delivery, reason: str = "") -> None:
+    """Add what became of a test message: of no job, and of the kind `test`. A full disk hinders no test."""
+    parts = tuple(each.replace(kind="test", subject=each.subject.replace(id="")) for each in made.occasions)
+    try:
+        record(home, Outcome(made.replace(occasions=parts), "failed" if reason else "sent", reason), clock.now())
+    except OSError:
+        return
 
 
 def read(home: str) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _test(names: list[str]) -> int:
-    from unhang.alerts import settings_file
+    from unhang.alerts import deliveries, settings_file
     from unhang.alerts.targets import NotDelivered, send
     from unhang.core.alerts.ledger import Delivery
     from unhang.core.alerts.message import message_of
@@ -97,12 +97,15 @@ def _test(names: list[str]) -> int:
     failed = 0
     for name in wanted:
         what = Occasion(about, "finished", 1, time.time(), "", "This is a test; nothing happened.", "unhang ps")
+        made = Delivery(f"test:{time.time():.3f}@{name}", name, (what,), attempts=1)
         try:
-            send(settings.targets[name], message_of(Delivery(f"test:{time.time():.3f}@{name}", name, (what,))))
+            send(settings.targets[name], message_of(made))
             output.print_line(f"{name}: sent")
+            deliveries.record_test(state_home(), made)
         except NotDelivered as error:
             failed += 1
             output.print_line(f"{name}: not sent: {error}")
+            deliveries.record_test(state_home(), made, str(error))
     return EXIT_FAILED if failed else 0
 
 
