@@ -12,16 +12,20 @@ from typing import Any
 
 from tests.support.engine import wait_until
 
-OK, FAIL, NEVER = 200, 500, 0
+OK, FAIL, NEVER, SLOW = 200, 500, 0, -1
 
 
 class Receiver:
-    """Keeps every request. `answers`: the codes of the next answers, then 200; NEVER: no answer until it is closed."""
+    """Keeps every request. `answers`: the codes of the next answers, then 200; NEVER: no answer until it is closed.
+
+    SLOW: 200, a byte of its head at a time, and the rest of it when `release` is called.
+    """
 
     def __init__(self) -> None:
         self.requests: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[int] = []
         self._closing = threading.Event()
+        self._released = threading.Event()
         ours = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -31,6 +35,13 @@ class Receiver:
                 ours.requests.append(({k.lower(): v for k, v in self.headers.items()}, body))
                 if answer == NEVER:
                     ours._closing.wait()
+                    return
+                if answer == SLOW:
+                    for byte in b"HTTP/1.1":
+                        self.wfile.write(bytes([byte]))
+                        self.wfile.flush()
+                    ours._released.wait()
+                    self.wfile.write(b" 200 OK\r\nContent-Length: 0\r\n\r\n")
                     return
                 self.send_response(answer)
                 self.send_header("Content-Length", "0")
@@ -58,8 +69,12 @@ class Receiver:
         """The kinds of alerts of each message."""
         return [[each["kind"] for each in value["alerts"]] for value in self.values()]
 
+    def release(self) -> None:
+        self._released.set()
+
     def close(self) -> None:
         self._closing.set()
+        self._released.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from unhang.alerts import deliveries, settings_file
 from unhang.alerts.presence import is_watched
 from unhang.core import values
+from unhang.core.alerts.kinds import settles
 from unhang.core.alerts.ledger import Ledger
 from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import AlertSubject, occasion_of, session_occasion, subject_of
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from unhang.core.alerts.ledger import Delivery, Outcome
+    from unhang.core.alerts.occasions import Occasion
     from unhang.core.alerts.settings import AlertSettings
+    from unhang.core.events import Event
 
 # How often it looks whether jobs run that have left no news: such a look also finds those that were lost.
 _LOOK = 60.0
@@ -195,8 +198,8 @@ class _Deliverer:
                     continue
                 self._cursors[job_id] = event["seq"]
                 occasion = occasion_of(event, view, job, subject)
-                if occasion is not None and not is_watched(self._home, job_id, job, now):
-                    self._ledger.take(occasion, now)
+                watched = occasion is not None and is_watched(self._home, job_id, job, now)
+                self._take(event, job_id, occasion, now, watched=watched)
         if view.ended:
             self._cursors[job_id] = max(view.seq, self._cursors.get(job_id, 0))
             self._look_at = 0.0  # it may have been the last one
@@ -213,9 +216,15 @@ class _Deliverer:
             self._cursors[mark] = event["seq"]
             name = f"claude in {os.path.basename(folder) or session_id[:8]}"
             subject = AlertSubject(session_id, name, "claude", folder, "claude", session=True)
-            occasion = session_occasion(event, subject)
-            if occasion is not None:
-                self._ledger.take(occasion, now)
+            self._take(event, session_id, session_occasion(event, subject), now, watched=False)
+
+    def _take(self, event: Event, subject: str, occasion: Occasion | None, now: float, *, watched: bool) -> None:
+        """Hand an event to the ledger. A person who is watching is told nothing, and sees that something is over."""
+        over = occasion is not None and occasion.kind == "recovered"
+        if (over and watched) or (settles(event) and not over):
+            self._ledger.settle(subject, answered=bool(event.get("answered") or (occasion and occasion.answered)))
+        if occasion is not None and not watched:
+            self._ledger.take(occasion, now)
 
     def _jobs_run(self, now: float) -> bool:
         """Whether a job runs whose keeper may have news. Asked rarely: it costs a look at every job."""
@@ -243,7 +252,11 @@ class _Deliverer:
             return
         if pid == 0:
             os.setsid()
-            os.close(reading)
+            os.closerange(3, writing)
+            os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))  # above all the lock, which says that one delivers
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
+            signal.alarm(int(2 * _LONGEST))  # a deliverer that was killed cannot end it
             os._exit(_in_child(self._home, self._settings, delivery, writing))
         os.close(writing)
         self._flying[pid] = (delivery, reading, now + _LONGEST)

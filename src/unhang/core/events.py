@@ -275,7 +275,7 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
         "asked": values.flag,
         "limits": _moved,
     },
-    "resumed": {"idleMs": values.number},
+    "resumed": {"idleMs": values.number, "asked": values.flag},
     "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
     "slow": {},
     "retry": {"attempt": values.whole, "limits": _moved},

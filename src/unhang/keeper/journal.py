@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core.alerts.kinds import kind_of
+from unhang.core.alerts.kinds import is_news
 from unhang.core.view import View
 from unhang.keeper.durability import Durability
 from unhang.keeper.heartbeat import BEAT_EVERY, STATUS_EVERY
@@ -144,7 +144,7 @@ class Journal:
 
     def _tell(self, event: ev.Event) -> None:
         """Leave a mark for the deliverer of alerts, if the event is worth one, or is the last they wait for."""
-        if event["type"] == ev.EXITED or kind_of(event) is not None:
+        if is_news(event):
             alert_news.tell(self._place.home, self._place.id, wanted=self._alerts_wanted)
 
     def write_status(self) -> None:

@@ -698,7 +698,7 @@ class Loop:
         self._asks = self._prompted = False
         self.dog.tell(fact.Typed(), now)
         if reported:
-            self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent)))
+            self._record(ev.watchdog("resumed", "Input was sent.", idleMs=ev.ms(silent), asked=True))
 
     def silence(self) -> float:
         """Return the seconds since the last sign of life."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unhang.core import session_events
-from unhang.core.alerts.kinds import kind_of
+from unhang.core.alerts.kinds import is_news
 from unhang.core.diagnosis.verdict import HUNG
 from unhang.core.session_events import HOOK, WATCH
 from unhang.core.values import id_of, mapping_of
@@ -312,7 +312,7 @@ class Subject:
             event["seq"] = self.log.append(event)
         except (OSError, StateError):
             pass  # a full disk, a stopped writer, no stream: a step must not depend on its record
-        if kind_of(event) is not None:
+        if is_news(event):
             # in this order: a deliverer that is about to leave looks once more for marks
             alert_news.tell(self._home, alert_news.SESSION + self.session_id)
             alert_news.expect(self._home)

@@ -3,9 +3,10 @@
     otel/state.json   of each job how far its spans were sent, and which jobs are done
     otel/lock         held by the exporter that runs
 
-The cursor of a job moves when the receiver has taken the spans that ended up to there, and is saved after every request.
-After a restart every log that is not done is read from its beginning, since a span needs its start, and what ended up to
-the cursor is passed over. A process that is killed between the two sends that one request again, with the same ids.
+The cursor of a job moves when the receiver has taken the spans that ended up to there, and is saved after every
+request. After a restart every log that is not done is read from its beginning, since a span needs its start, and what
+ended up to the cursor is passed over. A process that is killed between the two sends that one request again, with the
+same ids.
 """
 
 from __future__ import annotations

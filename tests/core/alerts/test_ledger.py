@@ -9,10 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from unhang.core.alerts.kinds import ENDS, KINDS
+from unhang.core.alerts.kinds import ENDS, KINDS, URGENT
 from unhang.core.alerts.ledger import BACKOFF, LIFE, MOST_HELD, SPACING, WINDOW, Ledger
 from unhang.core.alerts.occasions import AlertSubject, Occasion
-from unhang.core.alerts.settings import AlertSettings, parse
+from unhang.core.alerts.settings import COOLDOWN, AlertSettings, parse
 
 ALL = {"on": list(KINDS), "to": ["phone"]}
 SETTINGS = parse({"target": {"phone": {"kind": "desktop"}, "hook": {"kind": "desktop"}}, "rule": [ALL]}, "f")
@@ -76,6 +76,40 @@ def test_what_is_over_before_it_was_told_is_not_told() -> None:
     book.take(occasion("recovered", seq=2), 1.0)
     assert flush(book, 60.0) == []
     assert book.next_due() is None
+
+
+def test_what_a_person_has_settled_elsewhere_is_not_told_and_the_next_question_is() -> None:
+    """A cancelled job, a dismissed question, a page that is looked at: it is over, and nothing is told of that."""
+    book = ledger()
+    book.take(occasion("needs_input"), 0.0)
+    book.settle("j1", answered=True)
+    assert (flush(book, 60.0), book.next_due()) == ([], None)
+    book.take(occasion("needs_input", seq=2, stall="s2"), 60.0)
+    assert flush(book, 63.0) == [["needs_input"]], "no cooldown after an answer"
+    book.settle("j1")
+    book.take(occasion("recovered", seq=3), 80.0)
+    book.take(occasion("needs_input", seq=4, stall="s3"), 80.0)
+    assert flush(book, 100.0) == [], "it waits for its cooldown, which an end does not shorten"
+    book.settle("j1")
+    assert book.next_due() is None
+
+
+def test_urgent_alerts_have_a_shorter_cooldown_and_low_ones_none() -> None:
+    book = ledger()
+    for at, kind, stall in ((0.0, "needs_input", "s1"), (50.0, "recovered", "s1"), (60.0, "needs_input", "s2")):
+        book.take(occasion(kind, seq=int(at) + 1, stall=stall), at)
+        assert flush(book, at + SPACING) == ([[kind]] if at < 60 else [])
+    assert book.next_due() == COOLDOWN[URGENT]
+    assert flush(book, COOLDOWN[URGENT]) == [["needs_input"]]
+    book.take(occasion("recovered", seq=99), 310.0)
+    assert flush(book, 310.0 + WINDOW) == [["recovered"]], "the second within minutes"
+    short = parse({"target": {"phone": {"kind": "desktop"}}, "rule": [ALL], "cooldown": {"urgent": "20s"}}, "f")
+    again = ledger(short, {})
+    for at, stall in ((0.0, "s1"), (10.0, "s2")):
+        again.take(occasion("needs_input", seq=int(at) + 1, stall=stall), at)
+        again.ready(at + WINDOW)
+    assert again.next_due() is not None
+    assert [each.occasions[0].stall for each in again.ready(20.0) if each.born == 20.0] == ["s2"]
 
 
 def test_an_end_takes_the_place_of_what_was_held() -> None:

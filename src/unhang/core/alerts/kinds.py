@@ -35,6 +35,7 @@ ENDS = frozenset({"lost", "timeout", "failed", "finished"})
 _OF_WATCHDOG = {"needs_input": "needs_input", "stuck": "stuck", "warning": "warning", "resumed": "recovered"}
 _OF_AGENT = {"needs_approval": "needs_approval", "needs_input": "needs_input", "stuck": "stuck"}
 _OF_END = {"completed": "finished", "failed": "failed", "timed_out": "timeout", "lost": "lost"}
+_GOES_ON = ("busy", "background")
 _OF_SESSION = {"gave_up": "gave_up", "hung": "stuck", "waiting": "needs_input", "recovered": "recovered"}
 
 
@@ -55,5 +56,18 @@ def kind_of(event: ev.Event) -> str | None:
         case ev.EXITED:
             return _OF_END.get(phase)
         case "watch":
-            return _OF_SESSION.get(phase)
+            # a person has answered; who dismissed the question, and left it at that, need not be told
+            return "recovered" if event.get("answered") and phase in _GOES_ON else _OF_SESSION.get(phase)
     return None
+
+
+def settles(event: ev.Event) -> bool:
+    """Whether all that came before is over with this event: nothing of it needs to be told any more."""
+    if event.get("type") == "watch":
+        return event.get("phase") == "gone" or bool(event.get("answered"))
+    return event.get("type") == ev.EXITED
+
+
+def is_news(event: ev.Event) -> bool:
+    """Whether the deliverer has to know of an event."""
+    return settles(event) or kind_of(event) is not None

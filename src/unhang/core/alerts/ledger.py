@@ -80,8 +80,14 @@ class Ledger:
         """Take notice of an occasion that has just been recorded."""
         for target in self._resolved_targets(occasion) if occasion.kind == "recovered" else self._wanted(occasion):
             self._hold(target, occasion, now)
-        if occasion.kind in ENDS or occasion.kind == "recovered":
-            self._settle(occasion)
+        if occasion.kind in ENDS:
+            self.settle(occasion.subject.id)
+        elif occasion.kind == "recovered":
+            self._settle(occasion.subject.id, ENDS | {"recovered"}, answered=occasion.answered)
+
+    def settle(self, subject: str, *, answered: bool = False) -> None:
+        """All that was to be told of this subject, except its end, is over. `answered`: by a person's decision."""
+        self._settle(subject, ENDS, answered=answered)
 
     def _wanted(self, occasion: Occasion) -> list[str]:
         wanted = self._settings.targets_of(occasion)
@@ -107,16 +113,14 @@ class Ledger:
                 found.append(target)
         return found
 
-    def _settle(self, occasion: Occasion) -> None:
-        """What was held about this subject is over: it is told no more."""
-        name = occasion.subject.id
-        stays = ENDS if occasion.kind in ENDS else ENDS | {"recovered"}
+    def _settle(self, name: str, stays: frozenset[str], *, answered: bool) -> None:
+        """What was held about this subject is over: it is told no more, but for the kinds that stay."""
         self._held = [item for item in self._held if item[2].subject.id != name or item[2].kind in stays]
         for target in self._settings.targets:
             told = self._told.get(_about(target, name))
             if told:
                 told["resolved"] = True
-                if occasion.answered:
+                if answered:
                     told["kinds"] = {}  # who has answered is waited for by the next question, too
 
     def _hold(self, target: str, occasion: Occasion, now: float) -> None:

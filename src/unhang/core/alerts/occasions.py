@@ -107,9 +107,10 @@ def session_occasion(event: ev.Event, subject: AlertSubject) -> Occasion | None:
         kind=kind,
         seq=int(event.get("seq") or 0),
         at=values.moment(event.get("ts")) or 0.0,
-        stall=str(event.get("toolUseId") or event.get("limit") or "session"),
+        stall=str(event.get("toolUseId") or event.get("limit") or event.get("askedAtMs") or "session"),
         what=_line(str(event.get("message", ""))),
         command=f"unhang watch events {subject.id}",
+        answered=bool(event.get("answered")),
     )
 
 

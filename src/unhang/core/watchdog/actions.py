@@ -35,9 +35,10 @@ class Quiet(Record):
 
 
 class Resumed(Record):
-    """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warning`."""
+    """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warning`. `asked`: a caller has sent input."""
 
     silent: float
+    asked: bool = False
 
 
 class Warned(Record):

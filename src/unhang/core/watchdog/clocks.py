@@ -87,13 +87,13 @@ class Clocks:
 
     # --- what happened --------------------------------------------------------------------------------------
 
-    def spoken(self, now: float, at_least: float = 0.0) -> list[Action]:
-        """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on."""
+    def spoken(self, now: float, at_least: float = 0.0, *, asked: bool = False) -> list[Action]:
+        """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on. `asked`: input."""
         self._changed()
         self.longest_silence = self.longest_silence_at(now)
         back: list[Action] = []
         if self.said:
-            back.append(act.Resumed(max(0.0, now - self.life)))
+            back.append(act.Resumed(max(0.0, now - self.life), asked))
         self.noticed = ""
         self.spoke = now
         self._live(now)

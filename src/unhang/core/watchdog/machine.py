@@ -104,7 +104,7 @@ class Watchdog:
                     self._unsaid += self.clocks.spoken(now)
             case fact.Typed():
                 if running:
-                    self._unsaid += self.clocks.spoken(now)
+                    self._unsaid += self.clocks.spoken(now, asked=True)
             case fact.Heartbeat(extend):
                 if running and self.limits.liveness != "output":
                     self._unsaid += self.clocks.spoken(now, extend)

@@ -24,8 +24,9 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
         case act.Quiet(silent, reason):
             text = f"No output for {human(silent)}, but it is working: {reason or 'the tree moves'}."
             return ev.watchdog("quiet", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
-        case act.Resumed(silent):
-            return ev.watchdog("resumed", f"Output again after {human(silent)}.", idleMs=ev.ms(silent))
+        case act.Resumed(silent, asked):
+            text = "Input was sent." if asked else f"Output again after {human(silent)}."
+            return ev.watchdog("resumed", text, idleMs=ev.ms(silent), asked=asked or None)
         case act.Warned(tier, elapsed, left):
             return _warning(tier, elapsed, left, since, diagnosis, job_id)
         case act.Extended(tier, left, reason, asked):

@@ -60,6 +60,7 @@ class Session:
         self._limits = limits
         self._budgets = (Budget(limits.per_session), machine_budget)
         self._mode = ""
+        self._asked_at = 0  # the status file's time of the question that was said
         self._warned: dict[str, float] = {}  # clock → when
         self._extended: dict[str, float] = {}  # clock → its new end
         self._down: dict[str, float] = {}  # clock → when to try again, after giving up
@@ -136,13 +137,17 @@ class Session:
 
     def _mode_changed(self) -> list[Action]:
         mode = self.known.mode()
-        if mode == self._mode:
+        # two questions in a row are two, also if the answer between them was over before it was seen
+        asked_at = self.known.stamp if mode == modes.WAITING else 0
+        if (mode, asked_at) == (self._mode, self._asked_at):
             return []
-        self._mode = mode
+        fields: dict[str, Any] = {"answered": True} if self._mode == modes.WAITING and mode != modes.GONE else {}
+        self._mode, self._asked_at = mode, asked_at
         words = _WORDS[mode]
-        if mode == modes.WAITING and self.known.waiting_for:
-            words += f": {self.known.waiting_for}"
-        return [Say(mode, words)]
+        if mode == modes.WAITING:
+            fields["askedAtMs"] = asked_at
+            words += f": {self.known.waiting_for}" if self.known.waiting_for else ""
+        return [Say(mode, words, fields)]
 
     def _judge(self, now: float) -> list[Action]:
         said = self._long_turn(now) + self._look_ahead(now)
