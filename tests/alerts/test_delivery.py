@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.alerts import FAIL, NEVER, Receiver, deliverers, rules
+from tests.support import programs
+from tests.support.alerts import FAIL, NEVER, SLOW, Receiver, deliverers, rules
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
 from unhang.alerts.targets import signature
 from unhang.store import alert_news
@@ -72,6 +73,44 @@ def test_a_receiver_that_fails_is_tried_again_and_one_that_never_answers_holds_u
     wait_until(lambda: mute.requests, "the other one has its message, too")
     assert jobs.said("alerts", "status")["waiting"]["pending"] == 1
     mute.close()
+
+
+def test_a_slow_receiver_is_waited_for_and_one_without_an_answer_is_tried_again_with_the_same_key(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    mute = Receiver()
+    mute.answers, receiver.answers = [NEVER], [SLOW]
+    second = f'[target.mute]\nkind = "webhook"\nurl = "{mute.url}"\n'
+    alerts.write_text(second + rules(receiver.url, "failed").replace('["hook"]', '["hook", "mute"]'))
+    jobs.begin("--", "false")
+    wait_until(lambda: receiver.requests, "the slow one has its message")
+    assert jobs.said("alerts", "status")["waiting"]["pending"] >= 1
+    receiver.release()
+    wait_until(lambda: len(mute.requests) == 2, "the mute one was given up, and asked again", timeout=120)
+    first, again = (headers["idempotency-key"] for headers, _ in mute.requests)
+    assert first == again
+    wait_until(lambda: not deliverers(jobs.home), "nothing is left to deliver")
+    noted = [(each["target"], each["state"], each["attempts"]) for each in jobs.said("alerts", "status")["deliveries"]]
+    assert sorted(noted) == [("hook", "sent", 1), ("mute", "retry", 1), ("mute", "sent", 2)]
+    mute.close()
+
+
+def test_a_message_on_its_way_does_not_hold_the_place_of_a_deliverer_that_was_killed(
+    jobs: Jobs, alerts: Path, receiver: Receiver
+) -> None:
+    receiver.answers = [NEVER]
+    alerts.write_text(rules(receiver.url, "failed"))
+    jobs.begin("--", "false")
+    wait_until(lambda: receiver.requests, "it is being sent")
+    pid = int((jobs.home / "alerts" / "lock").read_text().split()[0])
+    killed = Process(pid, "deliverer")
+    killed.send(signal.SIGKILL)
+    assert killed.wait_gone()
+    killed.close()
+    assert not alert_news.is_delivering(str(jobs.home))
+    jobs.begin("--", "true")
+    wait_until(lambda: len(receiver.requests) == 2, "the next one sends it again")
+    assert receiver.kinds() == [["failed"]] * 2
 
 
 def test_a_deliverer_sleeps_until_the_next_try_and_leaves_when_it_is_told_to(
@@ -144,6 +183,19 @@ def test_without_rules_nothing_is_made_and_nothing_is_started(jobs: Jobs) -> Non
     jobs.begin("--", "false").wait()
     assert not (jobs.home / "alerts").exists()
     assert deliverers(jobs.home) == []
+
+
+def test_without_rules_a_run_costs_two_looks_for_the_file_and_no_process(jobs: Jobs, tmp_path: Path) -> None:
+    programs.need_command("strace")
+    trace, user = tmp_path / "trace", tmp_path / "user"
+    words = ["strace", "-f", "-qq", "-e", "trace=%file,%process", "-o", str(trace), *jobs.command("run", "--", "true")]
+    traced = jobs.popen_program(*words, env=jobs.env | {"HOME": str(user)})
+    assert jobs.finish(traced, 60).code == 0
+    lines = trace.read_text(errors="replace").splitlines()
+    looks = [line for line in lines if "alert" in line and "/core/alerts" not in line and "alert_news" not in line]
+    assert len(looks) == 2, looks
+    assert all("stat" in line and "alerts.toml" in line for line in looks)
+    assert [line for line in lines if "execve(" in line and '"/bin/sh"' in line] == []
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o620])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -48,6 +50,27 @@ def test_a_prompt_and_an_end_are_notified_between_calls_and_stand_on_top_of_the_
         assert [said.data["phase"] for said in caller.said if said.data["taskId"] == job] == ["needs_input", "failed"]
 
     servers.run("legacy", work)
+
+
+def test_a_warning_is_notified_between_calls_with_what_is_left_and_the_next_answer_has_it(
+    servers: Servers, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.json"  # the warning comes halfway, and the end not before the other half is over
+    policy.write_text(json.dumps({"extends": "built-in", "warn_sec": 15}))
+    gate = servers.engine.folder / "gate"
+
+    async def work(caller: Caller) -> None:
+        line = f"until [ -e {gate} ]; do sleep 0.1; done; exec sleep 3000"
+        limits: dict[str, Any] = {"idleTimeoutMs": 30_000, "hardTimeoutMs": 600_000}
+        job = (await caller.call("start", command=line, **limits)).data["jobId"]
+        gate.touch()
+        assert "will be ended in" in await heard(caller, "warning")
+        told = await caller.call("list")
+        assert told.text.startswith("NEWS since your last call:\n")
+        assert [(each["jobId"], "idle limit" in each["message"]) for each in told.data["news"]] == [(job, True)]
+        await anyio.to_thread.run_sync(servers.job(job).cancel)
+
+    servers.run("legacy", work, "--policy", str(policy))
 
 
 def test_an_answer_has_what_happened_up_to_it_but_not_what_it_says_itself(servers: Servers, era: str) -> None:
