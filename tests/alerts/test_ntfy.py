@@ -16,7 +16,7 @@ from unhang.alerts.targets import NotDelivered, send
 from unhang.core import plain_text
 from unhang.core.alerts.ledger import Delivery
 from unhang.core.alerts.message import message_of
-from unhang.core.alerts.occasions import Occasion, Subject
+from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.alerts.settings import Target
 
 ASKS = (*STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; sleep 3600')
@@ -58,7 +58,9 @@ def test_a_prompt_arrives_with_buttons_and_the_one_that_acts_ends_the_job(
 def test_any_name_and_any_length_is_shown_as_it_is(ntfy: NtfyServer, tmp_path: Path) -> None:
     phone = Target("p", "ntfy", {"url": ntfy.url("mine"), "token_file": str(tmp_path / "token")})
     hostile = message(plain_text.one_line(HOSTILE, 60))
-    part = Occasion(Subject("j1", "ü" * 60, "make " + "ü" * 9000), "failed", 1, 1.0, "", "ü" * 300, "unhang result j1")
+    part = Occasion(
+        AlertSubject("j1", "ü" * 60, "make " + "ü" * 9000), "failed", 1, 1.0, "", "ü" * 300, "unhang result j1"
+    )
     for each in (hostile, message_of(Delivery("k", "p", (part,) * 20))):
         send(phone, each)
     first, second = ntfy.messages("mine")
