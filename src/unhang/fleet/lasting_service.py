@@ -71,7 +71,7 @@ class LastingService:
         """Tell that the server is there again, if it was away."""
         if self._away:
             self._away = False
-            self._tell("the server is there again")
+            self._tell("connected to the server again")
 
     def _say_away(self, why: str) -> None:
         self._changed(False)

@@ -337,7 +337,7 @@ async def _say_offline(connection: Connection, machines: set[str]) -> None:
         for name in machines - told:
             if name in known and not known[name].online:
                 told.add(name)
-                StderrReporter().line(f"machine {name} is offline; waiting until it is there again")
+                StderrReporter().line(f"machine {name} is offline; waiting until it is online again")
         await asyncio.sleep(_LOOK)
 
 

@@ -68,7 +68,11 @@ def add_queue(parser: argparse.ArgumentParser) -> None:
     )
     fleet.add_argument("--priority", type=int, metavar="N", help="jobs of a higher priority go first (default 0)")
     fleet.add_argument("--need", metavar="LABEL", action="append", default=[], help="only a worker with this label")
-    fleet.add_argument("--memory", metavar="SIZE", help="the memory that it needs, as 8G: only where so much is left")
+    fleet.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="memory that the job needs, such as 8G; only a worker with that much left takes it",
+    )
     fleet.add_argument(
         "--on-lost",
         choices=("fail", "retry"),

@@ -235,7 +235,7 @@ async def of_waiting(connection: Connection, name: str, args: argparse.Namespace
             reporter.line(f"job {job.id} was taken by {changed.machine} just now: cancel it again")
             return 1
         else:
-            left = "it never ran" if job.state == QUEUED else f"{job.machine} ends it when it is there again"
+            left = "it never ran" if job.state == QUEUED else f"{job.machine} ends it when it is online again"
             reporter.line(f"job {job.id}: {changed.why}; {left}")
         if args.json:
             output.print_json(changed.to_json())

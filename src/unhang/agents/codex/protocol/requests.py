@@ -90,7 +90,7 @@ def _text(method: str, params: Message) -> str:
             server = preview(text_of(params, "serverName"), 80)
             return f"The MCP server {server} asks: {preview(text_of(params, 'message'))}"
         case "item/tool/call":
-            return f"Codex calls a tool that is not there: {preview(text_of(params, 'tool'), 80)}"
+            return f"Codex calls a tool that does not exist: {preview(text_of(params, 'tool'), 80)}"
     return f"Codex asks for {preview(method, 80)}"
 
 

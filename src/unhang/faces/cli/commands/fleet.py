@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--background", action="store_true", help="return when it has joined, and go on in the background"
     )
     add_verb(verbs, "leave", "End the publisher of this machine. Its jobs go on; the fleet shows them as unknown.")
-    machines = add_verb(verbs, "machines", "List the machines: who is there, and what each said last.")
+    machines = add_verb(verbs, "machines", "List the machines: which are online, and what each said last.")
     _add_server(machines)
     output.add_json(machines, "print a JSON array")
     forget = add_verb(verbs, "forget", "Remove what an offline machine has published, and free its name.")

@@ -164,7 +164,7 @@ def _init(args: argparse.Namespace) -> int:
         with open(args.file, "x", encoding="utf-8") as file:
             file.write(STARTER)
     except FileExistsError:
-        raise UsageError(f"{args.file} is there already; `unhang policy check {args.file}` reads it") from None
+        raise UsageError(f"{args.file} exists already; `unhang policy check {args.file}` reads it") from None
     except OSError as error:
         raise UsageError(f"cannot write {args.file}: {error.strerror}") from None
     print(f"wrote {args.file}; try: unhang policy explain 'make integration'")

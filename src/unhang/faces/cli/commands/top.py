@@ -13,7 +13,7 @@ SUMMARY = "all jobs and sessions on one screen of your terminal, with keys to ex
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the option of `unhang top`; the keys are shown on the screen."""
-    output.add_fleet(parser, "show the jobs of all machines of the fleet, and who is there")
+    output.add_fleet(parser, "show the jobs of all machines of the fleet, and which machines are online")
 
 
 def main(args: argparse.Namespace) -> int:

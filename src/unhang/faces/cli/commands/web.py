@@ -12,7 +12,7 @@ SUMMARY = "a live page of all jobs and sessions, for your browser; prints its ad
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang web`."""
-    output.add_fleet(parser, "show the jobs of all machines of the fleet, and who is there")
+    output.add_fleet(parser, "show the jobs of all machines of the fleet, and which machines are online")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     text = "where to listen (default 127.0.0.1:0, port 0: any free one)"
     parser.add_argument("--bind", metavar="HOST:PORT", default="127.0.0.1:0", help=text)
