@@ -377,11 +377,8 @@ def from_line(line: bytes) -> Event | None:
     Every event has seq, ts, type, phase and message. A field whose value has another type than it is written with is
     left out. A type or a phase that is not known here is kept: a newer unhang may have written it.
     """
-    try:
-        event = values.parse(line)
-    except ValueError:
-        return None
-    if not isinstance(event, dict) or not values.whole(event.get("seq")) or not isinstance(event.get("type"), str):
+    event = values.parse_object(line)
+    if event is None or not values.whole(event.get("seq")) or not isinstance(event.get("type"), str):
         return None
     event = values.with_types(event, _TYPES.get(event["type"], _EVERY))
     for name in ("ts", "phase", "message"):

@@ -174,6 +174,15 @@ def parse(data: bytes) -> Any:
     return _shallow(value, DEEPEST) if data.count(b"[") + data.count(b"{") > DEEPEST else value
 
 
+def parse_object(data: bytes) -> dict[str, Any] | None:
+    """Return the object that JSON in UTF-8 holds, as `parse` reads it; None if it holds none."""
+    try:
+        value = parse(data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _shallow(value: Any, levels: int) -> Any:
     if not isinstance(value, list | dict):
         return value

@@ -63,11 +63,7 @@ def read_machine(name: str, said: bytes, seen: str, *, online: bool) -> Machine 
     """Read what a machine said of itself; None if this is no machine's name."""
     if not is_machine(name):
         return None
-    try:
-        value = values.parse(said)
-    except ValueError:
-        value = None
-    given = values.with_types(value, _FIELDS) if isinstance(value, dict) else {}
+    given = values.with_types(values.parse_object(said) or {}, _FIELDS)
     fields = {field: given[field] for field in _FIELDS if given.get(field) is not None}
     return Machine(name, online, seen, **fields)
 

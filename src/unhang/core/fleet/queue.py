@@ -143,11 +143,8 @@ class QueuedJob(Record):
 
 def read_job(data: bytes, place: int) -> QueuedJob | None:
     """Read a message of a queue; None if it is none."""
-    try:
-        value = values.parse(data)
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
+    value = values.parse_object(data)
+    if value is None:
         return None
     given = values.with_types(value, _FIELDS)
     names = {
@@ -188,10 +185,7 @@ class QueueSettings(Record):
 
 def read_settings(data: bytes, place: int) -> QueueSettings:
     """Read a queue's settings; what cannot be read is as if it had not been set."""
-    try:
-        value = values.mapping(values.parse(data)) or {}
-    except ValueError:
-        value = {}
+    value = values.parse_object(data) or {}
     return QueueSettings(values.flag(value.get("paused")) or False, values.whole(value.get("maxRunning")), place)
 
 

@@ -80,11 +80,8 @@ class Request(Record):
 
 def read_request(message: bytes) -> Request:
     """Read a request. Raises UsageError for anything that may not be asked for."""
-    try:
-        value = values.parse(message)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = values.parse_object(message)
+    if value is None:
         raise UsageError("refused: not a request")
     do = values.text(value.get("do")) or ""
     if do == NONCE:

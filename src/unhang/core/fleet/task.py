@@ -51,10 +51,7 @@ def to_sign(queue: str, job: str, data: bytes) -> bytes:
 
 def read_task(data: bytes) -> Task | None:
     """Read a task; None if it is none, or not whole: a command with a word left out would be another command."""
-    try:
-        value = values.mapping(values.parse(data))
-    except ValueError:
-        return None
+    value = values.parse_object(data)
     if value is None:
         return None
     argv, env, labels = value.get("argv"), _texts(value.get("env")), _texts(value.get("labels"))

@@ -209,10 +209,7 @@ async def ran_as(connection: Connection, job: QueuedJob) -> tuple[str, str]:
         return job.machine, job.ran_as
     if job.state not in (QUEUED, ENDED):
         word = (await queues.holds(connection, job.queue)).get(job.id, (0, b"{}"))[1]
-        try:
-            told = values.mapping(values.parse(word)) or {}
-        except ValueError:
-            told = {}
+        told = values.parse_object(word) or {}
         if told.get("attempt") == job.attempt and (found := values.text(told.get("job"))):
             return job.machine, found
     raise NotRunYet(job)
