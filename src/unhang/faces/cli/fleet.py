@@ -29,7 +29,6 @@ from unhang.fleet.command_client import Offline, ask
 from unhang.fleet.connection import connect
 from unhang.fleet.end_tasks import end
 from unhang.fleet.view import FleetRow, fleet_rows, follow, result_from, status_from, view_of
-from unhang.jobs.handle import log_time
 from unhang.jobs.home import state_home
 
 if TYPE_CHECKING:
@@ -262,28 +261,22 @@ async def _offline(
 
 
 async def _events(connection: Connection, args: argparse.Namespace) -> int:
-    from unhang.faces.cli.commands.events import check, show, show_all
+    from unhang.faces.cli.commands.events import WantedEvents, check, show_all
     from unhang.fleet.view import events_of
 
     check(args)
     (there,) = await _found(connection, _named(args))
-    since = log_time(args.since) if args.since is not None and args.after_seq is None else None
-    left = args.limit
+    wanted = WantedEvents(args)
     if not args.follow:
         events = await events_of(connection, there.machine, there.job, args.after_seq or 0)
-        late = [event for event in events if since is None or str(event.get("ts", "")) > since]
-        show_all(late[:left], args, there.job, None)
+        show_all([event for event in events if wanted.includes(event)][: wanted.left], args, there.job, None)
         return 0
-    if left == 0:
+    if wanted.left == 0:
         return 0
     output.leave_with_reader()
     async for event in follow(connection, there.machine, there.job, args.after_seq or 0):
-        if since is None or str(event.get("ts", "")) > since:
-            show(event, as_json=args.json)
-            sys.stdout.flush()
-            left = None if left is None else left - 1
-            if left == 0:
-                break
+        if wanted.show(event):
+            break
     return 0
 
 

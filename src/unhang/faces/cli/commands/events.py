@@ -39,22 +39,36 @@ def main(args: argparse.Namespace) -> int:
     """Print the events of a job, with `--follow` until the last one; return 0."""
     check(args)
     job = output.job_of(args)
-    since = log_time(args.since) if args.since is not None and args.after_seq is None else None
+    wanted = WantedEvents(args)
     if not args.follow:
-        show_all(job.events(args.after_seq, since, args.limit), args, job.id, job.place.events)
-        return 0
-    left = args.limit
-    if left == 0:
+        show_all(job.events(args.after_seq, wanted.since, args.limit), args, job.id, job.place.events)
         return 0
     output.leave_with_reader()
-    for event in job.follow(args.after_seq or 0):
-        if since is None or str(event.get("ts", "")) > since:
-            show(event, as_json=args.json)
-            sys.stdout.flush()
-            left = None if left is None else left - 1
-            if left == 0:
-                break
+    for event in () if wanted.left == 0 else job.follow(args.after_seq or 0):
+        if wanted.show(event):
+            break
     return 0
+
+
+class WantedEvents:
+    """Prints the events that the options ask for, as they come. `left`: how many more; None: all of them."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.since = log_time(args.since) if args.since is not None and args.after_seq is None else None
+        self.left: int | None = args.limit
+        self._as_json = args.json
+
+    def includes(self, event: Event) -> bool:
+        """Return whether an event is later than the time that was asked for."""
+        return self.since is None or str(event.get("ts", "")) > self.since
+
+    def show(self, event: Event) -> bool:
+        """Print an event if it is wanted; return whether it was the last of them."""
+        if self.includes(event):
+            show(event, as_json=self._as_json)
+            sys.stdout.flush()
+            self.left = None if self.left is None else self.left - 1
+        return self.left == 0
 
 
 def check(args: argparse.Namespace) -> None:
