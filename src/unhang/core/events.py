@@ -277,7 +277,7 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
     },
     "resumed": {"idleMs": values.number, "asked": values.flag},
     "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
-    "slow": {},
+    "slow": {"runs": values.whole, "usualMs": values.number},
     "retry": {"attempt": values.whole, "limits": _moved},
     "interrupted": {},
     "paused": {"signal": values.text},

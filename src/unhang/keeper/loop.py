@@ -534,9 +534,9 @@ class Loop:
 
     def _notice_slow_run(self) -> None:
         counts = self.dog.phase == RUNNING and not self._away
-        text = self.slow_notice.notice(clock.monotonic()) if counts else None
-        if text is not None:
-            self._record(ev.watchdog("slow", text[0].upper() + text[1:] + "."))
+        event = self.slow_notice.notice(clock.monotonic()) if counts else None
+        if event is not None:
+            self._record(event)
 
     def _notice(self, notice: act.Notice) -> None:
         self.stalled = self.stalled or isinstance(notice, act.Stuck)

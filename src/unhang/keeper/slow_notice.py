@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unhang.core import events as ev
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from unhang.core.events import Event
     from unhang.core.policy.learn import Profile
     from unhang.core.spec import JobSpec
 
@@ -24,17 +27,21 @@ class SlowNotice:
         """Return when `notice` is to be called next; None: never again."""
         return self._due
 
-    def notice(self, now: float) -> str | None:
-        """Return a line for people, when it is time for one."""
+    def notice(self, now: float) -> Event | None:
+        """Return the event that says so, when it is time for one."""
         if self._due is None or now < self._due:
             return None
         if not self._asked:
             self._ask(now)
             return self.notice(now)
         self._due = None
+        if self._profile is None:
+            return None
         from unhang.core.policy.learn import slow_text
 
-        return None if self._profile is None else slow_text(self._profile, now - self._started)
+        text = slow_text(self._profile, now - self._started)
+        message = f"{text[0].upper()}{text[1:]}."
+        return ev.watchdog("slow", message, runs=self._profile.runs, usualMs=ev.ms(self._profile.duration))
 
     def _ask(self, now: float) -> None:
         self._asked = True
