@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fleet import Machine, Server
+from tests.support.fleet_faults import Wire
 
 
 @pytest.fixture
@@ -36,3 +37,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         each.end_everything()
     left = {each.name: found for each in made if (found := each.left_over())}
     assert not left, f"still running after the test: {left}"
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    made = Wire()
+    yield made
+    made.close()

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nats
 import pytest
 
 from tests.support.engine import wait_until
 from tests.support.fleet import Following, Machine, Server, caught_up, wait_for_rows
-from tests.support.namespaces import need_namespaces
+from tests.support.fleet_faults import AN_HOUR_AHEAD, Wire, bound
 from tests.support.places import ROOT
-from tests.support.programs import need_command
 
 Make = Callable[[str, str], Machine]
 PATIENCE = 90.0
 _STILL = ("--idle", "off", "--hard", "1h")
-_AN_HOUR_AHEAD = (
-    "import sys, time; real = time.time; time.time = lambda: real() + 3600; "
-    "from unhang.__main__ import main; sys.exit(main())"
-)
 
 
 def record(machine: Machine, jobs: int, events: int) -> None:
@@ -36,44 +27,6 @@ def record(machine: Machine, jobs: int, events: int) -> None:
 
 def state_of(viewer: Machine, name: str) -> str:
     return str({each["machine"]: each["state"] for each in viewer.said("fleet", "machines")}[name])
-
-
-class Wire:
-    """A network namespace with a wire to this one, that can be cut."""
-
-    def __init__(self) -> None:
-        need_namespaces()
-        need_command("ip")
-        number = os.getpid()
-        self.name, self._end = f"unhang-{number}", f"uh{number}"
-        net = f"10.213.{number % 250}"
-        self.host = f"{net}.1"
-        self._ip("netns", "add", self.name)
-        self._ip("link", "add", self._end, "type", "veth", "peer", "name", "eth0", "netns", self.name)
-        self._ip("addr", "add", f"{self.host}/24", "dev", self._end)
-        self._ip("link", "set", self._end, "up")
-        for words in (("addr", "add", f"{net}.2/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
-            self._ip("-n", self.name, *words)
-        self.inside = ("ip", "netns", "exec", self.name)
-
-    def _ip(self, *words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
-
-    def cut(self) -> None:
-        self._ip("link", "set", self._end, "down")
-
-    def mend(self) -> None:
-        self._ip("link", "set", self._end, "up")
-
-    def close(self) -> None:
-        self._ip("netns", "del", self.name)  # the wire goes with it
-
-
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    made = Wire()
-    yield made
-    made.close()
 
 
 @pytest.mark.timeout(300)  # the server believes for 20 s that a machine is there
@@ -100,23 +53,11 @@ def test_a_machine_that_is_cut_off_is_offline_and_loses_nothing(wire: Wire, mach
         server.kill()
 
 
-async def _bound(url: str, more: int | None) -> None:
-    """Let the stream of events take so many bytes more than it has (None: any), and refuse the rest."""
-    client = await nats.connect(url)
-    try:
-        js = client.jetstream(timeout=10)
-        found = await js.stream_info("UNHANG_EVENTS")
-        limit = -1 if more is None else found.state.bytes + more
-        await js.update_stream(found.config.evolve(max_bytes=limit, discard=nats.js.api.DiscardPolicy.NEW))
-    finally:
-        await client.close()
-
-
 def test_a_full_stream_refuses_and_what_waits_is_published_when_there_is_room(server: Server, machine: Make) -> None:
     beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
     record(beta, 1, 10)
     caught_up(server.url, [beta])
-    asyncio.run(_bound(server.url, 2000))
+    bound(server.url, "UNHANG_EVENTS", 2000)
     record(beta, 5, 100)
 
     def behind() -> Any:
@@ -125,7 +66,7 @@ def test_a_full_stream_refuses_and_what_waits_is_published_when_there_is_room(se
 
     wait_until(behind, "the machine says that something waits", PATIENCE)
     assert state_of(viewer, "beta") == "online"
-    asyncio.run(_bound(server.url, None))
+    bound(server.url, "UNHANG_EVENTS", None)
     caught_up(server.url, [beta], PATIENCE)
     wait_until(lambda: behind() == 0, "nothing waits", PATIENCE)
 
@@ -134,7 +75,7 @@ def test_a_machine_whose_clock_is_an_hour_ahead_is_judged_by_the_servers(server:
     viewer, beta = machine("viewer", server.url), machine("beta", server.url)
 
     def ahead(*words: str) -> Any:
-        return beta.popen_program(sys.executable, "-c", _AN_HOUR_AHEAD, *words)
+        return beta.popen_program(sys.executable, "-c", AN_HOUR_AHEAD, *words)
 
     publisher = ahead("fleet", "join", "--machine", "beta")
     started = beta.finish(ahead("start", "--stdin", "pipe", "--name", "web", *_STILL, "--", "cat"))

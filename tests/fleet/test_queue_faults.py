@@ -4,6 +4,7 @@ runs twice at once (the kernel says so: each holds a lock while it runs), none i
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Machine, Server
+from tests.support.fleet_faults import AN_HOUR_AHEAD, Wire, bound
 from tests.support.jobs import STILL, keeper_of
 from tests.support.queues import Worker, changes, check_history, jobs_of, running_on, states, submit, wait_for
 
@@ -140,3 +142,46 @@ def test_a_server_that_is_killed_costs_no_job(server: Server, machine: Make, tmp
     assert all(len(jobs_of(alpha, job)) + len(jobs_of(beta, job)) == 1 for job in [*runs, more])
     for worker in workers:
         worker.end()
+
+
+def test_a_worker_that_is_cut_off_with_a_clock_an_hour_ahead_and_a_queue_that_is_full(
+    wire: Wire, machine: Make, tmp_path: Path
+) -> None:
+    server = Server(tmp_path, "n0", host=wire.host).start().wait()
+    try:
+        ahead = (*wire.inside, sys.executable, "-c", AN_HOUR_AHEAD)
+        beta, gamma = machine("beta", server.url).join(*wire.inside), machine("gamma", server.url).join()
+        cut = Worker(beta.joined(), "q", before=ahead)
+        line = '[ "$UNHANG_QUEUE_ATTEMPT" != 1 ] || exec sleep 1000'
+        again = submit(gamma, "q", "--on-lost", "retry", "--hold", "12s", *guarded(tmp_path / "again", line))
+        once = submit(gamma, "q", "--need", "none", *guarded(tmp_path / "once", "exit 0"))
+        first = running_on(beta, again)
+        wire.cut()
+        # it is ended where nobody can be asked, and only then run by another; no clock is compared
+        others = Worker(gamma.joined(), "q", "--slots", "2", "--label", "none")
+        wait_for(server.url, {again: "success", once: "success"})
+        assert first.wait().status == "cancelled"
+        found = changes(server.url)
+        check_history(found)
+        assert (found[again][-1]["attempt"], found[again][-1]["machine"]) == (2, "gamma")
+        wire.mend()
+        wait_until(lambda: b"another worker's" in cut.said or b"taken from" in cut.said, "it learns of it", PATIENCE)
+        assert changes(server.url)[again] == found[again]
+        # full: nothing more is taken in, and an end waits until there is room
+        gate = tmp_path / "gate"
+        line = f"while [ ! -e {gate} ]; do sleep 0.2; done"
+        runs = submit(gamma, "q", *guarded(tmp_path / "runs", line))
+        wait_for(server.url, {runs: "running"})
+        bound(server.url, "UNHANG_QUEUE", 0)
+        gate.touch()
+        (job,) = wait_until(lambda: [*jobs_of(beta, runs), *jobs_of(gamma, runs)], "it was started", PATIENCE)
+        assert job.wait(PATIENCE).status == "success"
+        assert "maximum bytes exceeded" in gamma.refused("start", "--fleet", "q", "--", "true")
+        assert states(server.url)[runs] == "running"
+        bound(server.url, "UNHANG_QUEUE", None)
+        wait_for(server.url, {runs: "success"})
+        check_history(changes(server.url))
+        for worker in (cut, others):
+            worker.end()
+    finally:
+        server.kill()

@@ -7,6 +7,7 @@ import itertools
 import json
 import signal
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from nats.js.errors import NotFoundError
@@ -25,12 +26,14 @@ from unhang.store.layout import JobDir
 class Worker:
     """One `unhang worker` of a machine, which has begun when this is made."""
 
-    def __init__(self, machine: Machine, queue: str, *words: str) -> None:
+    def __init__(self, machine: Machine, queue: str, *words: str, before: Sequence[str] | None = None) -> None:
+        """`before`: words that run `unhang` in surroundings of its own."""
         self.machine = machine
         at = len(list(machine.folder.glob("worker-*.err")))
         self._log = machine.folder / f"worker-{at}.err"
         with open(self._log, "wb") as log:
-            command = machine.command("worker", "--queue", queue, *words)
+            given = ("worker", "--queue", queue, *words)
+            command = machine.command(*given) if before is None else [*before, *given]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=machine.env)
         machine._started.append(self.process)
         wait_until(lambda: b"takes jobs" in self.said or self.process.poll() is not None, "the worker began", PATIENCE)
