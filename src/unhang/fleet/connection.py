@@ -680,7 +680,8 @@ class Connection:
             async with asyncio.timeout(2 * PATIENCE):
                 return await self._unless_denied(call())
         except ServiceUnavailableError as error:
-            raise ServerAway(f"the server is not ready: {error.description}") from None
+            why = error.description or "a user that was added is known whole after the second reload"
+            raise ServerAway(f"the server is not ready: {why}") from None
         except APIError:
             raise
         except NoStreamResponseError:
