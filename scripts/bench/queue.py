@@ -1,7 +1,8 @@
-"""A job of the fleet's queue: from its submission to the first instruction of its command, against plain NATS.
+"""A job of the fleet's queue: from its submission to the first instruction, against plain NATS and Redis.
 
 Three real servers on this machine, with `sync_interval: always`. The reference does the least that can be done: a
-message of a work queue, taken by a standing pull request, starts the same command. Both take turns.
+message of a work queue, taken by a standing pull request, or of a Redis stream, by one who waits, starts the same
+command. All take turns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench import redis
 from bench.measure import Row, quantile
 
 JOBS = 200
@@ -32,30 +34,42 @@ def queue_dispatch(home: str) -> list[Row]:
         servers = cluster(folder)
         url = ",".join(server.url for server in servers)
         machine = Machine(folder / "alpha", "alpha", url)
+        other = redis.RedisServer(folder) if redis.is_there() else None
         try:
             machine.join().joined()
             Worker(machine, "bench", "--slots", "4")
-            ours, plain = asyncio.run(_measure(url, folder))
+            ours, plain, in_redis = asyncio.run(_measure(url, folder, other))
         finally:
+            if other is not None:
+                other.end()
             machine.close()
             machine.end_everything()
             for server in servers:
                 server.kill()
     note = f"{len(ours)} jobs, submission to the first instruction; reference: a message that starts the same command"
-    return [
+    rows = [
         Row("queue dispatch p50", quantile(ours, 0.5) * 1e3, quantile(plain, 0.5) * 1e3, None, "ms", note=note),
         Row("queue dispatch p99", quantile(ours, 0.99) * 1e3, quantile(plain, 0.99) * 1e3, None, "ms"),
         Row("queue dispatch p99", quantile(ours, 0.99), None, 1.0, "s", note="well under a second"),
     ]
+    if in_redis:
+        note = "reference: a message of a Redis stream that starts the same command"
+        rows += [
+            Row("queue dispatch p50", quantile(ours, 0.5) * 1e3, quantile(in_redis, 0.5) * 1e3, None, "ms", note=note),
+            Row("queue dispatch p99", quantile(ours, 0.99) * 1e3, quantile(in_redis, 0.99) * 1e3, None, "ms"),
+        ]
+    return rows
 
 
-async def _measure(url: str, folder: Path) -> tuple[list[float], list[float]]:
+async def _measure(url: str, folder: Path, other: redis.RedisServer | None) -> tuple[list[float], ...]:
     import nats
     from nats.js import api
 
     from unhang.fleet.connection import connect
 
-    ours, plain = [], []
+    ours: list[float] = []
+    plain: list[float] = []
+    in_redis: list[float] = []
     connection = await connect(url)
     client = await nats.connect(url.split(","))
     js = client.jetstream(timeout=10)
@@ -66,13 +80,15 @@ async def _measure(url: str, folder: Path) -> tuple[list[float], list[float]]:
     try:
         for at in range(JOBS + 1):
             first, second = await _through_a_queue(connection, folder, at), await _plainly(js, taking, folder, at)
+            third = None if other is None else await _through_redis(other, folder, at)
             if at:  # the first warms everything up
                 ours.append(first)
                 plain.append(second)
+                in_redis += [] if third is None else [third]
     finally:
         await client.close()
         await connection.close()
-    return ours, plain
+    return ours, plain, in_redis
 
 
 async def _through_a_queue(connection: Any, folder: Path, at: int) -> float:
@@ -102,6 +118,25 @@ async def _plainly(js: Any, taking: Any, folder: Path, at: int) -> float:
     await js.publish(_SUBJECT, b"run")
     found = await _begun(told)
     await standing
+    return found - begun
+
+
+async def _through_redis(other: redis.RedisServer, folder: Path, at: int) -> float:
+    told = folder / f"redis-{at}"
+    writer, reader = await other.connect(), await other.connect()
+
+    async def take() -> None:
+        await reader.do("XREAD", "BLOCK", "0", "STREAMS", told.name, "0")
+        await asyncio.to_thread(subprocess.run, _command(told), check=True)
+
+    standing = asyncio.ensure_future(take())
+    await asyncio.sleep(0.02)  # it waits when the message comes
+    begun = time.time()
+    await writer.do("XADD", told.name, "*", "run", "1")
+    found = await _begun(told)
+    await standing
+    writer.close()
+    reader.close()
     return found - begun
 
 
