@@ -13,6 +13,7 @@ import nats
 from tests.support.engine import wait_until
 from tests.support.fleet import Following, Machine, Server, caught_up, published, wait_for_rows
 from tests.support.jobs import STILL
+from unhang.fleet.connection import Heard
 
 Make = Callable[[str, str], Machine]
 # Of a running job these move on from one look to the next.
@@ -191,3 +192,21 @@ def test_a_killed_publisher_goes_on_where_it_was(server: Server, machine: Make) 
 
 def _grown(server: Server, before: dict[str, int]) -> bool:
     return all(len(found) > before[subject] for subject, found in published(server.url).items())
+
+
+def test_what_the_server_told_of_is_looked_for_until_the_copy_that_answers_has_it() -> None:
+    async def run() -> None:
+        heard = Heard()
+        assert not await heard.catch_up(3)
+        heard.tell("5")
+        assert heard.wake.is_set()
+        assert [await heard.catch_up(place) for place in (3, 4, 5)] == [True, True, False]
+        # one that was removed, or of a store that is another now, is not looked for without an end
+        heard.tell("9")
+        tries = 0
+        while await heard.catch_up(5):
+            tries += 1
+        assert tries
+        assert not await heard.catch_up(5)
+
+    asyncio.run(run())

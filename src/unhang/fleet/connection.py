@@ -47,6 +47,8 @@ _REPLICAS = 3
 # of a leader that has just been elected and does not know yet).
 _NO_REPLICAS, _NO_MESSAGE, _TAKEN = 10074, 10037, (10071, 10164)
 _PAUSE = 0.2
+# How long a copy may lag behind its leader: so often, with so long a pause, what was told of is looked for.
+_LAG, _LAG_TRIES = 0.02, 100
 _DELETED = ("DEL", "PURGE")
 # A header of all that `store` stores; the key and the signature of an operator.
 _STORED, _SIGNED = "Unhang-Stored", "Unhang-Signed"
@@ -331,13 +333,13 @@ class Connection:
         return await self._wakes(subjects.ROWS_LIVE)
 
     async def _wakes(self, subject: str) -> Heard:
-        wake = asyncio.Event()
+        heard = Heard()
 
-        async def woken(_: Msg) -> None:
-            wake.set()
+        async def woken(message: Msg) -> None:
+            heard.tell(dict(message.headers or {}).get("Nats-Sequence", ""))
 
-        subscription = await self._hear(subject, woken)
-        return Heard(wake, functools.partial(_unheard, subscription))
+        heard.subscription = await self._hear(subject, woken)
+        return heard
 
     async def _read(self, stream: str, subject: str, place: int) -> AsyncIterator[Raw]:
         """Yield the messages on these subjects from this place on, in batches, from any copy and without a consumer."""
@@ -702,11 +704,39 @@ class Connection:
         raise ServerRefused("the server does not let these credentials do that")
 
 
-class Heard(Record):
-    """`wake` is set when there may be more; `close` ends it."""
+class Heard:
+    """`wake` is set when there may be more; `close` ends it.
 
-    wake: asyncio.Event
-    close: Callable[[], Awaitable[None]]
+    The server tells of a message as soon as its leader has it, and the copy that answers a reader may have it later.
+    """
+
+    def __init__(self) -> None:
+        self.wake = asyncio.Event()
+        self.subscription: Subscription | None = None
+        self._place = self._tries = 0
+
+    def tell(self, place: str) -> None:
+        """The server has told of a message at this place."""
+        self._place = max(self._place, int(place) if place.isdigit() else 0)
+        self._tries = 0
+        self.wake.set()
+
+    async def catch_up(self, place: int) -> bool:
+        """Return whether to read at once again, after a moment: what was told of is behind the place that was read.
+
+        What cannot be found for a while has been removed, or was of another store.
+        """
+        if place >= self._place or self._tries >= _LAG_TRIES:
+            self._place = place
+            return False
+        self._tries += 1
+        await asyncio.sleep(_LAG)
+        return True
+
+    async def close(self) -> None:
+        """Take no more."""
+        if self.subscription is not None:
+            await _unheard(self.subscription)
 
 
 class Replies:

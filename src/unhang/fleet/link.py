@@ -187,6 +187,8 @@ class FleetLink:
             heard.wake.clear()
             try:
                 await self._read_rows()
+                while await heard.catch_up(self._place):
+                    await self._read_rows()
                 await self._read_queues()
                 if time.monotonic() >= looked + _LOOK:
                     await self._read_machines()

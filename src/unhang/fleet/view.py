@@ -157,6 +157,8 @@ async def follow(connection: Connection, machine: str, job: str, after: int = 0)
                     raise
                 await asyncio.sleep(_AWAY)
                 continue
+            if await heard.catch_up(place):
+                continue
             try:
                 async with asyncio.timeout(_LOOK):
                     await heard.wake.wait()
