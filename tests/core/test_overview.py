@@ -17,6 +17,7 @@ from unhang.core.overview import (
     Pulse,
     Usage,
     clocks_of,
+    clocks_told,
     counts,
     entry_of,
     in_order,
@@ -227,3 +228,18 @@ def test_a_session_that_waits_for_permission_needs_a_person_until_it_goes_on() -
     )
     assert view.state()["attention"] is None
     assert view.state()["calls"] == []
+
+
+@given(logs(), st.none() | st.integers(0, 10**7), st.sampled_from(["idle", "hard"]))
+def test_what_a_keeper_says_of_the_end_comes_first_and_nothing_ends_before_it(
+    log: list[dict[str, Any]], left: int | None, name: str
+) -> None:
+    before = clocks_of(*folded(log))
+    ends = None if left is None else START * 1000 + left
+    after = clocks_told(before, ends, name)
+    if ends is None:
+        assert after == []
+    elif before and after is not before and after[0]["name"] == name:
+        assert after[0]["endsMs"] >= ends
+        assert [clock["endsMs"] for clock in after] == sorted(clock["endsMs"] for clock in after)
+        assert {clock["name"] for clock in after} <= {clock["name"] for clock in before}

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import socket
 import struct
 import sys
@@ -239,3 +240,27 @@ def test_what_a_newcomer_asks_first_fits_the_terminal_by_words(jobs: Jobs, colum
     assert max(map(len, shown)) <= 80
     assert " ".join(shown).split() == jobs.call("policy", "explain", "make").out.decode().split(), "no word is broken"
     asks.cancel()
+
+
+def test_the_title_of_the_terminal_says_what_needs_a_person_and_is_given_back(jobs: Jobs) -> None:
+    jobs.begin("--name", "asks", *ASKS)
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    ours, theirs = pty.openpty()
+    process = jobs.popen("ps", "--watch", "--title", stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while b"\x1b]2;1 run \xc2\xb7 1 needs you: asks \xc2\xb7 unhang\x07" not in seen:
+            seen += os.read(ours, 4096)  # fails where the other side is closed
+        process.send_signal(signal.SIGINT)
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    except OSError:
+        pass
+    finally:
+        os.close(ours)
+    jobs.finish(process)
+    assert seen.startswith(b"\x1b[22;2t")
+    assert seen.endswith(b"\x1b[23;2t")
+    assert b"\x1b]" not in jobs.call("ps").out
+    assert jobs.call("ps", "--title").code == 2

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from tests.jobs.test_recordings import placed, recordings
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
 from unhang.core.overview import counts
-from unhang.jobs.overview import Change, Overview, Snapshot
+from unhang.core.values import moment
+from unhang.jobs.overview import Change, Overview, Snapshot, TrackedJob
 from unhang.procs.linux.usage import usage_below
 from unhang.store.layout import JobDir
 from unhang.store.session_log import SessionLog
@@ -273,3 +275,64 @@ def test_the_address_at_which_a_job_listens_is_shown(jobs: Jobs, monkeypatch: py
         ports = until(overview, lambda entries: (entries.get(job.id) or {}).get("ports"), "its address")
     assert len(ports) == 1
     assert ports[0].startswith("127.0.0.1:")
+
+
+def test_a_job_whose_log_comes_into_being_while_it_is_looked_for_is_followed(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There was no log to watch when it was looked for, and there was one to read a moment later."""
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "cat")
+    with Overview(str(jobs.home), usage=False) as overview:
+        with monkeypatch.context() as patch:
+            patch.setattr("unhang.jobs.overview.os.path.exists", lambda _: False)
+            overview.refresh()
+        assert job.id in overview.snapshot().entries
+        job.send("hello\n")
+        until(overview, lambda entries: entries[job.id]["bytes"]["stdout"] == 6, "its output")
+
+
+def test_a_record_that_cannot_be_read_is_shown_as_such_and_the_others_go_on(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    well = jobs.begin(*STILL, "--stdin", "pipe", "--", "cat")
+    odd = jobs.begin(*STILL, "--", "sleep", "100")
+    real = TrackedJob.entry
+
+    def stumble(tracked: TrackedJob) -> Any:
+        if tracked.place.id == odd.id:
+            raise KeyError("a field of tomorrow")
+        return real(tracked)
+
+    monkeypatch.setattr(TrackedJob, "entry", stumble)
+    with Overview(str(jobs.home), usage=False) as overview:
+        found = until(overview, lambda entries: entries if len(entries) == 2 else None, "both")
+        assert (found[odd.id]["phase"], found[odd.id]["group"]) == ("unreadable", "failed")
+        assert "a field of tomorrow" in found[odd.id]["doing"]
+        well.send("hello\n")
+        until(overview, lambda entries: entries[well.id]["bytes"]["stdout"] == 6, "its output")
+        assert overview.snapshot().counts()["running"] == 1
+
+
+def test_the_page_says_of_a_job_that_works_quietly_when_its_keeper_will_end_it(jobs: Jobs) -> None:
+    """Its work is a sign of life that no event shows: the limit moves on, and `ps` and the page know."""
+    job = jobs.begin("--idle", "1h", "--stall", "off", "--hard", "off", "--", "sh", "-c", "while :; do :; done")
+    begun = (moment(job.view().started_at) or 0.0) * 1000
+
+    def moved(ends_ms: float) -> bool:
+        return ends_ms > begun + 3_600_000 + 2000
+
+    wait_until(
+        lambda: moved(time.time() * 1000 + (jobs.said("ps")[0]["endsInMs"] or 0)), "the keeper counts from its work"
+    )
+    with Overview(str(jobs.home)) as overview:
+        (clock,) = until(
+            overview,
+            lambda entries: (
+                clocks if (clocks := entries[job.id]["clocks"]) and moved(float(clocks[0]["endsMs"])) else None
+            ),
+            "the page counts so, too",
+        )
+        assert (clock["name"], clock["limitMs"]) == ("idle", 3_600_000)
+        said = jobs.said("ps")[0]["endsInMs"] + time.time() * 1000
+        assert abs(said - clock["endsMs"]) < 120_000
+    assert not any(event["phase"] == "extended" for event in job.events()), "no event has told it"

@@ -29,7 +29,7 @@ def live_line(at: Standing, width: int) -> str:
     """Return the line, at most `width` cells long; what matters least is left out where it is narrow."""
     name = one_line(at.name, _NAME)
     if at.ended:
-        return _cut(f"{name}  {one_line(at.ended, 200)}", width)
+        return cut(f"{name}  {one_line(at.ended, 200)}", width)
     head = f"{name}  {'starting' if at.elapsed is None else human(float(round(at.elapsed)))}"
     usual = ""
     if at.usual is not None and at.elapsed is not None:
@@ -40,10 +40,10 @@ def live_line(at: Standing, width: int) -> str:
     for before, behind in ((usual, ends + unless), (usual, ends), ("", ends)):
         room = width - cells(head + before + behind) - 2
         if room >= (_SHORTEST if doing else -2):
-            shown = f"  {_cut(doing, room)}" if doing else ""
+            shown = f"  {cut(doing, room)}" if doing else ""
             return f"{head}{before}{shown}{behind}"
     whole = f"{head}{usual}{ends}"
-    return whole if cells(whole) <= width else _cut(head + ends, width)
+    return whole if cells(whole) <= width else cut(head + ends, width)
 
 
 def bar(fraction: float) -> str:
@@ -52,7 +52,8 @@ def bar(fraction: float) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """Return a text in at most `width` cells."""
     if cells(text) <= width:
         return text
     while text and cells(text) > width - 1:

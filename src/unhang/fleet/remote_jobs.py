@@ -87,11 +87,15 @@ class Elsewhere:
         """The events of a job after a number, from the server."""
         return self._link.events(machine, job, after, min(limit, MOST_EVENTS))
 
-    def timeline(self, machine: str, job: str) -> dict[str, Any]:
-        """The life of a job as a picture."""
+    def timeline(self, job_id: str) -> dict[str, Any] | None:
+        """The life of a job as a picture; of one that waits in a queue an empty one. None: it is of this home."""
         found = Timeline()
-        for event in self._link.events(machine, job, 0, 1 << 30):
-            found.apply(event)
+        if self.waiting(job_id) is None:
+            there = self.place(job_id)
+            if there is None:
+                return None
+            for event in self._link.events(*there, 0, 1 << 30):
+                found.apply(event)
         return found.to_json()
 
     def rows(self, machine: str, job: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:

@@ -191,3 +191,48 @@ def test_the_lines_for_status_bars_say_what_the_overview_says(jobs: Jobs) -> Non
     assert "##{pid}" in shown
     assert shown.replace("##", "#") == line
     assert len(jobs.call("tmux-status", "--width", "20").out.decode().strip()) <= 20
+
+
+def test_it_sorts_by_need_by_age_and_by_name(jobs: Jobs) -> None:
+    first = jobs.begin(*STILL, "--name", "zebra", "--", "sleep", "3600")
+    wait_until(lambda: first.view().started_at, "its start")
+    jobs.begin(*STILL, "--name", "ant", "--", "sleep", "3600")
+    asks = ("sh", "-c", 'printf "Name? "; read x')
+    jobs.begin(*STILL, "--name", "mole", "--stdin", "pipe", "--", *asks)
+    wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        for by, order in (
+            ("needs", ["mole", "ant", "zebra"]),
+            ("age", ["zebra", "ant", "mole"]),
+            ("name", ["ant", "mole", "zebra"]),
+            ("needs", ["mole", "ant", "zebra"]),
+        ):
+            await until(pilot, lambda order=order: [row[1] for row in cells(app)] == order)  # type: ignore[misc]
+            assert f"by {by}" in str(app.query_one("#counts", Static).content)
+            await pilot.press("o")
+
+    drive(jobs, story)
+
+
+def test_the_timeline_of_a_job_grows_with_it_and_enter_is_a_look_at_a_bad_end(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--name", "talks", "--stdin", "pipe", "--", "sh", "-c", "read x; echo $x; read y; exit 3")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        def picture() -> str:
+            return str(app.query_one("#timeline-text", Static).content)
+
+        await until(pilot, lambda: bool(cells(app)))
+        await pilot.press("t")
+        await until(pilot, lambda: "▸" in picture())
+        assert "■" not in picture()
+        job.send("hello\n\n")
+        await until(pilot, lambda: "■" in picture())
+        assert "exited with 3" in picture()
+        await until(pilot, lambda: cells(app)[0][0] == "⚑")
+        await pilot.press("enter")
+        await until(pilot, lambda: cells(app)[0][0] == "✗")
+        assert cells(app)[0][2] == "failed (3)"
+
+    drive(jobs, story)
+    assert jobs.said("needs") == []

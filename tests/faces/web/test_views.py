@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jobs import STILL, Jobs
+from tests.support.jobs import STILL, Jobs, wait_until
 from tests.support.web.browser import Watched
 from tests.support.web.server import WebServer
 from unhang.store.session_log import SessionLog
@@ -141,3 +141,56 @@ def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watch
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(FITS) == [], width
+
+
+def test_a_timeline_is_zoomed_an_event_leads_to_its_output_and_lines_are_wrapped(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "sh", "-c", "seq 1 2000; read x; seq 2001 4000; exit 3")
+    wait_until(lambda: b"\n2000\n" in job.output("stdout").data, "the first half")
+    job.extend(hard="1h")
+    job.send(f"{'y' * 3000}\n")
+    job.wait()
+    page = watched.page
+    page.click(f"#r-{job.id} a.name")
+    page.wait_for_selector(".line >> text=4000")
+    # zoom: fewer marks, or the same over less time; 0 shows all again
+    page.wait_for_selector(".timeline .mark")
+    page.focus(".picture")
+    whole = page.inner_text(".timeline .said")
+    page.keyboard.press("+")
+    page.wait_for_function("(whole) => document.querySelector('.timeline .said').textContent !== whole", arg=whole)
+    assert "0 shows all" in page.inner_text(".timeline .said")
+    page.keyboard.press("0")
+    page.wait_for_function("() => !document.querySelector('.timeline .said').textContent.includes('0 shows all')")
+    # an event leads to the output of its moment
+    extended = next(event["seq"] for event in job.events() if event["phase"] == "extended")
+    page.click(f"#e-{extended} button")
+    page.wait_for_selector(f"#e-{extended}.picked")
+    page.wait_for_selector(".line.marked")
+    assert int(page.inner_text(".line.marked")) <= 2001
+    assert page.is_checked("#follow") is False
+    assert page.locator(".output.wrapped").count() == 0
+    page.check("#wrap")
+    assert page.locator(".output.wrapped").count() == 1
+    with page.expect_download() as getting:
+        page.click("a.button >> text=Download")
+    assert Path(getting.value.path()).read_bytes() == job.kept("stdout")
+
+
+def test_history_opens_a_command_to_its_runs_and_leads_to_a_job(jobs: Jobs, web: WebServer, watched: Watched) -> None:
+    made = [jobs.begin("--", *words) for words in (("true",), ("sh", "-c", "exit 3"))]
+    for job in made:
+        job.wait()
+    page = watched.page
+    page.goto(f"{web.origin}/history")
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody tr").count() == 2
+    page.fill("#filter", "exit")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    assert page.locator("tbody td.num[data-tone=bad]").inner_text() == "0%"
+    page.click("tbody button.command")
+    page.wait_for_selector(".runs li")
+    assert page.locator(".spread circle").count() == 2, "one run: a dot for its time, and one for its silence"
+    assert "failed" in page.inner_text(".runs li")
+    page.click(".runs li a")
+    page.wait_for_url(f"**/jobs/{made[1].id}")
+    page.wait_for_selector(".line2 .state >> text=failed (3)")

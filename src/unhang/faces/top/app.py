@@ -20,6 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 from unhang.core import plain_text, wording
 from unhang.core.attention import FAILED, LOST
 from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
+from unhang.core.timeline_text import timeline_lines
 from unhang.errors import UnhangError
 from unhang.faces.top.job_actions import HomeJobActions
 from unhang.jobs.overview import Overview
@@ -75,6 +76,7 @@ class TopApp(App[None]):
         Binding("c", "cancel", "end"),
         Binding("r", "restart", "again"),
         Binding("w", "why", "why"),
+        Binding("t", "timeline", "time"),
     ]
 
     def __init__(self, home: str, *, colours: bool = True, fleet: FleetLink | None = None) -> None:
@@ -100,6 +102,7 @@ class TopApp(App[None]):
         yield Static("", id="why", markup=False)
         with Vertical(id="below"), TabbedContent(initial="output"):
             yield TabPane("output", Static("", id="text", markup=False), id="output")
+            yield TabPane("timeline", Static("", id="timeline-text", markup=False), id="timeline")
             yield TabPane("events", Static("", id="events-text", markup=False), id="events")
             yield TabPane("tree", Static("press w", id="tree-text", markup=False), id="tree")
             if self._snapshot.machines is not None:
@@ -209,10 +212,20 @@ class TopApp(App[None]):
         front = self.query_one(TabbedContent).active
         if front == "output":
             self._below("#text", _output, entry)
+        elif front == "timeline":
+            self._below("#timeline-text", self._timeline, entry)
         elif front == "events":
             self._below("#events-text", _events, entry)
         elif front == "machines":
             self.query_one("#machines-text", Static).update(Text(_machines(self._snapshot.machines or [])))
+
+    def _timeline(self, jobs: JobActions, entry: Entry) -> Text:
+        try:
+            picture = jobs.timeline(entry["id"])
+        except (UnhangError, OSError) as error:
+            return Text(str(error))
+        lines = timeline_lines(picture, self.size.width - 2 * _PADDING, time.time() * 1000)
+        return Text("\n".join(plain_text.harmless(line) for line in lines))
 
     def _below(self, where: str, show: Callable[[JobActions, Entry], Text], entry: Entry | None) -> None:
         """Show a part of the job under the cursor; what another machine has to be asked for comes when it comes."""
@@ -328,6 +341,10 @@ class TopApp(App[None]):
             self._ask(what, entry["id"], _SURE[what].format(called(entry)[:_MOST_NAME]))
         else:
             self.notify("it has ended already", title=entry["id"], markup=False)
+
+    def action_timeline(self) -> None:
+        """Show the life of the job."""
+        self.query_one(TabbedContent).active = "timeline"
 
     def action_why(self) -> None:
         """Look at the process tree now."""

@@ -45,6 +45,10 @@ class FleetJobActions(HomeJobActions):
         there = self._elsewhere.place(job_id)
         return super().events(job_id, after) if there is None else self._elsewhere.events(*there, after, 1000)
 
+    def timeline(self, job_id: str) -> dict[str, Any]:
+        """Its life as a picture."""
+        return self._elsewhere.timeline(job_id) or super().timeline(job_id)
+
     def do(self, job_id: str, what: str, text: str) -> str:
         """Have the owner do one thing to a job; what there is to say of it. One that waits can only be cancelled."""
         if what == "cancel" and (row := self._elsewhere.waiting(job_id)) is not None:

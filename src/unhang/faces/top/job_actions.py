@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from unhang.core import plain_text, rows
+from unhang.core.timeline import Timeline
 from unhang.jobs import restart
 from unhang.jobs.handle import attach
 from unhang.jobs.start import start
@@ -34,6 +35,10 @@ class JobActions(Protocol):
         """Its events after a number."""
         ...
 
+    def timeline(self, job_id: str) -> dict[str, Any]:
+        """Its life as a picture."""
+        ...
+
     def do(self, job_id: str, what: str, text: str) -> str:
         """Do one thing to a job; what there is to say of it."""
         ...
@@ -44,6 +49,7 @@ class HomeJobActions:
 
     def __init__(self, home: str) -> None:
         self._home = home
+        self._timeline: tuple[str, Timeline] | None = None
 
     def is_elsewhere(self, job_id: str) -> bool:  # noqa: ARG002 - as of any other
         """No."""
@@ -58,6 +64,15 @@ class HomeJobActions:
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
         """Its events after a number."""
         return attach(self._home, job_id).events(after_seq=after)
+
+    def timeline(self, job_id: str) -> dict[str, Any]:
+        """Its life as a picture; of the one that was asked for last, only what is new is read."""
+        if self._timeline is None or self._timeline[0] != job_id:
+            self._timeline = (job_id, Timeline())
+        job, found = attach(self._home, job_id), self._timeline[1]
+        for event in job.events(after_seq=found.seq):
+            found.apply(event)
+        return found.to_json()
 
     def do(self, job_id: str, what: str, text: str) -> str:
         """Do one thing to a job; what there is to say of it."""

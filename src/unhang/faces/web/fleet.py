@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unhang.core.timeline import Timeline
 from unhang.errors import UsageError
 from unhang.faces.web.api import Desk, duration_of, text_of
 from unhang.fleet.remote_jobs import Elsewhere
@@ -48,10 +47,7 @@ class FleetDesk(Desk):
 
     def timeline(self, job_id: str) -> dict[str, Any]:
         """The life of a job as a picture."""
-        if self._elsewhere.waiting(job_id) is not None:
-            return Timeline().to_json()
-        there = self._elsewhere.place(job_id)
-        return super().timeline(job_id) if there is None else self._elsewhere.timeline(*there)
+        return self._elsewhere.timeline(job_id) or super().timeline(job_id)
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
         """Rows of the output by number."""

@@ -12,6 +12,7 @@ from unhang.core.durations import human, human_ms
 from unhang.core.limit_request import read_positive
 from unhang.errors import UsageError
 from unhang.faces.cli import output
+from unhang.faces.cli.commands.tmux_status import current_line
 from unhang.jobs.home import state_home
 from unhang.jobs.listing import Row, list_jobs
 from unhang.jobs.outlook import Outlook, may_need_a_look, outlooks
@@ -34,6 +35,9 @@ _SORTS: dict[str, Callable[[Outlook], object]] = {
 }
 SORTS = ("need", *_SORTS)
 _CLEAR = "\x1b[H\x1b[2J"
+# The terminal keeps its title, and gets it back in the end.
+_KEEP_TITLE, _OLD_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+_TITLE = 60
 _GAP = 2
 # what a column of text is worth showing with
 _NARROWEST = 12
@@ -52,6 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", nargs="?", const="2", metavar="D", help="show it anew every D (default 2s) until Ctrl-C"
     )
+    text = "with --watch: the title of the terminal says how many run, and what needs you"
+    parser.add_argument("--title", action="store_true", help=text)
     parser.add_argument("--quiet", "-q", action="store_true", help="print ids only")
     output.add_json(parser, "print a JSON array")
 
@@ -60,16 +66,28 @@ def main(args: argparse.Namespace) -> int:
     """Print a table of jobs, or their ids, or a JSON array; return 0."""
     if args.limit is not None and args.limit < 0:
         raise UsageError("--limit must be 0 or greater")
+    if args.title and args.watch is None:
+        raise UsageError("--title needs --watch")
     if args.watch is None:
         _show(args)
         return 0
     every = read_positive("--watch", args.watch) or 2.0
-    while True:
-        if sys.stdout.isatty():
-            sys.stdout.write(_CLEAR)
-        _show(args)
-        sys.stdout.flush()
-        time.sleep(every)
+    titled = args.title and sys.stdout.isatty()
+    if titled:
+        sys.stdout.write(_KEEP_TITLE)
+    try:
+        while True:
+            if sys.stdout.isatty():
+                sys.stdout.write(_CLEAR)
+            _show(args)
+            if titled:
+                sys.stdout.write(f"\x1b]2;{current_line(_TITLE) or 'nothing runs'} · unhang\x07")
+            sys.stdout.flush()
+            time.sleep(every)
+    finally:
+        if titled:
+            sys.stdout.write(_OLD_TITLE)
+            sys.stdout.flush()
 
 
 _NONE_RUNS = "no job runs (those that have ended: unhang ps --all)"
