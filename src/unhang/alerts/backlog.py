@@ -22,12 +22,12 @@ class Backlog(Record):
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """Return all of them."""
         return self.pending + self.held + self.unread
 
     @property
     def who(self) -> str:
-        """Why nothing of it is sent at the moment, for people; empty: a deliverer runs."""
+        """Return why nothing of it is sent at the moment, for people; empty: a deliverer runs."""
         if self.stopped is not None:
             return f"the deliverer (pid {self.stopped}) is stopped: the next job or `unhang alerts deliver` wakes it"
         if not self.delivering:

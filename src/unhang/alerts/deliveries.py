@@ -65,7 +65,7 @@ def record_test(home: str, made: Delivery, reason: str = "") -> None:
 
 
 def read(home: str) -> list[dict[str, Any]]:
-    """Every line that is whole, the oldest first."""
+    """Return every line that is whole, the oldest first."""
     try:
         fd = files.open_plain(f"{home}/{FOLDER}/sent.ndjson", os.O_RDONLY)
     except FileNotFoundError:

@@ -49,14 +49,14 @@ class Link(Record):
 
 
 def maker(home: str, page: str) -> Callable[[Occasion, str], str] | None:
-    """What makes the addresses for the alerts of a home; None where no page of ours serves this origin."""
+    """Return what makes the addresses for the alerts of a home; None where no page of ours serves this origin."""
     if not page or not pages.is_served(home, page):
         return None
     return functools.partial(_address, page, _key(home))
 
 
 def read(home: str, text: str) -> Link | None:
-    """The link in the path of an address; None for what this home has not signed."""
+    """Return the link in the path of an address; None for what this home has not signed."""
     given, _, signature = text.rpartition(".")
     parts = given.split(".")
     if len(parts) != 4 or not hmac.compare_digest(
@@ -68,7 +68,7 @@ def read(home: str, text: str) -> Link | None:
 
 
 def is_spent(home: str, link: Link) -> bool:
-    """Whether the event of this link was answered by a link."""
+    """Return whether the event of this link was answered by a link."""
     return os.path.lexists(_mark(home, link))
 
 

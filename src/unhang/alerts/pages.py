@@ -43,12 +43,12 @@ def _announce(home: str, origins: Iterable[str]) -> None:
 
 
 def is_served(home: str, origin: str) -> bool:
-    """Whether a page that runs answers at this origin."""
+    """Return whether a page that runs answers at this origin."""
     return origin in served(home)
 
 
 def served(home: str) -> set[str]:
-    """The origins of all pages that run for this home."""
+    """Return the origins of all pages that run for this home."""
     found: set[str] = set()
     try:
         names = os.listdir(_folder(home))

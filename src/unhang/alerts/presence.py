@@ -36,7 +36,7 @@ def see(home: str, job_id: str) -> None:
 
 
 def is_watched(home: str, job_id: str, job: dict[str, Any], now: float) -> bool:
-    """Whether a person looks at the job's page, or has typed a moment ago at the terminal it runs in front of."""
+    """Return whether a person looks at the job's page, or has typed a moment ago at the terminal of the job."""
     if _age(f"{_folder(home)}/{job_id}", now) < RECENT:
         return True
     terminal = values.text(job.get("terminal"))

@@ -17,7 +17,7 @@ _LARGEST = 1 << 18
 
 
 def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
-    """The settings and the file they come from. Without a file there is one target, `desktop`, and no rule.
+    """Return the settings and the file they come from. Without a file there is one target, `desktop`, and no rule.
 
     Raises UsageError with the one thing that is wrong with it.
     """

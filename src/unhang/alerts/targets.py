@@ -63,7 +63,7 @@ def send(target: Target, message: Message) -> None:
 
 
 def signature(secret: bytes, stamp: str, body: bytes) -> str:
-    """How a receiver knows that a message is ours: HMAC-SHA256 over `TIMESTAMP.BODY`."""
+    """Return how a receiver knows that a message is ours: HMAC-SHA256 over `TIMESTAMP.BODY`."""
     return "sha256=" + hmac.new(secret, stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
@@ -79,7 +79,7 @@ def _desktop(message: Message) -> None:
 
 
 def user_bus(environ: Mapping[str, str], runtime: str) -> dict[str, str]:
-    """How to reach the desktop for who was started outside of it (by cron, over ssh) and is told of no bus."""
+    """Return how a process that was started outside of the desktop (by cron, over ssh) reaches it."""
     known = environ.get("DBUS_SESSION_BUS_ADDRESS") or environ.get("XDG_RUNTIME_DIR")
     return {} if known or not os.path.exists(f"{runtime}/bus") else {"XDG_RUNTIME_DIR": runtime}
 

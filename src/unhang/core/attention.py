@@ -42,11 +42,11 @@ class Attention(Record):
 
     @property
     def to_paste(self) -> list[str]:
-        """The lines for people (see `to_paste`)."""
+        """Return the lines for people (see `to_paste`)."""
         return to_paste(self.command, self.answers)
 
     def to_json(self) -> dict[str, Any]:
-        """The value as every face prints it."""
+        """Return the value as every face prints it."""
         from datetime import UTC, datetime  # on the way of `unhang run` it would cost time
 
         ends = None if self.ends_at is None else datetime.fromtimestamp(self.ends_at, UTC)

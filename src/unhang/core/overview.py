@@ -123,7 +123,7 @@ class Pulse:
             self.calls[call] = {"what": _line(str(event.get("message", ""))), "since": event.get("ts")}
 
     def spark(self) -> dict[str, Any] | None:
-        """The bytes of each step up to the last that had some; `endMs` is the end of that step."""
+        """Return the bytes of each step up to the last that had some; `endMs` is the end of that step."""
         if not self._steps:
             return None
         newest = max(self._steps)
@@ -133,7 +133,7 @@ class Pulse:
 
 
 def clocks_of(view: View, pulse: Pulse) -> list[dict[str, Any]]:
-    """The limits that run now: since when each counts, and when it ends the job if nothing happens before.
+    """Return the limits that run now: since when each counts, and when it ends the job if nothing happens before.
 
     The nearest end comes first. A limit that is off has no clock, nor has a job that is being ended.
     """
@@ -155,7 +155,7 @@ def clocks_of(view: View, pulse: Pulse) -> list[dict[str, Any]]:
 
 
 def clocks_told(clocks: list[dict[str, Any]], ends_ms: float | None, name: str) -> list[dict[str, Any]]:
-    """The clocks as a keeper knows them: `name` is the nearest limit, and ends the job at `ends_ms`.
+    """Return the clocks as a keeper knows them: `name` is the nearest limit, and ends the job at `ends_ms`.
 
     None: no limit runs now. A second more or less than what the events say is no difference.
     """
@@ -179,7 +179,7 @@ def entry_of(
     profile: Profile | None = None,
     unseen: bool = False,
 ) -> Entry:
-    """The entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here.
+    """Return the entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here.
 
     `unseen`: it has ended, and its end may still have to be looked at.
     """
@@ -222,13 +222,13 @@ def entry_of(
 
 
 def unreadable_entry(job_id: str, why: str) -> Entry:
-    """The entry of a job or session whose records cannot be read."""
+    """Return the entry of a job or session whose records cannot be read."""
     entry = entry_of(job_id, {}, View(), Pulse())
     return placed(entry | {"command": "?", "status": "error", "phase": "unreadable", "doing": why}, None, "")
 
 
 def session_entry(session: str, state: dict[str, Any]) -> Entry:
-    """The entry of one session, from what `session_view` says of it, with the same fields as a job's."""
+    """Return the entry of one session, from what `session_view` says of it, with the same fields as a job's."""
     needs = state["attention"]
     entry: Entry = {
         "id": session,
@@ -267,12 +267,14 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
 
 
 def in_order(entries: Iterable[Entry]) -> list[Entry]:
-    """What needs a person first (the longest wait of each kind first), then what runs, then what has ended."""
+    """Return what needs a person first (the longest wait of each kind first), then what runs, then what has ended."""
     return sorted(entries, key=lambda entry: (*entry["order"], entry["id"]))
 
 
 def counts(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many need a person, run, are stuck, have ended badly, and have ended well; the first are counted twice."""
+    """Return how many need a person, run, are stuck, have ended badly, and have ended well; the first are counted
+    twice.
+    """
     found = {"attention": 0, "running": 0, "stuck": 0, "failed": 0, "done": 0}
     for entry in entries:
         count_in(found, entry)
@@ -291,7 +293,10 @@ def count_in(found: dict[str, int], entry: Entry, by: int = 1) -> None:
 
 
 def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, Any]:
-    """What a job uses, as an entry shows it. `cpuPercent` (of one core) needs two looks, so many seconds apart."""
+    """Return what a job uses, as an entry shows it.
+
+    `cpuPercent` (of one core) needs two looks, so many seconds apart.
+    """
     percent = None
     if before is not None and seconds > 0:
         percent = round(max(0, after.cpu_ms - before.cpu_ms) / (10 * seconds))
@@ -299,7 +304,7 @@ def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, 
 
 
 def placed(entry: Entry, kind: str | None, since: str) -> Entry:
-    """The entry with its group, the numbers to sort by and its state in words.
+    """Return the entry with its group, the numbers to sort by and its state in words.
 
     `kind`, `since`: what it needs a person for, if so.
     """
@@ -311,7 +316,7 @@ def placed(entry: Entry, kind: str | None, since: str) -> Entry:
 
 
 def ran_ms(outcome: dict[str, Any]) -> float | None:
-    """How long a job ran that has ended, all attempts together, from its last event; None: it is not known."""
+    """Return how long a job ran that has ended, all attempts together, from its last event; None: it is not known."""
     total = values.number(outcome.get("totalMs"))
     return values.number(outcome.get("durationMs")) if total is None else total
 

@@ -59,7 +59,7 @@ class FleetOverview:
         self._local.close()
 
     def snapshot(self) -> Snapshot:
-        """What is known now. Costs a shallow copy."""
+        """Return what is known now. Costs a shallow copy."""
         return Snapshot(
             self.revision,
             round(clock.wall() * 1000),

@@ -43,7 +43,7 @@ class Mirror:
         self._place = 0
 
     def settings(self, queue: str) -> QueueSettings:
-        """What holds for this queue."""
+        """Return what holds for this queue."""
         return self._settings.get(queue, QueueSettings())
 
     @property

@@ -43,7 +43,7 @@ class JobSpool:
 
     @property
     def behind(self) -> bool:
-        """Whether there may be events that are not on the server."""
+        """Return whether there may be events that are not on the server."""
         try:
             return not self.ended and (not self.chain.sure or os.stat(self.place.events).st_size > self._position)
         except OSError:
@@ -111,7 +111,7 @@ class Spool:
 
     @property
     def restless(self) -> bool:
-        """Whether something is not watched, or not yet: look again soon."""
+        """Return whether something is not watched, or not yet: look again soon."""
         return self._files.fd < 0 or any(job not in self._watches for job in self.jobs)
 
     def begin(self, store: str, *, fresh: bool = False) -> None:

@@ -48,7 +48,7 @@ class User(Record):
 
     @property
     def role(self) -> str:
-        """What kind of user it is."""
+        """Return what kind of user it is."""
         return self.name.partition("-")[0]
 
 

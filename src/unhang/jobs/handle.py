@@ -50,27 +50,27 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The id that `unhang start` prints."""
+        """Return the id that `unhang start` prints."""
         return self.place.id
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The job's own record (job.json): the command, its directory, limits and labels."""
+        """Return the job's own record (job.json): the command, its directory, limits and labels."""
         return records.job(self.place) or {}
 
     # --- looking --------------------------------------------------------------------------------------------
 
     def ended(self) -> bool:
-        """Whether it has ended. Looking makes its record true (see jobs/reconcile.py)."""
+        """Return whether it has ended. Looking makes its record true (see jobs/reconcile.py)."""
         return reconcile.settle(self.place)
 
     def view(self) -> View:
-        """What its events say so far."""
+        """Return what its events say so far."""
         reconcile.settle(self.place)
         return view_of(self.place)
 
     def result(self) -> Result:
-        """The result; of a running job what is known so far (status "running")."""
+        """Return the result; of a running job what is known so far (status "running")."""
         view = self.view()
         self.note_seen(view)
         return result_of(self.place, view)
@@ -84,7 +84,7 @@ class Job:
             unseen_ends.note(self.place, view.status, view.ended_at)
 
     def status(self) -> dict[str, Any]:
-        """The result so far, with the phase, the process and the times of the job."""
+        """Return the result so far, with the phase, the process and the times of the job."""
         view = self.view()
         shown = result_of(self.place, view).to_json()
         shown |= view.summary()
@@ -117,7 +117,7 @@ class Job:
         }
 
     def events(self, after_seq: int | None = None, since: str | None = None, limit: int | None = None) -> list[Event]:
-        """The events so far. `after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
+        """Return the events so far. `after_seq` wins over `since` (an RFC 3339 time: events later than it)."""
         reconcile.settle(self.place)
         try:
             reader = EventReader(self.place.events, after_seq=after_seq or 0)
@@ -131,7 +131,10 @@ class Job:
             return later if limit is None else later[:limit]
 
     def last_seq(self) -> int:
-        """The number of its last event; 0 if there is none. It costs one read, whatever the length of the log."""
+        """Return the number of its last event; 0 if there is none.
+
+        It costs one read, whatever the length of the log.
+        """
         return int((last_event(self.place.events) or {}).get("seq", 0))
 
     def follow(self, after_seq: int = 0, timeout: Duration = None) -> EventStream:
@@ -139,11 +142,12 @@ class Job:
         return EventStream(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
 
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:
-        """The same as `follow`, for `for` alone."""
+        """Return the same as `follow`, for `for` alone."""
         return self.follow(after_seq, timeout)
 
     def lines(self, stream: str | None = None, timeout: Duration = None) -> Iterator[str]:
-        """Its lines as it prints them, until it ends or the time is over; without `stream` those of both streams.
+        """Return its lines as it prints them, until it ends or the time is over; without `stream` those of both
+        streams.
 
         A line that has no end yet is held back until it has, or until the job has ended.
         """
@@ -152,40 +156,40 @@ class Job:
         return follow_lines(self, stream, read_duration("timeout", timeout))
 
     def alines(self, stream: str | None = None, timeout: Duration = None) -> AsyncIterator[str]:
-        """As `lines`, for `async for`."""
+        """Do what `lines` does, for `async for`."""
         from unhang.jobs.output_lines import follow_lines_async
 
         return follow_lines_async(self, stream, read_duration("timeout", timeout))
 
     def output(self, stream: str = "stdout", offset: int = 0, limit: int = 1 << 20) -> output_reader.Slice:
-        """Bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
+        """Return bytes of a stream by position; what is gone (the middle of a flood) is skipped."""
         return output_reader.read(self._laid_out(stream), offset, limit)
 
     def printed(self, stream: str = "stdout") -> int:
-        """How many bytes it has printed so far."""
+        """Return how many bytes it has printed so far."""
         return max((part.position + part.length for part in self._laid_out(stream)), default=0)
 
     def _laid_out(self, stream: str) -> list[OutputPiece]:
         return pieces_of(self, view_of(self.place), stream)
 
     def kept(self, stream: str = "stdout") -> bytes:
-        """Everything that is kept of a stream; a line says how much is missing in the middle of a flood."""
+        """Return everything that is kept of a stream; a line says how much is missing in the middle of a flood."""
         return output.kept(self.place.stream(stream))[0]
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
-        """The last `size` bytes of a stream, as text."""
+        """Return the last `size` bytes of a stream, as text."""
         data = self.kept(stream)
         return plain_text.decode(plain_text.whole_start(data[-size:]) if len(data) > size else data)
 
     # --- waiting --------------------------------------------------------------------------------------------
 
     def wait(self, timeout: Duration = None) -> Result:
-        """The result when it has ended; after `timeout` what is known so far (status "running")."""
+        """Return the result when it has ended; after `timeout` what is known so far (status "running")."""
         wait_for_all([self.place], read_duration("timeout", timeout))
         return self.result()
 
     async def wait_async(self, timeout: Duration = None) -> Result:
-        """As `wait`, without blocking the event loop."""
+        """Do what `wait` does, without blocking the event loop."""
         import asyncio
 
         return await asyncio.to_thread(self.wait, timeout)
@@ -260,7 +264,7 @@ class Job:
 
 
 def log_time(text: str) -> str:
-    """An RFC 3339 time in the form of the log, so that times compare as text. Raises UsageError."""
+    """Return an RFC 3339 time in the form of the log, so that times compare as text. Raises UsageError."""
     try:
         return clock.rfc3339(clock.parse(text))
     except ValueError:
@@ -268,7 +272,7 @@ def log_time(text: str) -> str:
 
 
 def attach(home: str, name: str) -> Job:
-    """The job with this id, name or unique prefix, or the newest (`@last`). Raises NoSuchJob or AmbiguousJob."""
+    """Return the job with this id, name or unique prefix, or the newest (`@last`). Raises NoSuchJob or AmbiguousJob."""
     from unhang.jobs.names import find_job
 
     return Job(find_job(home, name))

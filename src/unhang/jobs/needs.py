@@ -28,12 +28,12 @@ class Need(Record):
     attention: Attention
 
     def to_json(self, home: str) -> dict[str, Any]:
-        """The row of the job, with what it needs."""
+        """Return the row of the job, with what it needs."""
         return row_json(home, self.row) | {"needs": self.attention.to_json()}
 
 
 def attention_of_job(place: JobDir, view: View | None = None) -> Attention | None:
-    """As `need_of`, but no keeper is asked until when it stands."""
+    """Do what `need_of` does, but no keeper is asked until when it stands."""
     job = records.job(place) or {}
     if reconcile.whereabouts(place, job or None):
         return None
@@ -41,7 +41,7 @@ def attention_of_job(place: JobDir, view: View | None = None) -> Attention | Non
 
 
 def need_of(place: JobDir, view: View | None = None) -> Attention | None:
-    """What a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
+    """Return what a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
     view = view or view_of(place)
     found = attention_of_job(place, view)
     # whoever is asked a question wants to know how long it stands
@@ -51,7 +51,7 @@ def need_of(place: JobDir, view: View | None = None) -> Attention | None:
 
 
 def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
-    """Every job that needs a person: by kind, then the one that has waited longest first."""
+    """Return every job that needs a person: by kind, then the one that has waited longest first."""
     found: list[Need] = []
     for row in list_jobs(home, labels=labels):
         place = JobDir(home, row.id)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_of(job: Job, environ: Mapping[str, str]) -> bool:
-    """Whether this process runs in the session of Claude Code, or the thread of Codex, that started the job."""
+    """Return whether this process runs in the session of Claude Code, or the thread of Codex, that started the job."""
     own, theirs = claude_session(environ), job.spec.get("claude") or {}
     if own is not None and any(own[name] and own[name] == theirs.get(name) for name in own):
         return True
@@ -47,7 +47,7 @@ def note(job: Job, seq: int, environ: Mapping[str, str]) -> None:
 
 
 def read(job: Job) -> int:
-    """The number of the last event that the agent has been told of; 0: none."""
+    """Return the number of the last event that the agent has been told of; 0: none."""
     try:
         fd = files.open_plain(job.place.told, os.O_RDONLY)
     except (OSError, StateError):

@@ -50,11 +50,11 @@ class Outlook(Record):
 
     @property
     def urgency(self) -> tuple[int, str]:
-        """A key to sort by: what needs a person first, and of these what has waited longest."""
+        """Return a key to sort by: what needs a person first, and of these what has waited longest."""
         return attention.urgency(self.attention), "" if self.attention is None else self.attention.since
 
     def to_json(self, home: str) -> dict[str, Any]:
-        """The row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt` and `ranMs`."""
+        """Return the row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt` and `ranMs`."""
         left = None if self.ends_at is None else max(0, round((self.ends_at - clock.wall()) * 1000))
         needs = None if self.attention is None else self.attention.to_json()
         shown = {"why": self.why, "needs": needs, "endsInMs": left, "ports": self.ports, "signal": self.signal}
@@ -62,14 +62,14 @@ class Outlook(Record):
 
 
 def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]:
-    """The outlook of each row, in their order."""
+    """Return the outlook of each row, in their order."""
     listening = ports_of(home, [row.id for row in rows if not row.final]) if ports else {}
     each = sum(not row.final for row in rows) <= _ASKED
     return [_outlook(home, row, listening.get(row.id, []), always_ask=each) for row in rows]
 
 
 def may_need_a_look(home: str, row: Row) -> bool:
-    """Whether a job ended badly in the background and was not looked at."""
+    """Return whether a job ended badly in the background and was not looked at."""
     return row.final and unseen_ends.may_need_a_look(JobDir(home, row.id), row)
 
 

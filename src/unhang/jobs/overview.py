@@ -99,15 +99,17 @@ class Snapshot(Record):
     machines_at: int = 0
 
     def in_order(self) -> list[Entry]:
-        """Every entry, what needs a person first."""
+        """Return every entry, what needs a person first."""
         return in_order(self.entries.values())
 
     def counts(self) -> dict[str, int]:
-        """How many need a person, run, are stuck, have failed, have ended well."""
+        """Return how many need a person, run, are stuck, have failed, have ended well."""
         return self.counted
 
     def since(self, revision: int) -> tuple[list[Entry], list[str]] | None:
-        """The entries that are new or different since a revision, and the ids that are gone; None: it is too old."""
+        """Return the entries that are new or different since a revision, and the ids that are gone; None: it is too
+        old.
+        """
         if revision == self.revision:
             return [], []
         if revision > self.revision or not self.changes or revision < self.changes[0].revision - 1:
@@ -164,11 +166,11 @@ class TrackedJob:
 
     @property
     def seq(self) -> int:
-        """The number of the last event that was read."""
+        """Return the number of the last event that was read."""
         return self._seq
 
     def wants_end(self, now: float) -> bool:
-        """Whether its keeper is to be asked when it ends: a moment after an event, then ever more rarely."""
+        """Return whether its keeper is to be asked when it ends: a moment after an event, then ever more rarely."""
         limit = self.view.limits.get("idleMs") or {}
         if self.keeper is None or self.pulse.stopping or values.number(limit.get("value")) is None:
             return False
@@ -201,7 +203,7 @@ class TrackedJob:
 
     @property
     def grown(self) -> bool:
-        """Whether the log is longer than what was read of it."""
+        """Return whether the log is longer than what was read of it."""
         try:
             return os.stat(self.place.events).st_size > self._position
         except OSError:
@@ -209,7 +211,7 @@ class TrackedJob:
 
     @property
     def keeper(self) -> int | None:
-        """The pid of the keeper of a running job, if that can be judged from here."""
+        """Return the pid of the keeper of a running job, if that can be judged from here."""
         if self.view.ended or self.where:
             return None
         return values.pid((self.record.get("keeper") or {}).get("pid"))
@@ -225,7 +227,7 @@ class TrackedJob:
         return True
 
     def entry(self) -> Entry:
-        """What every surface draws of it."""
+        """Return what every surface draws of it."""
         view_with_limits(self.place, self.view)
         entry = entry_of(
             self.place.id,
@@ -267,7 +269,7 @@ class _TrackedSession:
         return found
 
     def dead(self, here: vantage.Vantage) -> bool:
-        """Whether its process is known to be gone, though no event says so."""
+        """Return whether its process is known to be gone, though no event says so."""
         view = self.view
         if view.ended_at is not None or view.pid is None or view.start is None:
             return False
@@ -321,7 +323,7 @@ class Overview:
         return self._files.fd
 
     def snapshot(self) -> Snapshot:
-        """What is known now. Costs a shallow copy."""
+        """Return what is known now. Costs a shallow copy."""
         at = round(clock.wall() * 1000)
         return Snapshot(self.revision, at, dict(self._entries), tuple(self._changes), dict(self._counts))
 

@@ -36,12 +36,12 @@ def note(place: JobDir, status: str, ended: str | None) -> None:
 
 
 def may_need_a_look(place: JobDir, row: Row) -> bool:
-    """Whether a job of a list ended badly in the background and was not looked at."""
+    """Return whether a job of a list ended badly in the background and was not looked at."""
     return _is_open(place, row.status, row.ended) and not (records.job(place) or {}).get("foreground", True)
 
 
 def unseen(place: JobDir, status: str, ended: str | None) -> Attention | None:
-    """What there is to look at of a job that has ended; None: nothing, or it was looked at."""
+    """Return what there is to look at of a job that has ended; None: nothing, or it was looked at."""
     if not _is_open(place, status, ended):
         return None
     return unseen_end(last_event(place.events) or {}, records.job(place) or {}, place.id)

@@ -635,7 +635,7 @@ class Loop:
             self._signal_job(signal.Signals[name])
 
     def wants_keys(self) -> bool:
-        """Whether what the person has typed is for the job. Else it stays in their terminal, for their shell.
+        """Return whether what the person has typed is for the job. Else it stays in their terminal, for their shell.
 
         A program that takes keys one by one gets each at once; one that takes lines, when it waits for one. A command
         that has exited, or that has closed its terminal, reads nothing any more.
@@ -748,7 +748,7 @@ class Loop:
         )
 
     def last_words(self) -> str:
-        """The end of what an agent wrote to its stderr, on one line, without what its driver adds for people."""
+        """Return the end of what an agent wrote to its stderr, on one line, without what its driver adds for people."""
         from unhang.core.plain_text import decode, end_on_one_line
 
         texts = [decode(stream.store.tail(_LAST_WORDS)) for stream in self.outputs if stream.name == "stderr"]
@@ -756,7 +756,7 @@ class Loop:
         return end_on_one_line(" ".join(lines[-_LAST_LINES:]), 300)
 
     def advice(self, reason: str | None) -> dict[str, Any]:
-        """The suggestions that follow from the diagnosis, for the last event."""
+        """Return the suggestions that follow from the diagnosis, for the last event."""
         if self.spec.kind == AGENT:
             return {}  # its driver has said what can be done; the kernel only sees an event loop
         return {"suggestions": self._observer.suggestions(reason)}

@@ -41,7 +41,7 @@ class SystemdWatchdog:
         self._next = 0.0
 
     def due(self) -> float | None:
-        """When the next sign of life must be sent; None: never."""
+        """Return when the next sign of life must be sent; None: never."""
         return self._next if self._address and self._every > 0 else None
 
     def beat(self) -> None:
@@ -78,7 +78,7 @@ class DeadManPing:
         self._failed = False
 
     def due(self, url: str) -> float | None:
-        """When to call `turn` again; None: no address is set."""
+        """Return when to call `turn` again; None: no address is set."""
         if self._child is not None:
             return min(self._child[2], clock.monotonic() + 1.0)
         return self._next if url else None

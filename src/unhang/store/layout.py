@@ -34,62 +34,62 @@ class JobDir(Record):
 
     @property
     def path(self) -> str:
-        """The directory itself."""
+        """Return the directory itself."""
         return f"{self.home}/{homes.JOBS}/{self.id}"
 
     @property
     def job(self) -> str:
-        """The file that says what was asked for."""
+        """Return the file that says what was asked for."""
         return f"{self.path}/job.json"
 
     @property
     def status(self) -> str:
-        """The file with the newest view of the job; only a cache."""
+        """Return the file with the newest view of the job; only a cache."""
         return f"{self.path}/status.json"
 
     @property
     def events(self) -> str:
-        """The event log."""
+        """Return the event log."""
         return f"{self.path}/{EVENTS}"
 
     @property
     def control(self) -> str:
-        """The socket on which the keeper takes requests."""
+        """Return the socket on which the keeper takes requests."""
         return f"{self.path}/control"
 
     @property
     def notify(self) -> str:
-        """The socket on which the job sends heartbeats."""
+        """Return the socket on which the job sends heartbeats."""
         return f"{self.path}/notify"
 
     @property
     def order(self) -> str:
-        """The file that says in which order the streams were printed to."""
+        """Return the file that says in which order the streams were printed to."""
         return f"{self.path}/order"
 
     @property
     def told(self) -> str:
-        """The file that says which events the agent that started the job was told of."""
+        """Return the file that says which events the agent that started the job was told of."""
         return f"{self.path}/told"
 
     @property
     def seen(self) -> str:
-        """The file that is there once the end of a job that ended badly was looked at."""
+        """Return the file that is there once the end of a job that ended badly was looked at."""
         return f"{self.path}/seen"
 
     def stream(self, name: str) -> str:
-        """The file that holds what was printed on this stream."""
+        """Return the file that holds what was printed on this stream."""
         return f"{self.path}/{name}"
 
 
 def new_id() -> str:
-    """A random job id; it may already be taken."""
+    """Return a random job id; it may already be taken."""
     number = int.from_bytes(os.urandom(8), "big")
     return "".join(_ALPHABET[(number >> (5 * i)) & 31] for i in range(ID_LENGTH))
 
 
 def is_id(text: str) -> bool:
-    """Whether a text may be a job id or the beginning of one."""
+    """Return whether a text may be a job id or the beginning of one."""
     return 0 < len(text) <= 32 and all(c in "0123456789abcdefghijklmnopqrstuvwxyz" for c in text)
 
 
@@ -109,7 +109,7 @@ def create(home: str) -> JobDir:
 
 
 def existing(home: str, job_id: str) -> JobDir:
-    """The directory of a job that is there and is ours; links and foreign owners are refused."""
+    """Return the directory of a job that is there and is ours; links and foreign owners are refused."""
     if not is_id(job_id):
         raise NoSuchJob(f"not a job id: {job_id!r}")
     place = JobDir(home, job_id)

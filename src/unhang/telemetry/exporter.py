@@ -221,7 +221,7 @@ class _TracedJob:
 
     @property
     def taken(self) -> int:
-        """The last event up to which all spans have arrived."""
+        """Return the last event up to which all spans have arrived."""
         return self.due[0].seq - 1 if self.due else self.seq
 
     def read(self, place: JobDir) -> None:

@@ -62,12 +62,12 @@ def kind_of(event: ev.Event) -> str | None:
 
 
 def settles(event: ev.Event) -> bool:
-    """Whether all that came before is over with this event: nothing of it needs to be told any more."""
+    """Return whether all that came before is over with this event: nothing of it needs to be told any more."""
     if event.get("type") == "watch":
         return event.get("phase") == "gone" or bool(event.get("answered"))
     return event.get("type") == ev.EXITED
 
 
 def is_news(event: ev.Event) -> bool:
-    """Whether the deliverer has to know of an event."""
+    """Return whether the deliverer has to know of an event."""
     return settles(event) or kind_of(event) is not None

@@ -40,7 +40,7 @@ class Task(Record):
     agent: dict[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
-        """The task as a message; bytes of a word that are no UTF-8 stay what they are."""
+        """Return the task as a message; bytes of a word that are no UTF-8 stay what they are."""
         return json.dumps(self.to_dict(), separators=(",", ":")).encode()
 
 

@@ -52,7 +52,7 @@ class There(Record):
 
     @property
     def called(self) -> str:
-        """What a command may name it by."""
+        """Return what a command may name it by."""
         return f"{self.job}@{self.machine}"
 
 

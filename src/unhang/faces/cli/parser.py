@@ -51,7 +51,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def columns() -> int:
-    """How wide the terminal is that help is written to; 80 where that is no terminal."""
+    """Return how wide the terminal is that help is written to; 80 where that is no terminal."""
     words = os.environ.get("COLUMNS", "")
     if words.isdecimal() and int(words) > 0:
         return int(words)

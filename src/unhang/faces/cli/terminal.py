@@ -19,7 +19,7 @@ _LONGEST_LINE = 4096
 
 
 def is_person_in_front() -> bool:
-    """Whether all three standard streams are one terminal: there sits a person, who sees everything."""
+    """Return whether all three standard streams are one terminal: there sits a person, who sees everything."""
     try:
         devices = {os.fstat(fd).st_rdev for fd in range(3)}
     except OSError:
@@ -28,7 +28,9 @@ def is_person_in_front() -> bool:
 
 
 def is_in_front() -> bool:
-    """Whether this process may use the terminal on stdin now: in the background of a shell it is another program's."""
+    """Return whether this process may use the terminal on stdin now: in the background of a shell it is another
+    program's.
+    """
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
@@ -58,7 +60,7 @@ class UserTerminal:
 
     @property
     def ours(self) -> bool:
-        """Whether we may use it now."""
+        """Return whether we may use it now."""
         return is_in_front()
 
     def enter(self, *, lines: bool) -> None:

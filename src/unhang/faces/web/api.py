@@ -55,11 +55,11 @@ class Desk:
         return look_at(attach(self.home, job_id))
 
     def events(self, job_id: str, after: int, limit: int) -> list[dict[str, Any]]:
-        """The events of a job after a number."""
+        """Return the events of a job after a number."""
         return attach(self.home, job_id).events(after_seq=after, limit=min(limit, MOST_EVENTS))
 
     def timeline(self, job_id: str) -> dict[str, Any]:
-        """The life of a job as a picture; of one that is asked for again, only what is new is read."""
+        """Return the life of a job as a picture; of one that is asked for again, only what is new is read."""
         job = attach(self.home, job_id)
         with self._lock:
             found: Timeline = kept(self._timelines, job.id, Timeline, _KEPT)
@@ -73,20 +73,20 @@ class Desk:
         return self._output.rows(job_id, stream, first, count, at)
 
     def search(self, job_id: str, stream: str, text: str) -> dict[str, Any]:
-        """The numbers of the rows that hold a text."""
+        """Return the numbers of the rows that hold a text."""
         return self._output.search(job_id, stream, text)
 
     def download(self, job_id: str, stream: str) -> tuple[str, Iterator[bytes]]:
-        """The id of a job, and everything that is kept of a stream."""
+        """Return the id of a job, and everything that is kept of a stream."""
         job = attach(self.home, job_id)
         return job.id, whole_output(lambda at: job.output(stream, at))
 
     def tree(self, job_id: str) -> dict[str, Any]:
-        """The processes of a job and what each waits for, looked at now."""
+        """Return the processes of a job and what each waits for, looked at now."""
         return diagnose_job(job_id, _WINDOW).to_json()
 
     def history(self, text: str | None) -> list[dict[str, Any]]:
-        """The commands that ran last."""
+        """Return the commands that ran last."""
         return [_summary(each) for each in history.summaries(self.home, text or None, None, 200)]
 
     def runs(self, command: str, directory: str) -> dict[str, Any]:
@@ -94,11 +94,11 @@ class Desk:
         return history.runs_of(self.home, command, directory)
 
     def session(self, session: str) -> dict[str, Any]:
-        """What is known of a session that a person sits at."""
+        """Return what is known of a session that a person sits at."""
         return sessions.session_of(self.home, session)
 
     def find(self, job_id: str) -> str:
-        """The id of a job that a person may have named otherwise. Raises NoSuchJob or AmbiguousJob."""
+        """Return the id of a job that a person may have named otherwise. Raises NoSuchJob or AmbiguousJob."""
         return attach(self.home, job_id).id
 
     # --- doing ----------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _summary(found: history.Summary) -> dict[str, Any]:
 
 
 def text_of(asked: dict[str, Any]) -> str:
-    """What is to be sent, with the end of its line unless it is `raw`."""
+    """Return what is to be sent, with the end of its line unless it is `raw`."""
     text = asked.get("text")
     if not isinstance(text, str):
         raise UsageError("text: what is to be sent")
@@ -153,7 +153,7 @@ def text_of(asked: dict[str, Any]) -> str:
 
 
 def duration_of(asked: dict[str, Any], name: str) -> str | float | None:
-    """A duration that was asked for, as it was written."""
+    """Return a duration that was asked for, as it was written."""
     given = asked.get(name)
     if given is None or isinstance(given, str | int | float):
         return given
@@ -258,7 +258,7 @@ def _error(error: UnhangError) -> Response:
 
 
 def written(value: Any, status: int = 200) -> Response:
-    """An answer as JSON that is not kept."""
+    """Return an answer as JSON that is not kept."""
     return Response(
         values.dump(value, compact=True), status, {"Cache-Control": "no-store"}, media_type="application/json"
     )

@@ -40,7 +40,7 @@ _TYPES = {
 
 
 def files() -> dict[str, tuple[bytes, str]]:
-    """The files of the page by name: their bytes and their type."""
+    """Return the files of the page by name: their bytes and their type."""
     folder = resources.files("unhang.faces.web") / "static"
     return {
         each.name: (each.read_bytes(), _TYPES[each.name.rpartition(".")[2]])
@@ -54,7 +54,7 @@ def _local(home: str) -> Callable[[], Overview | FleetOverview]:
 
 
 def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[Access, Callable[[], None]]:
-    """The application, behind the check of every request; and what ends its event streams, from any thread.
+    """Return the application, behind the check of every request; and what ends its event streams, from any thread.
 
     `fleet`: show the jobs of all machines.
     """

@@ -102,7 +102,7 @@ class Live:
         self._newer.set()
 
     async def snapshot(self) -> Snapshot:
-        """The newest snapshot; the first one is waited for."""
+        """Return the newest snapshot; the first one is waited for."""
         while self._snapshot is None:
             await self._newer.wait()
             if self.ended and self._snapshot is None:
@@ -110,7 +110,7 @@ class Live:
         return self._snapshot
 
     async def newer(self, revision: int, timeout: float) -> Snapshot | None:
-        """A snapshot that is newer than a revision; None: there is none in time."""
+        """Return a snapshot that is newer than a revision; None: there is none in time."""
         newest = await self.snapshot()
         if newest.revision != revision:
             return newest
@@ -121,7 +121,7 @@ class Live:
         return await self.snapshot()
 
     def written(self, snapshot: Snapshot, since: int) -> bytes:
-        """What a viewer at revision `since` (-1: none) is behind by, as JSON in one line."""
+        """Return what a viewer at revision `since` (-1: none) is behind by, as JSON in one line."""
         key = (since, snapshot.revision)
         found = self._written.get(key)
         if found is None:

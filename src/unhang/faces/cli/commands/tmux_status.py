@@ -24,7 +24,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def current_line(width: int) -> str:
-    """The overview of this moment in one line."""
+    """Return the overview of this moment in one line."""
     with Overview(state_home(), most_ended=0, usage=False) as overview:
         overview.refresh()
         return status_line(overview.snapshot().entries.values(), width)

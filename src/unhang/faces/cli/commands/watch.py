@@ -154,7 +154,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def settings_of(args: argparse.Namespace) -> WatchSettings:
-    """The settings of the file, overridden by those of the command line."""
+    """Return the settings of the file, overridden by those of the command line."""
     from unhang.sessions.settings import load, ping_address, ping_pause
     from unhang.sessions.state.limits import duration, tool_limit
 
