@@ -12,7 +12,10 @@ from unhang.core.diagnosis import agents
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
 from unhang.core.diagnosis.progress import begun_since, progressed
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
+from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits
+from unhang.core.policy import builtin
+from unhang.core.policy.resolve import resolve
 from unhang.core.view import View
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
@@ -52,6 +55,12 @@ def play(dog: Watchdog, until: float, *told: tuple[float, Fact], busy: bool = Tr
 
 def of_kind(said: list[tuple[float, Action]], kind: type[Action]) -> list[float]:
     return [at for at, action in said if isinstance(action, kind)]
+
+
+def test_the_stories_of_this_file_have_the_limits_of_an_agent_for_which_no_option_is_given() -> None:
+    asked = LimitRequest(category="agent-write", liveness="agent")
+    found = resolve(["an agent"], builtin.policy(), asked).limits
+    assert found == AGENT.replace(grace=found.grace)
 
 
 def test_files_that_move_make_no_agent_quiet_and_hold_no_notice_back() -> None:
