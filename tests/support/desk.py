@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 from tests.support import programs
@@ -109,6 +110,19 @@ class Desk:
     def is_back(self) -> None:
         """Wait until the shell has the terminal again: the last line is its prompt."""
         wait_until(lambda: self.lines() and self.lines()[-1] == PROMPT.strip(), "the prompt of the shell", PATIENCE)
+
+    def takes_keys(self) -> None:
+        """Wait until the terminal is set to pass on every key, and not to edit lines itself."""
+        terminal = self.tmux("display-message", "-p", "#{pane_tty}").strip()
+
+        def passes_on() -> bool:
+            fd = os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
+            try:
+                return not termios.tcgetattr(fd)[3] & (termios.ICANON | termios.ECHO)
+            finally:
+                os.close(fd)
+
+        wait_until(passes_on, "a terminal that passes on every key", PATIENCE)
 
     def clear(self) -> None:
         self.enter("clear")
