@@ -8,14 +8,12 @@ stored, and its reader is told. All take turns.
 from __future__ import annotations
 
 import asyncio
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-from bench import redis
-from bench.measure import Row, quantile
+from bench.fleet import fleet, rows
+from bench.measure import Row
+from bench.redis import RedisServer
 
 EVENTS = 200
 _PATIENCE = 60.0
@@ -23,41 +21,13 @@ _PATIENCE = 60.0
 
 def fleet_follow(home: str) -> list[Row]:
     """The median and the slowest of a hundred, one event at a time."""
-    sys.path.insert(0, str(Path(__file__).parents[2]))  # the servers are those of the tests
-    from tests.support.fleet import Machine, cluster
-
-    with tempfile.TemporaryDirectory(prefix="follow-", dir=home) as name:
-        folder = Path(name)
-        servers = cluster(folder)
-        url = ",".join(server.url for server in servers)
-        machine = Machine(folder / "alpha", "alpha", url)
-        other = redis.RedisServer(folder) if redis.is_there() else None
-        try:
-            machine.join().joined()
-            ours, plain, in_redis = asyncio.run(_measure(url, str(machine.home), other))
-        finally:
-            if other is not None:
-                other.end()
-            machine.close()
-            machine.end_everything()
-            for server in servers:
-                server.kill()
-    note = f"{len(ours)} events, from a log to a follower elsewhere; reference: a NATS message, stored and told"
-    rows = [
-        Row("fleet follow p50", quantile(ours, 0.5) * 1e3, quantile(plain, 0.5) * 1e3, None, "ms", note=note),
-        Row("fleet follow p99", quantile(ours, 0.99) * 1e3, quantile(plain, 0.99) * 1e3, None, "ms"),
-        Row("fleet follow p99", quantile(ours, 0.99), None, 1.0, "s", note="well under a second"),
-    ]
-    if in_redis:
-        note = "reference: a Redis stream, one process without replicas"
-        rows += [
-            Row("fleet follow p50", quantile(ours, 0.5) * 1e3, quantile(in_redis, 0.5) * 1e3, None, "ms", note=note),
-            Row("fleet follow p99", quantile(ours, 0.99) * 1e3, quantile(in_redis, 0.99) * 1e3, None, "ms"),
-        ]
-    return rows
+    with fleet(home) as (_, url, machine, other):
+        found = asyncio.run(_measure(url, str(machine.home), other))
+    note = f"{EVENTS} events, from a log to a follower elsewhere; reference: a NATS message, stored and told"
+    return rows("fleet follow", found, note)
 
 
-async def _measure(url: str, home: str, other: redis.RedisServer | None) -> tuple[list[float], ...]:
+async def _measure(url: str, home: str, other: RedisServer | None) -> tuple[list[float], ...]:
     import nats
     from nats.js import api
 

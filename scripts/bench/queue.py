@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from bench import redis
-from bench.measure import Row, quantile
+from bench.fleet import fleet, rows
+from bench.measure import Row
+from bench.redis import RedisServer
 
 JOBS = 200
 _PATIENCE = 60.0
@@ -25,43 +24,16 @@ _STREAM, _SUBJECT = "BENCH", "bench.jobs"
 
 def queue_dispatch(home: str) -> list[Row]:
     """The median and the slowest of a hundred, one job at a time."""
-    sys.path.insert(0, str(Path(__file__).parents[2]))  # the servers are those of the tests
-    from tests.support.fleet import Machine, cluster
-    from tests.support.queues import Worker
+    with fleet(home) as (folder, url, machine, other):
+        from tests.support.queues import Worker
 
-    with tempfile.TemporaryDirectory(prefix="queue-", dir=home) as name:
-        folder = Path(name)
-        servers = cluster(folder)
-        url = ",".join(server.url for server in servers)
-        machine = Machine(folder / "alpha", "alpha", url)
-        other = redis.RedisServer(folder) if redis.is_there() else None
-        try:
-            machine.join().joined()
-            Worker(machine, "bench", "--slots", "4")
-            ours, plain, in_redis = asyncio.run(_measure(url, folder, other))
-        finally:
-            if other is not None:
-                other.end()
-            machine.close()
-            machine.end_everything()
-            for server in servers:
-                server.kill()
-    note = f"{len(ours)} jobs, submission to the first instruction; reference: a message that starts the same command"
-    rows = [
-        Row("queue dispatch p50", quantile(ours, 0.5) * 1e3, quantile(plain, 0.5) * 1e3, None, "ms", note=note),
-        Row("queue dispatch p99", quantile(ours, 0.99) * 1e3, quantile(plain, 0.99) * 1e3, None, "ms"),
-        Row("queue dispatch p99", quantile(ours, 0.99), None, 1.0, "s", note="well under a second"),
-    ]
-    if in_redis:
-        note = "reference: a message of a Redis stream that starts the same command"
-        rows += [
-            Row("queue dispatch p50", quantile(ours, 0.5) * 1e3, quantile(in_redis, 0.5) * 1e3, None, "ms", note=note),
-            Row("queue dispatch p99", quantile(ours, 0.99) * 1e3, quantile(in_redis, 0.99) * 1e3, None, "ms"),
-        ]
-    return rows
+        Worker(machine, "bench", "--slots", "4")
+        found = asyncio.run(_measure(url, folder, other))
+    note = f"{JOBS} jobs, submission to the first instruction; reference: a NATS message that starts the same command"
+    return rows("queue dispatch", found, note)
 
 
-async def _measure(url: str, folder: Path, other: redis.RedisServer | None) -> tuple[list[float], ...]:
+async def _measure(url: str, folder: Path, other: RedisServer | None) -> tuple[list[float], ...]:
     import nats
     from nats.js import api
 
@@ -121,7 +93,7 @@ async def _plainly(js: Any, taking: Any, folder: Path, at: int) -> float:
     return found - begun
 
 
-async def _through_redis(other: redis.RedisServer, folder: Path, at: int) -> float:
+async def _through_redis(other: RedisServer, folder: Path, at: int) -> float:
     told = folder / f"redis-{at}"
     writer, reader = await other.connect(), await other.connect()
 
