@@ -142,4 +142,5 @@ def _told(line: dict[str, Any]) -> str:
     tries = f" (attempt {line.get('attempts')})" if line.get("attempts") != 1 else ""
     why = f": {line.get('reason')}" if line.get("reason") else ""
     state = str(line.get("state"))
-    return plain_text.visible(f"{line.get('ts')}  {state:<6}  {line.get('target')}  {what}  {about}{tries}{why}")
+    named = "  ".join(filter(None, (str(line.get("target")), what, about)))
+    return plain_text.visible(f"{line.get('ts')}  {state:<6}  {named}{tries}{why}")
