@@ -52,7 +52,9 @@ def test_a_warning_is_told_and_that_a_person_has_given_it_more_time(
     alerts.write_text(rules(receiver.url, "warning", "recovered"))
     job = jobs.begin(*WARNED, "--", "sleep", "3600")
     wait_until(lambda: receiver.kinds() == [["warning"]], "the warning is told", timeout=60)
-    name, *words = receiver.values()[0]["alerts"][0]["paste"].split()
+    (told,) = receiver.values()[0]["alerts"]
+    assert told["what"].startswith("ends within "), "so that a reader knows what time there is"
+    name, *words = told["paste"].split()
     assert (name, words[:2]) == ("unhang", ["extend", job.id])
     assert jobs.call(*words).code == 0, "what is pasted works"
     wait_until(lambda: receiver.kinds()[1:] == [["recovered"]], "what the person did is seen by the others")

@@ -7,6 +7,7 @@ from unhang.core import mask, plain_text, values
 from unhang.core.alerts.answers import offers
 from unhang.core.alerts.kinds import ENDS, SEVERITY, kind_of
 from unhang.core.attention import attention_of
+from unhang.core.durations import human_ms
 from unhang.core.record import Record
 from unhang.core.spec import NAME, NOTIFY, command_line
 
@@ -89,7 +90,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Alert
         seq=int(event.get("seq") or 0),
         at=values.moment(event.get("ts")) or 0.0,
         stall=_stall_of(event, view),
-        what=_line(found.why if found else _reason(event)),
+        what=_line(_time_left(event, kind) + (found.why if found else _reason(event))),
         command=found.command if found else f"unhang {'result' if kind in ENDS else 'status'} {subject.id}",
         lasted=(values.number(event.get("durationMs")) or 0) / 1000,
         offers=offers(found),
@@ -117,6 +118,12 @@ def session_occasion(event: ev.Event, subject: AlertSubject) -> Occasion | None:
 def _stall_of(event: ev.Event, view: View) -> str:
     """Notices of one silence name the same last sign of life."""
     return str(event.get("since") or view.last_activity_at or "")
+
+
+def _time_left(event: ev.Event, kind: str) -> str:
+    """What a warning leaves, in words that hold however late it is read."""
+    left = values.number(event.get("willAbortInMs")) if kind == "warning" else None
+    return "" if left is None else f"ends within {human_ms(round(left))}: "
 
 
 def _reason(event: ev.Event) -> str:
