@@ -30,7 +30,7 @@ SPARK_STEPS, SPARK_SECONDS = 40, 3
 SAME_MS = 1500
 # What is said of a job in one line.
 LINE = 240
-# After what needs a person: what runs, what waits to run, what nobody knows of, what has ended badly, and well.
+# After what needs a person: what runs, what waits to run, what is not known, what has ended badly, and well.
 _RUNS, _WAITS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(5))
 # `queued`: a job of the fleet that no machine has taken yet; `unknown`: one that had not ended when its machine was
 # seen last.

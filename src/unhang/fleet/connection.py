@@ -67,7 +67,7 @@ class ServerRefused(UnhangError):
 
 
 class NoCommandServer(ServerRefused):
-    """Nobody listens where a request was sent."""
+    """No process listens where a request was sent."""
 
 
 class Raw(Record):
@@ -770,7 +770,7 @@ async def _unheard(subscription: Subscription) -> None:
 
 
 def is_stored(newest: Raw) -> bool:
-    """Whether `Connection.store` stored what `Connection.newest` returned, and not the server's answer to somebody.
+    """Whether `Connection.store` stored what `Connection.newest` returned, and not the server's answer to another.
 
     The server does not ask whether one who reads a stream may publish on the subject that is named for the answer. Such
     an answer says which stream it is from, or has none of the headers that were stored.

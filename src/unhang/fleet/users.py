@@ -61,7 +61,7 @@ class Credentials(Record):
 
 
 def add(path: str, team: str, role: str, name: str, queues: Sequence[str], credentials: str) -> User:
-    """Add a user to the file, and write its credentials, which nobody else may read. Raises UsageError."""
+    """Add a user to the file, and write its credentials, which no other user may read. Raises UsageError."""
     user, allowed, shared = user_name(role, name), permissions(role, name, queues), access(role, name, queues)
     if not is_machine(team):
         raise UsageError(f"--team: not a name for an account: {team!r} (letters, digits, - and _, at most 63)")

@@ -44,7 +44,7 @@ def need_of(place: JobDir, view: View | None = None) -> Attention | None:
     """Return what a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
     view = view or view_of(place)
     found = attention_of_job(place, view)
-    # whoever is asked a question wants to know how long it stands
+    # a person who is asked a question wants to know how long it stands
     if found is not None and found.ends_at is None:
         return found.replace(ends_at=ends_at(place, view, always_ask=True))
     return found

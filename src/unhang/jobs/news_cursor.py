@@ -1,6 +1,6 @@
 """Which events of a job the agent that started it has been told of: `told` in the job's directory, one number.
 
-Whoever shows the agent a result notes it, so that its monitor or hook (session_news.py) does not tell it again. Only
+A face that shows an agent a result notes it, so that its monitor or hook (session_news.py) does not tell it again. Only
 what runs inside the session that started the job notes anything: a person who looks elsewhere tells the agent nothing.
 """
 

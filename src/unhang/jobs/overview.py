@@ -521,7 +521,7 @@ class Overview:
                 session.end()
                 found.add(each)
         running = [each for each, job in self._jobs.items() if not job.view.ended]
-        if first:  # whoever looks only once is told the truth
+        if first:  # a caller that looks only once is told the truth
             return found | {each for each in running if self._is_lost(each)}
         self._keepers_due.extend(running)
         self._keepers_of_round = len(running)

@@ -129,7 +129,7 @@ class Loop:
         self._paused: float | None = None  # since when the person has had it stopped
         self._stopped_by: int | None = None  # the signal that stopped it, until the caller is told
         self._away: tuple[str, ...] = ()  # the limits that stand still for the person
-        self._answer_time: float | None = None  # the idle limit, while somebody far away is asked
+        self._answer_time: float | None = None  # the idle limit, while a person far away is asked
         # the person's own terminal follows the job's: whether the kernel edits lines there, and when to look again
         self._follows = job.master is not None and job.into is not None and spec.foreground
         self._lines: bool | None = None
@@ -347,7 +347,7 @@ class Loop:
         if away != self._away and self.dog.phase != ENDED:
             self._away = away
             self.dog.tell(fact.Away(away), clock.monotonic())
-        # whoever can answer has to hear of it first
+        # the person who can answer has to hear of it first
         time = self._person.time_to_answer() if self._prompted and self.into is not None else None
         if time != self._answer_time and self.dog.phase == RUNNING:
             self._answer_time = time

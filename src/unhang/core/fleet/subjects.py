@@ -25,7 +25,7 @@ QUEUE, TASKS, HOLDS, WORKERS = "UNHANG_QUEUE", "UNHANG_TASKS", "UNHANG_HOLDS", "
 OPERATORS = "unhang_operators"
 ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
 ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
-# On which the server says that a row is new; nobody can publish there for it.
+# On which the server says that a row is new; no user can publish there for it.
 ALL_ROWS, ROWS_LIVE = f"$KV.{ROWS}.>", "unhang.rows.>"
 _LONGEST = 63
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")

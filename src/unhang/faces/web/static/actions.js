@@ -45,7 +45,7 @@ export function isSilent(entry) {
   return ["quiet", "stuck", "warning"].includes(entry.phase) || ["stuck", "warning"].includes(entry.attention?.kind);
 }
 
-// It ended badly, and nobody has looked at it since.
+// It ended badly, and no person has looked at it since.
 export function isUnseen(entry) {
   return ["failed", "lost"].includes(entry.attention?.kind);
 }

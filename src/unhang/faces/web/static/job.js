@@ -9,7 +9,7 @@ import { stateOf, toneOf } from "./states.js";
 import { TimelinePicture } from "./timeline.js";
 
 const SHOWN_EVENTS = 400;
-// While somebody looks at this job, nobody is told of it elsewhere (alerts/presence.py). Who has touched nothing for
+// While a person looks at this job, no alert of it is sent elsewhere (alerts/presence.py). Who has touched nothing for
 // two minutes may have left.
 const SAID_EVERY = 20000;
 const LEFT_AFTER = 120000;

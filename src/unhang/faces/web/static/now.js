@@ -239,7 +239,7 @@ class Row {
     const made = key ? answering(this) : null;
     const focused = this.answer.contains(document.activeElement);
     replace(this.answer, made);
-    if (focused) this.name.focus(); // whoever answered by keyboard goes on from this row
+    if (focused) this.name.focus(); // a person who answered by keyboard goes on from this row
     this.answer.hidden = !made;
   }
 
