@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -28,10 +29,15 @@ def test_every_file_that_a_map_names_exists(document: Path) -> None:
     assert missing == []
 
 
+@functools.cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _names(path: Path) -> set[str]:
     """Every function, class and method of a file, methods as Class.method."""
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _parsed(path).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
@@ -101,7 +107,7 @@ _TWICE = {"TimedOut"}
 def test_no_two_classes_have_one_name() -> None:
     found: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_parsed(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOMS)))
     assert {name: places for name, places in found.items() if len(places) > 1 and name not in _TWICE} == {}
@@ -111,7 +117,7 @@ def test_no_function_stands_in_the_source_twice() -> None:
     """Two functions of several statements with the same arguments and the same body are one function."""
     found: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) is not None else node.body
                 text = "\n".join(map(ast.unparse, body))
@@ -127,7 +133,7 @@ _TOO_LONG_TO_REPEAT = 3
 
 def _public(path: Path) -> list[tuple[str, str | None]]:
     """The public names of a file with their docstrings: itself, its functions, classes and their methods."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _parsed(path)
     found = [("the file", ast.get_docstring(tree))] if tree.body else []
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     for node in tree.body:
