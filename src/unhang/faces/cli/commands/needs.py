@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from unhang.core import wording
 from unhang.core.durations import human
 from unhang.core.values import moment
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
 from unhang.jobs.needs import Need, list_needs
+from unhang.jobs.outlook import states_of
 from unhang.jobs.request import split_pairs
 
 SUMMARY = "what waits for a person now: prompts, approvals, warnings, failures; each with the command that answers it"
@@ -31,19 +31,18 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not needs:
         print("no job needs a person")
-    for need in needs:
-        output.print_wrapped(_what(need, time.time()))
+    for need, state in zip(needs, states_of(home, [need.row for need in needs]), strict=True):
+        output.print_wrapped(_what(need, state, time.time()))
         for line in need.attention.to_paste:
             output.print_line(f"    {line}")  # not broken: it is to be pasted
     return 0
 
 
-def _what(need: Need, now: float) -> str:
+def _what(need: Need, state: str, now: float) -> str:
     found, row = need.attention, need.row
     since = moment(found.since)
     times = [] if since is None else [f"for {human(max(0.0, now - since))}"]
     if found.ends_at is not None:
         times.append(f"ends in {human(max(0.0, found.ends_at - now))}")
     when = f" ({', '.join(times)})" if times else ""
-    state = wording.state(row.status, row.phase, needs=found.kind, exit_code=row.exit_code)
     return f"{row.called}: {state}{when}: {found.why}"
