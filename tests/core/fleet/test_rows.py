@@ -139,3 +139,10 @@ def test_a_server_that_will_not_do_is_refused(version: tuple[int, int], jetstrea
     why = refusal(version, jetstream)
     assert (why is None) == good
     assert why is None or "\n" not in why
+
+
+def test_what_an_ended_job_needs_is_not_published_since_nothing_would_take_it_back() -> None:
+    needs = {"kind": "failed", "why": "exited with 3", "since": None, "command": "unhang status a"}
+    ended = published(a_row("a", endedAt="2026-01-02T03:04:05.000Z", needs=needs), 7, 0.0)
+    assert ended["needs"] is None
+    assert published(a_row("a", needs=needs | {"kind": "stuck"}), 7, 0.0)["needs"] is not None

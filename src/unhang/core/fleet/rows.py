@@ -53,6 +53,8 @@ def published(row: Json, seq: int, now: float) -> Json:
     """Return the row to publish, from one of `unhang ps --json`. `seq`: the number of the last event it tells of."""
     left = values.number(row.get("endsInMs"))
     kept = {name: value for name, value in row.items() if name != "endsInMs"}
+    if row.get("endedAt"):  # whether its end was looked at is known at home, and no event tells the others
+        kept["needs"] = None
     # Whole seconds: what is left is counted by the keeper, and would otherwise differ at each look.
     return kept | {"endsAt": None if left is None else round(now + left / 1000), "seq": seq}
 
