@@ -158,13 +158,32 @@ def test_inserting_gives_what_was_there_and_one_more(text: str, keys: tuple[str,
     assert done == expected
 
 
-def test_a_missing_sdk_is_one_line(tmp_path: Path) -> None:
+def without_sdk(tmp_path: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """-S: no site-packages, so no SDK; unhang itself is put on the path by hand."""
-    source = str(SOURCE)
-    code = f"import sys; sys.path.insert(0, {source!r}); from unhang.faces.cli.main import run; sys.exit(run(['mcp']))"
-    done = subprocess.run(
-        [sys.executable, "-S", "-E", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    begin = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from unhang.faces.cli.main import run"
+    code = f"{begin}; sys.exit(run({['mcp', *words]!r}))"
+    return subprocess.run(
+        [sys.executable, "-S", "-E", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        input=given,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "UNHANG_HOME": str(tmp_path / "state")},
     )
+
+
+def test_stdio_needs_no_sdk(tmp_path: Path) -> None:
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [{"id": 1, "method": "initialize", "params": client}, {"id": 2, "method": "tools/list"}]
+    done = without_sdk(tmp_path, given="".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines))
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *_ = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["result"]["serverInfo"]["name"] == "unhang"
+
+
+def test_a_missing_sdk_is_one_line(tmp_path: Path) -> None:
+    done = without_sdk(tmp_path, "--http", "127.0.0.1:0")
     assert done.returncode == 125
     assert "unhang[mcp]" in done.stderr
     assert len(done.stderr.splitlines()) == 1

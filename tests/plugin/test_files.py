@@ -136,7 +136,7 @@ def test_without_unhang_the_first_session_says_so_once_where_the_user_sees_it(tm
         return done.stdout
 
     assert start("PreToolUse") == ""
-    assert "pip install 'unhang[mcp]'" in json.loads(start("SessionStart"))["systemMessage"]
+    assert "pip install unhang" in json.loads(start("SessionStart"))["systemMessage"]
     assert start("SessionStart") == ""
 
 
@@ -182,7 +182,7 @@ def test_a_missing_server_is_one_line_that_names_the_package(tmp_path: Path) -> 
     assert done.returncode == 127
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert "unhang[mcp]" in line
+    assert "pip install unhang" in line
 
 
 def test_the_wrapper_reaches_the_real_hook(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from tests.support.mcp.harness import Servers
 from tests.support.mcp.raw import INITIALIZE
 from unhang.faces.mcp import http
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.server import build
+from unhang.faces.mcp.sdk import SdkThreads, build
+from unhang.faces.mcp.server import Server
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.local_server import ConnectionLimits, LimitedConnection, admit, hosts_of
 
@@ -225,8 +226,8 @@ def test_a_refusal_closes_its_connection(servers: Servers) -> None:
 
 
 def test_sessions_are_bounded_in_number_and_in_idle_time() -> None:
-    backend = Backend(Settings())
-    server = build(backend)
+    backend = Backend(Settings(), SdkThreads())
+    server = build(Server(backend))
     http.app_of(server, hosts_of("127.0.0.1", 1))
     manager = server._lowlevel_server._session_manager
     assert manager is not None

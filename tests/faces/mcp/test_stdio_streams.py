@@ -10,16 +10,15 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification
 
-from unhang.faces.mcp.stdio_streams import MessageInput, MessageOutput
+from unhang.faces.mcp.protocol import encoded, notification
+from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
 
 LARGE = "x" * 200_000  # more than a pipe holds
 
 
-def message(number: int, text: str = "") -> SessionMessage:
-    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method=f"n/{number}", params={"text": text}))
+def message(number: int, text: str = "") -> bytes:
+    return encoded(notification(f"n/{number}", {"text": text}))
 
 
 def with_pipe(work: Callable[[int, int], Coroutine[Any, Any, None]]) -> None:
@@ -40,7 +39,7 @@ def lines_of(fd: int, count: int) -> list[dict[str, Any]]:
 
 def test_a_sender_that_is_cancelled_leaves_its_message_whole_and_the_next_behind_it() -> None:
     async def work(reads: int, writes: int) -> None:
-        output = MessageOutput(writes)
+        output = LineOutput(writes)
         with anyio.CancelScope() as scope:
             scope.cancel()
             await output.send(message(1, LARGE))  # the client does not read: it waits, and is cancelled
@@ -60,9 +59,9 @@ def test_a_client_that_is_gone_is_told_to_the_sender() -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, reads)  # the last reading end closes
         os.close(null)
-        output = MessageOutput(writes)
+        output = LineOutput(writes)
         for _ in range(2):
-            with pytest.raises(anyio.BrokenResourceError):
+            with pytest.raises(ClientGone):
                 await output.send(message(1))
 
     with_pipe(work)
@@ -70,46 +69,45 @@ def test_a_client_that_is_gone_is_told_to_the_sender() -> None:
 
 def test_a_client_that_takes_nothing_of_what_is_left_does_not_hold_the_end() -> None:
     async def work(reads: int, writes: int) -> None:
-        output = MessageOutput(writes, patience=0.01)
+        output = LineOutput(writes, patience=0.01)
         with anyio.CancelScope() as scope:
             scope.cancel()
             await output.send(message(1, LARGE))
-        await output.aclose()
+        await output.close()
         assert os.read(reads, 1)  # some of it was said: the pipe was full, and not closed
 
     with_pipe(work)
 
 
-@pytest.mark.parametrize("asked", [b"no message\n", b""], ids=["while it is answered", "while it is waited for"])
-def test_the_messages_end_when_nobody_hears_the_answers_though_their_pipe_is_open(asked: bytes) -> None:
+def test_the_lines_end_when_nobody_hears_the_answers_though_their_pipe_is_open() -> None:
     async def work(reads: int, writes: int) -> None:
+        del writes
         answers, said = os.pipe()
         os.close(answers)
-        output = MessageOutput(said)
-        heard = MessageInput(reads, output)
-        os.write(writes, asked)
+        output = LineOutput(said)
+        heard = LineInput(reads, output)
         found: list[object] = []
 
         async def listen() -> None:
-            found.extend([each async for each in heard])
+            found.append(await heard.next())
 
         async with anyio.create_task_group() as group:
             group.start_soon(listen)
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(anyio.BrokenResourceError):
+            with pytest.raises(ClientGone):
                 await output.send(message(1))
-        assert not found
+        assert found == [None]
         os.close(said)
 
     with_pipe(work)
 
 
-def test_lines_come_whole_whatever_the_pieces_and_those_that_are_no_message_are_answered() -> None:
-    sent = [b'{"jsonrpc":"2.0","method":"n/1"}\n', b"no message\n", b'{"jsonrpc":"2.0","method":"n/2"}']
+def test_lines_come_whole_whatever_the_pieces() -> None:
+    sent = [b"one\n", b"\n", b"two \xff\n", b"three"]
 
     async def work(reads: int, writes: int) -> None:
         answers, said = os.pipe()
-        heard = MessageInput(reads, MessageOutput(said))
+        heard = LineInput(reads, LineOutput(said))
 
         def feed() -> None:
             for byte in b"".join(sent):
@@ -120,33 +118,10 @@ def test_lines_come_whole_whatever_the_pieces_and_those_that_are_no_message_are_
 
         async with anyio.create_task_group() as group:
             group.start_soon(anyio.to_thread.run_sync, feed)
-            found = [each async for each in heard]
-        methods = [each.message.method for each in found if isinstance(each, SessionMessage)]  # type: ignore[union-attr]
-        assert methods == ["n/1", "n/2"]
-        assert lines_of(answers, 1)[0]["error"]["code"] == -32700
-        for fd in (answers, said):
-            os.close(fd)
-
-    with_pipe(work)
-
-
-@pytest.mark.parametrize(
-    ("number", "refused"),
-    [(b"1.0", True), (b"true", True), (b"{}", True), (b"null", False)],
-    ids=["a float", "a truth", "an object", "null"],
-)
-def test_a_request_with_an_id_of_no_known_kind_is_refused_and_not_taken_for_a_notification(
-    number: bytes, refused: bool
-) -> None:
-    async def work(reads: int, writes: int) -> None:
-        answers, said = os.pipe()
-        heard = MessageInput(reads, MessageOutput(said))
-        os.write(writes, b'{"jsonrpc":"2.0","id":%b,"method":"n/1"}\n{"jsonrpc":"2.0","method":"n/2"}\n' % number)
-        found = await heard.receive()
-        assert isinstance(found, SessionMessage)
-        assert found.message.method == ("n/2" if refused else "n/1")  # type: ignore[union-attr]
-        if refused:
-            assert lines_of(answers, 1)[0]["error"]["code"] == -32600
+            found = []
+            while (line := await heard.next()) is not None:
+                found.append(line)
+        assert found == [b"one", b"", b"two \xff", b"three"]
         for fd in (answers, said):
             os.close(fd)
 

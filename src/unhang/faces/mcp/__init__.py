@@ -1,12 +1,15 @@
-"""The MCP face: shell and jobs for any agent, on the official SDK (extra `mcp`, imported nowhere else).
+"""The MCP face: shell and jobs for any agent, on stdio without a package, over HTTP on the official SDK (extra `mcp`).
 
-server.py          builds the server: tools, resources, logging level, the tasks extension
+server.py          the server, whichever way its clients come in: tools, tasks, resources, what each request does
 tools/             the tools themselves: arguments in, results out
-backend.py         what all calls share: settings, caps, starting a job
+toolbox.py, schema.py, argument_check.py   functions as tools: schemas from annotations, arguments checked by them
+backend.py, threads.py   what all calls share: settings, caps, starting a job, work in threads
 arguments.py       how the arguments of a call become limits and waiting times
-attend.py, wait.py   waiting for the job of this call, and for jobs that are there already
+job_call.py        a call that starts a job: begin, wait, answer
 result.py, text.py   a job → what a program reads, and what a model reads
-tool_results.py, output_schemas.py, notifications.py   the same in the SDK's types
+tool_results.py, output_schemas.py, notifications.py, news.py   the same as the protocol has it
+call.py            what a tool knows of its call; two ways make one:
+protocol.py, stdio_session.py, stdio_streams.py, stdio.py   our own on stdin and stdout: pure, tasks, bytes, process
+sdk.py, http.py, disconnect.py   the SDK's over HTTP
 access/            allow and deny lists of commands and directories
-stdio.py, http.py  the two ways in (stdio_streams.py: the messages on stdin and stdout)
 """

@@ -1,17 +1,15 @@
 """Refuses a call whose arguments a tool does not take, in one line that names the right ones.
 
-The SDK drops an argument that it does not know: a caller who writes `timeout` would believe that there is one.
+An argument that is not known is not dropped: a caller who writes `timeout` would believe that there is one.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.tools import Tool
-from pydantic import ValidationError
-
 from unhang.core.plain_text import quoted
+from unhang.faces.mcp.schema import Mismatch
+from unhang.faces.mcp.toolbox import Tool, Toolbox
 
 # What other servers call the things that these tools have under another name.
 _ALSO_CALLED = {
@@ -47,27 +45,32 @@ _STAYS = frozenset({"background", "runinbackground", "detach", "detached", "isba
 _SHOWN_NAME = 40
 
 
-class ArgumentCheck:
-    """Checks the arguments of a call before the SDK takes them."""
-
-    def __init__(self, server: MCPServer[Any]) -> None:
-        self._server = server
-
-    def problem(self, name: str, given: dict[str, Any]) -> str | None:
-        """Return what is wrong with the arguments of a call, in one line; None if nothing is."""
-        tool = self._server._tool_manager.get_tool(name)
-        if tool is None:
-            tools = ", ".join(each.name for each in self._server._tool_manager.list_tools())
-            return f"there is no tool {quoted(name, _SHOWN_NAME)}; there are: {tools}"
-        known = list(tool.parameters.get("properties", {}))
-        for argument in given:
-            if argument not in known:
-                return f"{name} has no argument {quoted(argument, _SHOWN_NAME)}{_instead(argument, known)}"
+def problem_of(tools: Toolbox, name: str, given: dict[str, Any]) -> str | None:
+    """Return what is wrong with a call, in one line; None if nothing is."""
+    tool = tools.get(name)
+    if tool is None:
+        names = ", ".join(each.name for each in tools.all())
+        return f"there is no tool {quoted(name, _SHOWN_NAME)}; there are: {names}"
+    known = list(tool.parameters["properties"])
+    for argument in given:
+        if argument not in known:
+            return f"{name} has no argument {quoted(argument, _SHOWN_NAME)}{_instead(argument, known)}"
+    for argument in tool.parameters.get("required", ()):
+        if argument not in given:
+            return f"{name}: {argument} is needed{_told(tool, argument)}"
+    for argument, value in given.items():
         try:
-            tool.fn_metadata.validate_arguments(given)
-        except ValidationError as error:
-            return f"{name}: {_first(error, tool)}"
-        return None
+            tool.taken(argument, value)
+        except Mismatch as error:
+            found = quoted(str(value), _SHOWN_NAME)
+            return f"{name}: {argument}: {error}, not {found}{_told(tool, argument)}"
+    return None
+
+
+def _told(tool: Tool, argument: str) -> str:
+    """What the model was told of an argument, in parentheses."""
+    text = tool.parameters["properties"][argument].get("description")
+    return f" ({text})" if text else ""
 
 
 def _instead(argument: str, known: list[str]) -> str:
@@ -90,13 +93,3 @@ def _nearest(plain: str, known: list[str]) -> str:
 
 def _plain(name: str) -> str:
     return "".join(c for c in name.lower() if c.isalnum())
-
-
-def _first(error: ValidationError, tool: Tool) -> str:
-    """The first mistake, without the words of the library that found it."""
-    found = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in found["loc"][:1]) or "arguments"
-    told = tool.parameters.get("properties", {}).get(place, {}).get("description", "")
-    what = str(found["msg"])[:1].lower() + str(found["msg"])[1:]
-    given = "" if found["type"] == "missing" else f", not {quoted(str(found['input']), _SHOWN_NAME)}"
-    return f"{place}: {what}{given}" + (f" ({told})" if told else "")

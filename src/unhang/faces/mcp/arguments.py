@@ -1,7 +1,6 @@
 """The arguments of the tools: their types with what a model is told about them, and what becomes of them.
 
-Texts are plain `str` with "" for "not given": of anything else the SDK would read a text that is JSON (say, stdin) as
-the value it stands for.
+Texts are plain `str` with "" for "not given": where a list or a number may stand, a text that is JSON is read as one.
 """
 
 from __future__ import annotations
@@ -9,12 +8,11 @@ from __future__ import annotations
 import os
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
-
 from unhang.core.limit_request import LimitRequest, read_duration, read_limits
 from unhang.core.policy.builtin import DEFAULT
 from unhang.core.policy.model import Resolution
 from unhang.errors import UsageError
+from unhang.faces.mcp.schema import Arg
 from unhang.faces.mcp.settings import Settings
 
 # The kernel's own bound on one word (MAX_ARG_STRLEN); checked here it is a sentence and not a failed job.
@@ -23,24 +21,24 @@ LONGEST_WORD = (128 << 10) - 1
 # A prompt waits at least so long for its answer: a model, or the person behind it, may have to think.
 TO_ANSWER = 300.0
 
-JobId = Annotated[str, Field(description='A jobId, a unique prefix of one, or "@last".')]
+JobId = Annotated[str, Arg(description='A jobId, a unique prefix of one, or "@last".')]
 WaitSec = Annotated[
-    float | None, Field(description="Answer after this many seconds at the latest, ended or not; default 45.", ge=0)
+    float | None, Arg(description="Answer after this many seconds at the latest, ended or not; default 45.", ge=0)
 ]
-Command = Annotated[str, Field(description="A shell line, as for sh -c. Give this or argv.")]
-Argv = Annotated[list[str] | None, Field(description="The words of a command, run without a shell.")]
-Cwd = Annotated[str, Field(description="Directory to run in; the server's own unless given.")]
-Env = Annotated[dict[str, str] | None, Field(description="Variables added to the environment.")]
+Command = Annotated[str, Arg(description="A shell line, as for sh -c. Give this or argv.")]
+Argv = Annotated[list[str] | None, Arg(description="The words of a command, run without a shell.")]
+Cwd = Annotated[str, Arg(description="Directory to run in; the server's own unless given.")]
+Env = Annotated[dict[str, str] | None, Arg(description="Variables added to the environment.")]
 TimeoutSec = Annotated[
     float | None,
-    Field(description="End it after this many seconds in all, whatever it does.", gt=0),
+    Arg(description="End it after this many seconds in all, whatever it does.", gt=0),
 ]
-IdleMs = Annotated[int | None, Field(description="End it after this long without a sign of life, in ms.", ge=0)]
-HardMs = Annotated[int | None, Field(description="End it after this long whatever it does, in ms.", ge=0)]
-Category = Annotated[str, Field(description="A policy category to take the limits from (see explain_policy).")]
-Stdin = Annotated[str, Field(description="Text for its stdin, then end of file. Without it: end of file.")]
-Interactive = Annotated[bool, Field(description="Keep its stdin open so that `send` can answer prompts.")]
-Pty = Annotated[bool, Field(description="Give it a terminal of its own.")]
+IdleMs = Annotated[int | None, Arg(description="End it after this long without a sign of life, in ms.", ge=0)]
+HardMs = Annotated[int | None, Arg(description="End it after this long whatever it does, in ms.", ge=0)]
+Category = Annotated[str, Arg(description="A policy category to take the limits from (see explain_policy).")]
+Stdin = Annotated[str, Arg(description="Text for its stdin, then end of file. Without it: end of file.")]
+Interactive = Annotated[bool, Arg(description="Keep its stdin open so that `send` can answer prompts.")]
+Pty = Annotated[bool, Arg(description="Give it a terminal of its own.")]
 
 
 class CommandCall(NamedTuple):

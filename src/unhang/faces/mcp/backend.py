@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, TypeVar
-
-import anyio
-import anyio.to_thread
 
 from unhang.core.editors import ABSENT_EDITOR
 from unhang.core.limit_request import LimitRequest
@@ -18,6 +14,7 @@ from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import folder_of
 from unhang.faces.mcp.news import HandedOver
 from unhang.faces.mcp.settings import BOUNDS, Settings
+from unhang.faces.mcp.threads import LoopThreads, Threads, bound
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
 from unhang.jobs.policy import find_policy
@@ -26,31 +23,27 @@ from unhang.jobs.progress import ReportTimes
 from unhang.jobs.request import Prepared, prepare
 
 _Answer = TypeVar("_Answer")
-# Short work on files and sockets; fifty calls at once must not wait for each other's.
-_THREADS = 64
 
 
 class Backend:
     """One server's hold on jobs."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, threads: Threads | None = None) -> None:
         self.settings = settings
+        self.threads: Threads = threads or LoopThreads()
         self.home = state_home()
         self.pool = JobPool(settings.max_jobs)
         self.report_times = ReportTimes(settings.first_progress, settings.progress_every)
         self.handed_over = HandedOver(self.home, self.in_thread)
-        self._threads: anyio.CapacityLimiter | None = None
         self._calls = 0
 
     async def in_thread(self, work: Callable[..., _Answer], /, *args: Any, **options: Any) -> _Answer:
         """Run work that is not abandoned when the call is cancelled: what was begun is known to be finished."""
-        if self._threads is None:
-            self._threads = anyio.CapacityLimiter(_THREADS)
-        return await anyio.to_thread.run_sync(partial(work, *args, **options), limiter=self._threads)
+        return await self.threads.finish(bound(work, args, options))
 
     async def in_loose_thread(self, work: Callable[..., _Answer], /, *args: Any) -> _Answer:
         """Run work that is abandoned when the call is cancelled: it only reads."""
-        return await anyio.to_thread.run_sync(partial(work, *args), abandon_on_cancel=True)
+        return await self.threads.loose(bound(work, args, {}))
 
     def job(self, name: str) -> Job:
         """The job with this id, unique prefix or "@last"."""

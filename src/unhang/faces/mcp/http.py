@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import sys
+import warnings
 from functools import partial
 from typing import Any, cast
 
@@ -22,6 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.disconnect import NoteDisconnects
+from unhang.faces.mcp.sdk import SdkThreads, build
+from unhang.faces.mcp.server import Server
+from unhang.faces.mcp.settings import Settings
 from unhang.jobs.local_server import (
     HEADER_PATIENCE,
     ConnectionLimits,
@@ -95,8 +100,13 @@ def app_of(server: MCPServer[Any], hosts: frozenset[str]) -> ASGIApp:
     return NoteDisconnects(inner)
 
 
-def serve(server: MCPServer[Any], backend: Backend, address: str, token_file: str | None) -> int:
+def serve(settings: Settings, address: str, token_file: str | None) -> int:
     """Serve over HTTP until SIGINT or SIGTERM, after printing the URL on stdout."""
+    backend = Backend(settings, SdkThreads())
+    # the deprecations of the protocol are for developers, not for the log of the client
+    warnings.simplefilter("ignore")
+    server = build(Server(backend))
+    logging.disable(logging.WARNING)
     path = token_file or token_path(TOKEN_FILE)
     token = read_or_make(path)
     sock, host, port = listen("--http", address)

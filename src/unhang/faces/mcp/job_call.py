@@ -9,9 +9,6 @@ import asyncio
 import time
 from typing import Any, NamedTuple
 
-import anyio
-from mcp.server.mcpserver import Context
-
 from unhang.core.editors import EDITORS, way_without
 from unhang.core.policy.builtin import command_name
 from unhang.core.policy.model import Resolution
@@ -19,7 +16,7 @@ from unhang.core.spec import NULL, PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import CommandCall
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.disconnect import gone_of
+from unhang.faces.mcp.call import Call
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.result import Seen, result_of
 from unhang.faces.mcp.trace_meta import in_trace_of
@@ -44,7 +41,7 @@ class Begun(NamedTuple):
     waited: float = 0.0  # seconds of the call that its start has taken
 
 
-async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str) -> Begun:
+async def begin(backend: Backend, ctx: Call, call: CommandCall, *, tool: str) -> Begun:
     """Start the job of a call to `run` or `start`. Raises UsageError for an editor without a terminal."""
     called = time.monotonic()
     # all of it in one thread: to change threads is much of what a short call costs
@@ -54,12 +51,12 @@ async def begin(backend: Backend, ctx: Context, call: CommandCall, *, tool: str)
         try:
             await backend.in_thread(attended.job.send, call.stdin)
         except BaseException:  # the call was cancelled, or the job refused its input
-            await _end(attended, "its caller")
+            await _end(backend, attended, "its caller")
             raise
     return Begun(attended, resolution.never_ending, _is_session(resolution), time.monotonic() - called)
 
 
-def _launch(backend: Backend, ctx: Context, call: CommandCall, tool: str) -> tuple[JobConnection, Resolution]:
+def _launch(backend: Backend, ctx: Call, call: CommandCall, tool: str) -> tuple[JobConnection, Resolution]:
     labels = labels_of(ctx) | {"tool": tool}
     prepared = _prepare(backend, call, labels)
     better = call.with_room(prepared.resolution, stays=tool == "start")
@@ -94,7 +91,7 @@ def _refuse_editors(resolution: Resolution) -> None:
             )
 
 
-def attend(backend: Backend, ctx: Context, connection: JobConnection) -> AttendedJob:
+def attend(backend: Backend, ctx: Call, connection: JobConnection) -> AttendedJob:
     """Listen to a job that was started for this call, and report to the call's client."""
     return AttendedJob(
         backend.pool,
@@ -106,15 +103,14 @@ def attend(backend: Backend, ctx: Context, connection: JobConnection) -> Attende
     )
 
 
-def labels_of(ctx: Context) -> dict[str, str]:
+def labels_of(ctx: Call) -> dict[str, str]:
     """The labels of a job that names the client by which it was started."""
-    client = ctx.session.client_params
-    return {"client": client.client_info.name[:60]} if client is not None and client.client_info.name else {}
+    return {"client": ctx.client_name[:60]} if ctx.client_name else {}
 
 
 async def answer(
     backend: Backend,
-    ctx: Context,
+    ctx: Call,
     begun: Begun,
     seconds: float,
     *,
@@ -135,13 +131,13 @@ async def answer(
                 attended.release()
             ended = await attended.first_output(min(backend.settings.first_output, max(seconds, _LEAST_OUTPUT_WAIT)))
         else:
-            ended = await attended.wait(seconds, gone_of(ctx.request_context.request), decides=decides)
+            ended = await attended.wait(seconds, ctx.gone, decides=decides)
     except CallerGone:
-        await _end(attended, "its client, who is gone")
+        await _end(backend, attended, "its client, who is gone")
         raise UsageError("the client is gone") from None
     except asyncio.CancelledError:
         if tool == "run":  # its caller will never learn the id
-            await _end(attended, "cancellation of its call")
+            await _end(backend, attended, "cancellation of its call")
         raise
     if not ended and attended.editors:
         await _end_editor(backend, attended)
@@ -154,7 +150,7 @@ async def answer(
     view = attended.view if attended.view.ended else None  # it has all events: they need not be read again
     shown = await backend.in_thread(result_of, attended.job, backend.settings, seen, view)
     if shown["status"] == "running":
-        backend.handed_over.follow(ctx.session, attended.job, shown["seq"])
+        backend.handed_over.follow(ctx.client, attended.job, shown["seq"])
     return shown
 
 
@@ -171,7 +167,6 @@ async def _end_editor(backend: Backend, attended: AttendedJob) -> None:
     )
 
 
-async def _end(attended: AttendedJob, by: str) -> None:
+async def _end(backend: Backend, attended: AttendedJob, by: str) -> None:
     """End the job although the call is cancelled."""
-    with anyio.CancelScope(shield=True):
-        await attended.end(by)
+    await backend.threads.shielded(attended.end(by))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import warnings
 
-from unhang.errors import UsageError
-from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.server import build
+from unhang.errors import UnhangError, UsageError
 from unhang.faces.mcp.settings import Settings
 
 
@@ -39,15 +35,16 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def serve(args: argparse.Namespace) -> int:
     """Serve on stdio, or over HTTP if the options say so, and return the exit code."""
-    backend = Backend(settings_of(args))
-    # the deprecations of the protocol are for developers, not for the log of the client
-    warnings.simplefilter("ignore")
-    server = build(backend)
-    logging.disable(logging.WARNING)
+    settings = settings_of(args)
     if args.http is not None:
-        from unhang.faces.mcp import http
-
-        return http.serve(server, backend, args.http, args.token_file)
+        try:
+            from unhang.faces.mcp import http
+        except ModuleNotFoundError as error:
+            if (error.name or "unhang").partition(".")[0] == "unhang":
+                raise
+            raise UnhangError(f"serving HTTP needs the official SDK: pip install 'unhang[mcp]' ({error})") from None
+        return http.serve(settings, args.http, args.token_file)
     from unhang.faces.mcp import stdio
+    from unhang.faces.mcp.backend import Backend
 
-    return stdio.serve(server, backend)
+    return stdio.serve(Backend(settings))

@@ -12,19 +12,14 @@ import contextlib
 import os
 import threading
 import time
-import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp_types import CallToolResult, TextContent
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
 from unhang.core import values
 from unhang.core.job_news import News
 from unhang.errors import UnhangError
-from unhang.faces.mcp.notifications import LOGGER, wanted_by
+from unhang.faces.mcp.call import Client
 from unhang.jobs import news_cursor
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.news import JobNews
@@ -39,9 +34,8 @@ _MOST_LINES = 10
 class _Followed:
     """A job, the client that was told that it runs, and whether its newest news went out as a notification."""
 
-    def __init__(self, key: object, connection: Any, news: JobNews) -> None:
-        self.key = key
-        self.connection = connection
+    def __init__(self, client: Client, news: JobNews) -> None:
+        self.client = client
         self.news = news
         self.notified = 0
 
@@ -57,10 +51,10 @@ class HandedOver:
         self._lock = threading.Lock()  # two threads that read one job would tell of it twice
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self, session: Any, job: Job, seq: int) -> None:
-        """Tell the client of this session what happens to a job after an event that it has been told of."""
-        key = _key(session)
-        found = self._followed.pop((key, job.id), None) or _Followed(key, session._connection, JobNews(job, seq))
+    def follow(self, client: Client, job: Job, seq: int) -> None:
+        """Tell a client what happens to a job after an event that it has been told of."""
+        key = client.key
+        found = self._followed.pop((key, job.id), None) or _Followed(client, JobNews(job, seq))
         found.news.seen(seq)
         self._followed[key, job.id] = found
         while len(self._followed) > _MOST_JOBS:
@@ -78,22 +72,16 @@ class HandedOver:
         finally:
             self._attended.subtract(names)
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Put what the client has missed on top of the answer of a tool. Called by the SDK."""
-        answer = await call_next(ctx)
-        if ctx.method != "tools/call":
-            return answer
-        key = _key(ctx.session)
-        for job_id, seq in _told_of(_structured(answer)):
+    async def with_news(self, client: Client, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of a tool with what its client has missed on top of it."""
+        key = client.key
+        for job_id, seq in _told_of(answer.get("structuredContent")):
             if (key, job_id) in self._followed:
                 self._followed[key, job_id].news.seen(seq)
             if "CLAUDE_PID" in os.environ:  # the monitor of the session need not tell it again
                 await self._in_thread(self._note, job_id, seq)
-        if not any(followed == key for followed, _ in self._followed):
-            return answer
-        # not before it is needed: the answer may be long
-        shown = answer.model_dump(by_alias=True, mode="json") if isinstance(answer, CallToolResult) else answer
-        if not isinstance(shown, dict) or not isinstance(shown.get("content"), list):
+        content = answer.get("content")
+        if not isinstance(content, list) or not any(followed == key for followed, _ in self._followed):
             return answer
         missed = await self._in_thread(self._missed, key)
         if not missed:
@@ -101,11 +89,11 @@ class HandedOver:
         lines = [f"- {values.visible_bytes(line)}" for _, line in missed[:_MOST_LINES]]
         if len(missed) > _MOST_LINES:
             lines.append(f"- and {len(missed) - _MOST_LINES} more: call `list`")
-        text = TextContent(type="text", text="\n".join(["NEWS since your last call:", *lines]))
-        shown["content"] = [text.model_dump(by_alias=True, mode="json", exclude_none=True), *shown["content"]]
-        if isinstance(shown.get("structuredContent"), dict):
+        text = "\n".join(["NEWS since your last call:", *lines])
+        shown = answer | {"content": [{"type": "text", "text": text}, *content]}
+        if isinstance(answer.get("structuredContent"), dict):
             news = [{"jobId": job, "message": values.visible_bytes(line)} for job, line in missed]
-            shown["structuredContent"] = {"news": news, **shown["structuredContent"]}
+            shown["structuredContent"] = {"news": news, **answer["structuredContent"]}
         return shown
 
     def _note(self, job_id: str, seq: int) -> None:
@@ -158,31 +146,10 @@ class HandedOver:
         return found
 
     async def _notify(self, each: _Followed, news: News) -> None:
-        if not wanted_by(each.connection, news.level):
-            return
         text = await self._in_thread(each.news.sentence, news)
         data = {"message": values.visible_bytes(text), "taskId": each.news.job.id, "phase": news.kind, "seq": news.seq}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as in notifications.py
-            sending = each.connection.log(news.level, data, LOGGER)
         with contextlib.suppress(Exception):  # the client may be gone; its next answer has the news
-            await sending
-
-
-def _key(session: Any) -> object:
-    """Whose news it is: the connection's; in the modern era, which has none, those of a client of this name."""
-    connection = session._connection
-    if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return connection
-    client = session.client_params
-    return client.client_info.name if client is not None else ""
-
-
-def _structured(answer: HandlerResult) -> Any:
-    """The structure of a tool's answer, which may be of the SDK's type or as it is sent."""
-    if isinstance(answer, CallToolResult):
-        return answer.structured_content
-    return answer.get("structuredContent") if isinstance(answer, dict) else None
+            await each.client.log(news.level, data)
 
 
 def _told_of(structured: Any) -> Iterator[tuple[str, int]]:

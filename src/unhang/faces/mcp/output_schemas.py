@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+from unhang.faces.mcp.schema import Shown
 
 Status = Literal["success", "error", "timeout", "cancelled", "running"]
-
-
-class Shown(BaseModel):
-    """The base of all results: names in camelCase, more fields allowed."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
 
 
 class JobResult(Shown):

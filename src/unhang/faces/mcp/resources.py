@@ -1,4 +1,4 @@
-"""Jobs as resources: `unhang://jobs/{id}`, its stdout, stderr and events, with updates for subscribers.
+"""Jobs as resources: `unhang://jobs/{id}`, its stdout, stderr and events, with updates for those who listen.
 
 Updates cost something only while a client listens: one task looks at the running jobs once a second.
 """
@@ -6,26 +6,17 @@ Updates cost something only while a client listens: one task looks at the runnin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mcp.server.context import ServerRequestContext
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
-from mcp_types import (
-    EmptyResult,
-    ListResourcesResult,
-    PaginatedRequestParams,
-    Resource,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
-)
-
 from unhang.core import plain_text, values
+from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.faces.mcp import result
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import ProtocolError
+from unhang.faces.mcp.protocol import INVALID_PARAMS
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
 
@@ -35,47 +26,94 @@ _MOST = 100
 _EVERY = 1.0
 _TAIL = 64 << 10
 
+Tell = Callable[[str], Awaitable[None]]
 
-class Bus(InMemorySubscriptionBus):
-    """A subscription bus that starts the updates with its first listener."""
 
-    def __init__(self, backend: Backend) -> None:
-        super().__init__()
-        self.updates = Updates(backend, self)
+class Template(Record):
+    """One kind of resource that every job has."""
 
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Add a listener of the modern era, and return the function that removes it."""
-        leave = super().subscribe(listener)
-        self.updates.wake()
-        return leave
+    name: str
+    part: str
+    title: str
+    mime_type: str
 
     @property
-    def heard(self) -> bool:
-        """Whether there is a listener."""
-        return bool(self._listeners)
+    def uri(self) -> str:
+        """The address, with a gap for the job."""
+        return f"{SCHEME}{{job_id}}{self.part}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the template as a list shows it."""
+        return {"name": self.name, "title": self.title, "uriTemplate": self.uri, "mimeType": self.mime_type}
+
+
+TEMPLATES = (
+    Template("job", "", "A job and its result", "application/json"),
+    Template("stdout", "/stdout", "The end of its stdout", "text/plain"),
+    Template("stderr", "/stderr", "The end of its stderr", "text/plain"),
+    Template("events", "/events", "Its events", "application/x-ndjson"),
+)
+
+
+def list_jobs(backend: Backend) -> list[dict[str, Any]]:
+    """Return the newest jobs as resources."""
+    return [
+        {
+            "uri": f"{SCHEME}{row.id}",
+            "name": row.id,
+            "title": plain_text.one_line(row.command, 80),
+            "description": f"{row.status}: {plain_text.quoted(row.command, 200)}",
+            "mimeType": "application/json",
+        }
+        for row in listing.list_jobs(backend.home)[:_MOST]
+    ]
+
+
+def read(backend: Backend, uri: str) -> dict[str, Any]:
+    """Return the contents of a resource. Raises ProtocolError if there is none of this address."""
+    name, slash, part = uri.removeprefix(SCHEME).partition("/")
+    found = [each for each in TEMPLATES if each.part == slash + part]
+    if not uri.startswith(SCHEME) or not name or not found:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
+    try:
+        text = read_part(backend, backend.job(name), found[0].name)
+    except UnhangError as error:
+        raise ProtocolError(INVALID_PARAMS, str(error), {"uri": uri}) from None
+    return {"uri": uri, "mimeType": found[0].mime_type, "text": values.visible_bytes(text)}
+
+
+def read_part(backend: Backend, job: Job, name: str) -> str:
+    """Return the text of one resource of a job, by the name of its template."""
+    if name == "job":
+        return values.dump(result.result_of(job, backend.settings))
+    if name == "events":
+        return "".join(values.dump(event) + "\n" for event in job.events())
+    return job.tail(name, _TAIL)
 
 
 class Updates:
-    """Reports changed jobs to the listeners of the modern era and to the subscribers of the handshake era."""
+    """Tells of changed jobs: everyone who listens of those resources that it has named."""
 
-    def __init__(self, backend: Backend, bus: Bus) -> None:
+    def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._bus = bus
-        self._sessions: dict[str, dict[int, Any]] = {}  # uri → sessions that want to know
+        self._listeners: dict[object, tuple[frozenset[str] | None, Tell]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, uri: str, session: Any) -> None:
-        """Report changes of this resource to the connection of a session."""
-        connection = session._connection
-        self._sessions.setdefault(uri, {})[id(connection)] = connection
-        self.wake()
+    def listen(self, tell: Tell, uris: frozenset[str] | None = None) -> Callable[[], None]:
+        """Call `tell` with the address of each of these resources that changes, and return what ends that.
 
-    def drop(self, uri: str, session: Any) -> None:
-        """Stop reporting changes of this resource to the connection of a session."""
-        self._sessions.get(uri, {}).pop(id(session._connection), None)
-        self._sessions = {name: found for name, found in self._sessions.items() if found}
+        Without addresses: of every resource.
+        """
+        key = object()
+        self._listeners[key] = (uris, tell)
+        self._wake()
 
-    def wake(self) -> None:
+        def leave() -> None:
+            self._listeners.pop(key, None)
+
+        return leave
+
+    def _wake(self) -> None:
         """Start the task that looks for changes, unless it runs."""
         if self._task is None or self._task.done():
             # before the subscription is acknowledged: each running job is announced once, so that no change is missed
@@ -83,7 +121,7 @@ class Updates:
             self._task = asyncio.get_running_loop().create_task(self._run({row.id: -1 for row in rows}))
 
     async def _run(self, seen: dict[str, int]) -> None:
-        while self._sessions or self._bus.heard:
+        while self._listeners:
             await asyncio.sleep(_EVERY)
             now = await self._backend.in_thread(self._look, seen)
             for job in [name for name, seq in now.items() if seen.get(name) != seq]:
@@ -104,66 +142,7 @@ class Updates:
         return {name: job.last_seq() for name, job in jobs.items()}
 
     async def _changed(self, uri: str) -> None:
-        await self._bus.publish(ResourceUpdated(uri=uri))
-        for connection in list(self._sessions.get(uri, {}).values()):
-            await connection.send_resource_updated(uri)
-
-
-def register(server: MCPServer[Any], backend: Backend, bus: Bus) -> None:
-    """Offer the resources of this file."""
-
-    async def job(job_id: str) -> str:
-        found = _find(backend, job_id)
-        return values.dump(await backend.in_thread(result.result_of, found, backend.settings))
-
-    async def stdout(job_id: str) -> str:
-        return await backend.in_thread(_find(backend, job_id).tail, "stdout", _TAIL)
-
-    async def stderr(job_id: str) -> str:
-        return await backend.in_thread(_find(backend, job_id).tail, "stderr", _TAIL)
-
-    async def events(job_id: str) -> str:
-        found = await backend.in_thread(_find(backend, job_id).events)
-        return "".join(values.dump(event) + "\n" for event in found)
-
-    base = f"{SCHEME}{{job_id}}"
-    server.resource(base, name="job", title="A job and its result", mime_type="application/json")(job)
-    server.resource(f"{base}/stdout", name="stdout", title="The end of its stdout", mime_type="text/plain")(stdout)
-    server.resource(f"{base}/stderr", name="stderr", title="The end of its stderr", mime_type="text/plain")(stderr)
-    server.resource(f"{base}/events", name="events", title="Its events", mime_type="application/x-ndjson")(events)
-
-    async def list_all(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
-        rows = await backend.in_thread(listing.list_jobs, backend.home)
-        fixed = await server.list_resources()
-        jobs = [
-            Resource(
-                uri=f"{SCHEME}{row.id}",
-                name=row.id,
-                title=plain_text.one_line(row.command, 80),
-                description=f"{row.status}: {plain_text.quoted(row.command, 200)}",
-                mime_type="application/json",
-            )
-            for row in rows[:_MOST]
-        ]
-        return ListResourcesResult(resources=[*fixed, *jobs])
-
-    async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
-        bus.updates.add(str(params.uri), ctx.session)
-        return EmptyResult()
-
-    async def unsubscribe(ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams) -> EmptyResult:
-        bus.updates.drop(str(params.uri), ctx.session)
-        return EmptyResult()
-
-    # the SDK has no public way to serve a list that changes, nor the subscriptions of the handshake era
-    low = server._lowlevel_server
-    low.add_request_handler("resources/list", PaginatedRequestParams, list_all)
-    low.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
-    low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
-
-
-def _find(backend: Backend, name: str) -> Job:
-    try:
-        return backend.job(name)
-    except UnhangError as error:
-        raise ResourceNotFoundError(str(error)) from None
+        for uris, tell in list(self._listeners.values()):
+            if uris is None or uri in uris:
+                with contextlib.suppress(Exception):  # one that is gone does not silence the others
+                    await tell(uri)

@@ -6,13 +6,11 @@ import asyncio
 import os
 import signal
 import threading
-from typing import Any
-
-import anyio
-from mcp.server.mcpserver import MCPServer
 
 from unhang.errors import EXIT_INTERRUPTED
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.server import Server
+from unhang.faces.mcp.stdio_session import StdioSession
 from unhang.faces.mcp.stdio_streams import claim_streams
 from unhang.jobs.client_process import open_client
 
@@ -20,14 +18,14 @@ from unhang.jobs.client_process import open_client
 _PATIENCE = 1.0
 
 
-def serve(server: MCPServer[Any], backend: Backend) -> int:
+def serve(backend: Backend) -> int:
     """Serve the client on stdin and stdout until it is gone."""
-    anyio.run(_serve, server, backend)
+    asyncio.run(_serve(backend))
     backend.close()
     return 0
 
 
-async def _serve(server: MCPServer[Any], backend: Backend) -> None:
+async def _serve(backend: Backend) -> None:
     loop = asyncio.get_running_loop()
     watched = open_client()
     if watched is None:
@@ -37,8 +35,8 @@ async def _serve(server: MCPServer[Any], backend: Backend) -> None:
     loop.add_signal_handler(signal.SIGINT, _leave, backend, EXIT_INTERRUPTED)
     try:
         heard, said = claim_streams()
-        low = server._lowlevel_server
-        await low.run(heard, said, low.create_initialization_options())
+        await StdioSession(Server(backend), said).run(heard)
+        await said.close()
     finally:
         for fd in watched or []:
             loop.remove_reader(fd)

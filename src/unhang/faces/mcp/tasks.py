@@ -10,20 +10,14 @@ outlives the server that made it, and another server or the command line can be 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
-
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.extension import Extension, MethodBinding
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.server import require_client_extension
-from mcp.shared.exceptions import MCPError
-from mcp_types import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, RequestParams
 
 from unhang.core.view import View
 from unhang.errors import UnhangError
-from unhang.faces.mcp.argument_check import ArgumentCheck
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ProtocolError
+from unhang.faces.mcp.protocol import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
@@ -43,79 +37,53 @@ _TTL_MS = 24 * 3600 * 1000
 class TaskStarter(NamedTuple):
     """How a tool starts its job. `required`: only clients that declare tasks may call the tool."""
 
-    begin: Callable[[Context, dict[str, Any]], Awaitable[AttendedJob]]
+    begin: Callable[[Call, dict[str, Any]], Awaitable[AttendedJob]]
     required: bool = False
     shortcut: float = _SHORTCUT
 
 
-class TaskParams(RequestParams):
-    """The parameters of `tasks/get` and `tasks/cancel`."""
-
-    task_id: str
-
-
-class UpdateParams(TaskParams):
-    """The parameters of `tasks/update`."""
-
-    input_responses: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
-
-
-class Tasks(Extension):
-    """The extension as the SDK takes it: three methods, and a hook before each tool call."""
-
-    identifier = IDENTIFIER
+class Tasks:
+    """The extension: a step before the call of a tool, and three methods."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._starters: dict[str, TaskStarter] = {}
         self._answered: set[tuple[str, str]] = set()
-        self.check: ArgumentCheck | None = None  # of every call, whether it becomes a task or not
 
     def offer(self, tool: str, starter: TaskStarter) -> None:
         """Make the calls of this tool tasks, for clients that declare the extension."""
         self._starters[tool] = starter
 
-    def methods(self) -> Sequence[MethodBinding]:
-        """Return the methods of the extension. Called by the SDK."""
-        return (
-            MethodBinding("tasks/get", TaskParams, self._get),
-            MethodBinding("tasks/update", UpdateParams, self._update),
-            MethodBinding("tasks/cancel", TaskParams, self._cancel),
-        )
-
     # --- starting a task -----------------------------------------------------------------------------------------
 
-    async def intercept_tool_call(
-        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
-    ) -> HandlerResult:
-        """Start a task instead of the tool, or return its result if the job ends at once. Called by the SDK."""
-        problem = self.check.problem(params.name, dict(params.arguments or {})) if self.check is not None else None
-        if problem is not None:
-            return error_result(problem)
-        starter = self._starters.get(params.name)
+    async def begin(self, call: Call, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Start a task instead of the tool, or return its result if the job ends at once. None: call the tool."""
+        starter = self._starters.get(tool)
         if starter is None:
-            return await call_next(ctx)
-        if not _declared(ctx):
+            return None
+        if IDENTIFIER not in call.extensions:
             if starter.required:
-                require_client_extension(ctx, IDENTIFIER)
-            return await call_next(ctx)
+                require_extension(call)
+            return None
         try:
             with self._backend.call():
-                attended = await starter.begin(Context(request_context=ctx), dict(params.arguments or {}))
+                attended = await starter.begin(call, arguments)
                 attended.release()
                 ended = await attended.wait(starter.shortcut)
         except UnhangError as error:
-            return error_result(str(error))
+            return error_result(str(error)).to_json()
         if ended:
             attended.finish()
-            return job_tool_result(await self._backend.in_thread(result_of, attended.job, self._backend.settings))
+            found = await self._backend.in_thread(result_of, attended.job, self._backend.settings)
+            return job_tool_result(found).to_json()
         attended.hand_over()
         return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
 
     # --- asking about a task -----------------------------------------------------------------------------------
 
-    async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
-        job = self._job(ctx, params)
+    async def get(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+        """Return where a task stands, with its result or its question."""
+        job = self._job(call, params)
         return {"resultType": "complete"} | await self._backend.in_thread(self._detailed, job)
 
     def _detailed(self, job: Job) -> dict[str, Any]:
@@ -131,8 +99,7 @@ class Tasks(Extension):
             error = {"code": INTERNAL_ERROR, "message": sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
         result = job_tool_result(result_of(job, self._backend.settings))
-        dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return _envelope(job, view, "completed") | {"result": dumped}
+        return _envelope(job, view, "completed") | {"result": result.to_json()}
 
     def pending(self, job: Job, view: View) -> dict[str, Any]:
         """Return the open question of a job, under a key that names this one question; empty if there is none."""
@@ -144,9 +111,10 @@ class Tasks(Extension):
         params = {"mode": "form", "message": message, "requestedSchema": schema}
         return {question.key: {"method": "elicitation/create", "params": params}}
 
-    async def _update(self, ctx: ServerRequestContext[Any, Any], params: UpdateParams) -> dict[str, Any]:
-        job = self._job(ctx, params)
-        await self._backend.in_thread(self._answer, job, params.input_responses)
+    async def update(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+        """Give a task the answers to its questions."""
+        job = self._job(call, params)
+        await self._backend.in_thread(self._answer, job, params.get("inputResponses") or {})
         return {"resultType": "complete"}
 
     def _answer(self, job: Job, responses: dict[str, Any]) -> None:
@@ -167,26 +135,28 @@ class Tasks(Extension):
         except UnhangError:
             pass  # the job has ended meanwhile; the next `tasks/get` says so
 
-    async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> dict[str, Any]:
-        job = self._job(ctx, params)
+    async def cancel(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask a task to end."""
+        job = self._job(call, params)
         await self._backend.in_thread(_cancel, job)
         return {"resultType": "complete"}
 
-    def _job(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> Job:
-        require_client_extension(ctx, IDENTIFIER)
-        headers = getattr(ctx.request, "headers", None)
-        named = headers.get("mcp-name") if headers is not None else None
-        if named is not None and named != params.task_id:
-            raise MCPError(code=HEADER_MISMATCH, message="Mcp-Name is not the taskId")
+    def _job(self, call: Call, params: dict[str, Any]) -> Job:
+        require_extension(call)
+        name = str(params["taskId"])
+        if call.named is not None and call.named != name:
+            raise ProtocolError(HEADER_MISMATCH, "Mcp-Name is not the taskId")
         try:
-            return self._backend.job(params.task_id)
+            return self._backend.job(name)
         except UnhangError as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+            raise ProtocolError(INVALID_PARAMS, str(error)) from None
 
 
-def _declared(ctx: ServerRequestContext[Any, Any]) -> bool:
-    capabilities = ctx.session.client_capabilities
-    return bool(capabilities and capabilities.extensions and IDENTIFIER in capabilities.extensions)
+def require_extension(call: Call) -> None:
+    """Raise ProtocolError unless the client declares this extension."""
+    if IDENTIFIER not in call.extensions:
+        needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}}
+        raise ProtocolError(MISSING_CAPABILITY, f"Client did not declare required extension '{IDENTIFIER}'", needed)
 
 
 def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:

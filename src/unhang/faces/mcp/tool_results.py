@@ -1,4 +1,4 @@
-"""Makes the tool results that the SDK sends. A mistake of the caller is a tool error that a model can read."""
+"""Makes the results of the tools. A mistake of the caller is a tool error that a model can read."""
 
 from __future__ import annotations
 
@@ -6,46 +6,42 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec
 
-from mcp_types import CallToolResult, TextContent
-from pydantic import BaseModel
-
 from unhang.core import plain_text, values
 from unhang.core.policy.file.load import PolicyError
 from unhang.errors import UnhangError, os_error_text
+from unhang.faces.mcp.call import ToolResult
 from unhang.faces.mcp.text import text_of_result
 
 _Arguments = ParamSpec("_Arguments")
 
 
-def job_tool_result(shown: dict[str, Any]) -> CallToolResult:
+def job_tool_result(shown: dict[str, Any]) -> ToolResult:
     """Return the result of a job as a tool result: an error unless the job has succeeded or still runs."""
     failed = shown["status"] not in ("success", "running")
     return tool_result(shown, text_of_result(shown), is_error=failed)
 
 
-def tool_result(structured: dict[str, Any] | BaseModel, text: str, *, is_error: bool = False) -> CallToolResult:
+def tool_result(structured: dict[str, Any], text: str, *, is_error: bool = False) -> ToolResult:
     """Return a tool result with a structure for programs and a text for models."""
-    if isinstance(structured, BaseModel):
-        structured = structured.model_dump(by_alias=True, mode="json")
-    return CallToolResult(content=[_text(text)], structured_content=values.for_json(structured), is_error=is_error)
+    return ToolResult(content=[_text(text)], structured=values.for_json(structured), is_error=is_error)
 
 
-def error_result(text: str) -> CallToolResult:
+def error_result(text: str) -> ToolResult:
     """Return a tool error of one line: it may quote the caller's arguments or a file of the project."""
-    return CallToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
+    return ToolResult(content=[_text(plain_text.one_line(text, 2000))], is_error=True)
 
 
-def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=values.visible_bytes(text))
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": values.visible_bytes(text)}
 
 
 def with_readable_errors(
-    tool: Callable[_Arguments, Awaitable[CallToolResult]],
-) -> Callable[_Arguments, Awaitable[CallToolResult]]:
-    """Return the tool with our errors as tool errors: they are one line already, and the SDK would add a prefix."""
+    tool: Callable[_Arguments, Awaitable[ToolResult]],
+) -> Callable[_Arguments, Awaitable[ToolResult]]:
+    """Return the tool with our errors as tool errors: they are one line already."""
 
     @functools.wraps(tool)
-    async def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> CallToolResult:
+    async def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> ToolResult:
         try:
             return await tool(*args, **options)
         except PolicyError as error:  # it may quote a project's file

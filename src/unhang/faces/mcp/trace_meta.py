@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from mcp.server.mcpserver import Context
-
 from unhang.core import trace
+from unhang.faces.mcp.call import Call
 from unhang.jobs.request import Prepared
 
 # The most that other systems may say of a trace; W3C Trace Context asks for at least 512 characters.
 _LONGEST_STATE = 4096
 
 
-def in_trace_of(ctx: Context, prepared: Prepared, chosen: dict[str, str] | None = None) -> Prepared:
+def in_trace_of(ctx: Call, prepared: Prepared, chosen: dict[str, str] | None = None) -> Prepared:
     """Put a job into the trace of the call that starts it; a call without a valid one leaves it as it is.
 
     `chosen`: the variables that the call itself gives to the job, which come first.
     """
-    meta = ctx.request_context.meta or {}
-    parent, state = meta.get("traceparent"), meta.get("tracestate")
+    parent, state = ctx.meta.get("traceparent"), ctx.meta.get("tracestate")
     if not isinstance(parent, str) or trace.parse(parent) is None or trace.PARENT in (chosen or {}):
         return prepared
     # the server's own state is of another trace

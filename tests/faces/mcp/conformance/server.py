@@ -27,12 +27,13 @@ from mcp_types import (
 from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.faces.mcp.conformance.tasks import FixtureTasks, offer
+from tests.faces.mcp.conformance.tasks import FixtureCalls, FixtureTasks, offer
 from unhang.core.limit_request import LimitRequest
 from unhang.faces.mcp import http
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.job_call import attend
-from unhang.faces.mcp.server import build
+from unhang.faces.mcp.sdk import SdkCall, SdkThreads, build
+from unhang.faces.mcp.server import Server
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.attend import AttendedJob
 from unhang.jobs.local_server import hosts_of, listen
@@ -47,7 +48,9 @@ async def begin(backend: Backend, ctx: Context, line: str) -> AttendedJob:
     prepared = await backend.in_thread(
         backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=LimitRequest(), labels={}
     )
-    return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
+    return attend(
+        backend, SdkCall(ctx.request_context), await backend.in_thread(backend.pool.launch, prepared, None, hold=True)
+    )
 
 
 async def printed(backend: Backend, ctx: Context, line: str) -> str:
@@ -186,9 +189,10 @@ class WithToken:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    backend = Backend(Settings())
+    backend = Backend(Settings(), SdkThreads())
     tasks = FixtureTasks(backend)
-    server = build(backend, tasks)
+    ours = Server(backend, tasks)
+    server = build(ours, FixtureCalls(ours))
     register(server, backend)
     offer(server, backend, tasks)
     sock, host, port = listen("--http", "127.0.0.1:0")

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams
 
 from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ProtocolError
 from unhang.faces.mcp.job_call import attend
+from unhang.faces.mcp.sdk import SdkCall, ToolCalls, complete
 from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed
 from unhang.jobs.attend import AttendedJob
 from unhang.jobs.handle import Job
@@ -35,16 +38,6 @@ class FixtureTasks(Tasks):
         super().__init__(backend)
         self.two_questions: dict[str, dict[str, str]] = {}  # job → the answers so far
 
-    async def intercept_tool_call(
-        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
-    ) -> HandlerResult:
-        if params.name == "test_tool_with_task" and not params.input_responses:
-            return {"resultType": "input_required", "inputRequests": {"user_name": _ask("What is your name?")}}
-        if params.name == "test_tool_with_task":
-            content = getattr((params.input_responses or {})["user_name"], "content", None)
-            params = params.model_copy(update={"arguments": {"user_name": typed(content)}})
-        return await super().intercept_tool_call(params, ctx, call_next)
-
     def pending(self, job: Job, view: View) -> dict[str, Any]:
         if job.id not in self.two_questions:
             return super().pending(job, view)
@@ -63,35 +56,56 @@ class FixtureTasks(Tasks):
                 pass
 
 
+class FixtureCalls(ToolCalls):
+    """Tools of the suite beside ours: some are tasks, the others are the SDK's own."""
+
+    async def intercept_tool_call(
+        self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        if self.server.tools.get(params.name) is not None:
+            return await super().intercept_tool_call(params, ctx, call_next)
+        arguments = dict(params.arguments or {})
+        if params.name == "test_tool_with_task":
+            if not params.input_responses:
+                return {"resultType": "input_required", "inputRequests": {"user_name": _ask("What is your name?")}}
+            content = getattr(params.input_responses["user_name"], "content", None)
+            arguments = {"user_name": typed(content)}
+        try:
+            begun = await self.server.tasks.begin(SdkCall(ctx), params.name, arguments)
+            return await call_next(ctx) if begun is None else complete(begun)
+        except ProtocolError as error:
+            raise MCPError(code=error.code, message=error.message, data=error.data) from None
+
+
 def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None:
-    async def begin(ctx: Context, line: str, *, stdin: str = "null") -> AttendedJob:
+    async def begin(ctx: Call, line: str, *, stdin: str = "null") -> AttendedJob:
         prepared = await backend.in_thread(
             backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
         return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
-    async def slow(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def slow(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")
 
-    async def failing(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def failing(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; echo it went wrong >&2; exit 1")
 
-    async def protocol_error(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def protocol_error(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
 
-    async def confirm(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def confirm(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "printf 'Delete it? [y/n] '; read answer; echo answered $answer", stdin="pipe")
 
-    async def two(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def two(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         attended = await begin(ctx, "read one; read two; echo $one $two", stdin="pipe")
         tasks.two_questions[attended.job.id] = {}
         return attended
 
-    async def named(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
+    async def named(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
 
     for name, start, required in (

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from unhang.errors import EXIT_USAGE, UnhangError
+from unhang.errors import EXIT_USAGE
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
 
@@ -79,12 +79,8 @@ def _serve(args: argparse.Namespace) -> int:
 
         find_policy(args.policy, os.getcwd())
     # A face does not import another one; this command starts the MCP face, and only when it is used.
-    try:
-        from unhang.faces.mcp.main import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "unhang").partition(".")[0] == "unhang":
-            raise
-        raise UnhangError(f"the MCP server needs the official SDK: pip install 'unhang[mcp]' ({error})") from None
+    from unhang.faces.mcp.main import serve
+
     return serve(args)
 
 

@@ -11,20 +11,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import BaseModel
-
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import DENY, EXEC, RUN
+from unhang.core import values
 from unhang.errors import SpawnError
 from unhang.faces.mcp.arguments import Command, Cwd, Env, TimeoutSec, command_call
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ToolResult
 from unhang.faces.mcp.job_call import answer, begin
 from unhang.faces.mcp.output_schemas import DelegatedResult, TerminalResponse
 from unhang.faces.mcp.result import NO_EXIT_CODE
 from unhang.faces.mcp.settings import DELEGATOR, MYSHELL
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
+from unhang.faces.mcp.toolbox import RUNS, Toolbox
 from unhang.faces.mcp.tools.codex import HardMs, IdleMs, Mode, Model, Task, Thread, asked_of, plan_of, turn
 
 MYSHELL_RUN = """Run a shell command to its end. It cannot hang: limits follow from the policy, or from timeout_sec.
@@ -34,32 +33,29 @@ status is success, timeout or error; timeoutReason and terminationMode say how a
 LOCAL_RUN = "Give Codex a task and wait for its end. It cannot hang: the turn is watched, explained and ended whole."
 LOCAL_EXEC = f"As _codex_local_run, over `codex exec`. {LOCAL_RUN}"
 LOCAL_RESUME = "Go on with a Codex thread: a new task with everything that was said before. As _codex_local_run."
-_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
 
 
-def register(server: MCPServer[Any], backend: Backend) -> None:
+def register(tools: Toolbox, backend: Backend) -> None:
     """Offer the tools of the server that the settings name."""
     if backend.settings.aliases == MYSHELL:
-        _register_myshell(server, backend)
+        _register_myshell(tools, backend)
     elif backend.settings.aliases == DELEGATOR:
-        _register_delegator(server, backend)
+        _register_delegator(tools, backend)
 
 
-def _register_myshell(server: MCPServer[Any], backend: Backend) -> None:
+def _register_myshell(tools: Toolbox, backend: Backend) -> None:
     @with_readable_errors
     async def run(
-        ctx: Context, command: Command, timeout_sec: TimeoutSec = None, cwd: Cwd = "", env: Env = None
-    ) -> Annotated[CallToolResult, TerminalResponse]:
+        ctx: Call, command: Command, timeout_sec: TimeoutSec = None, cwd: Cwd = "", env: Env = None
+    ) -> Annotated[ToolResult, TerminalResponse]:
         call = command_call(command, None, cwd, env, timeout_sec, None, None, "", "", interactive=False, pty=False)
         with backend.call():
             begun = await begin(backend, ctx, call, tool="run")
             stays = begun.never_ending and not call.bounded
             longest = backend.settings.longest_wait
-            return _as_json(
-                _terminal(await answer(backend, ctx, begun, longest, background=stays, decides=False)), TerminalResponse
-            )
+            return _as_json(_terminal(await answer(backend, ctx, begun, longest, background=stays, decides=False)))
 
-    server.add_tool(run, title="Run a command", description=MYSHELL_RUN, annotations=_CHANGES)
+    tools.add(run, title="Run a command", description=MYSHELL_RUN, annotations=RUNS)
 
 
 def _terminal(shown: dict[str, Any]) -> dict[str, Any]:
@@ -72,38 +68,38 @@ def _terminal(shown: dict[str, Any]) -> dict[str, Any]:
     return found | {name: shown[name] for name in ("jobId", "message", "diagnosis", "recovery")}
 
 
-def _register_delegator(server: MCPServer[Any], backend: Backend) -> None:
+def _register_delegator(tools: Toolbox, backend: Backend) -> None:
     try:
         program = codex_job.PROGRAM.find()
     except SpawnError:
         return
 
     async def delegate(
-        ctx: Context, verb: str, task: str, thread: str | None, mode: str, model: str, cwd: str, limits: tuple[Any, Any]
-    ) -> CallToolResult:
+        ctx: Call, verb: str, task: str, thread: str | None, mode: str, model: str, cwd: str, limits: tuple[Any, Any]
+    ) -> ToolResult:
         plan = replace(plan_of(program, verb, task, mode, model, "", DENY), thread=thread)
         longest = backend.settings.longest_wait
         shown = await turn(backend, ctx, plan, cwd, asked_of(*limits), longest, decides=False)
-        return _as_json(_delegated(shown), DelegatedResult)
+        return _as_json(_delegated(shown))
 
-    def local(verb: str) -> Callable[..., Awaitable[CallToolResult]]:
+    def local(verb: str) -> Callable[..., Awaitable[ToolResult]]:
         @with_readable_errors
         async def begun_anew(
-            ctx: Context,
+            ctx: Call,
             task: Task,
             mode: Mode = "",
             model: Model = "",
             cwd: Cwd = "",
             idleTimeoutMs: IdleMs = None,  # noqa: N803 - its own names
             hardTimeoutMs: HardMs = None,  # noqa: N803
-        ) -> Annotated[CallToolResult, DelegatedResult]:
+        ) -> Annotated[ToolResult, DelegatedResult]:
             return await delegate(ctx, verb, task, None, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
 
         return begun_anew
 
     @with_readable_errors
     async def local_resume(
-        ctx: Context,
+        ctx: Call,
         threadId: Thread,  # noqa: N803
         task: Task,
         mode: Mode = "",
@@ -111,7 +107,7 @@ def _register_delegator(server: MCPServer[Any], backend: Backend) -> None:
         cwd: Cwd = "",
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
-    ) -> Annotated[CallToolResult, DelegatedResult]:
+    ) -> Annotated[ToolResult, DelegatedResult]:
         return await delegate(ctx, RUN, task, threadId, mode, model, cwd, (idleTimeoutMs, hardTimeoutMs))
 
     for tool, name, title, text in (
@@ -119,7 +115,7 @@ def _register_delegator(server: MCPServer[Any], backend: Backend) -> None:
         (local(EXEC), "_codex_local_exec", "Give Codex a task over exec", LOCAL_EXEC),
         (local_resume, "_codex_local_resume", "Go on with a Codex thread", LOCAL_RESUME),
     ):
-        server.add_tool(tool, name=name, title=title, description=text, annotations=_CHANGES)
+        tools.add(tool, name=name, title=title, description=text, annotations=RUNS)
 
 
 def _delegated(shown: dict[str, Any]) -> dict[str, Any]:
@@ -131,10 +127,8 @@ def _delegated(shown: dict[str, Any]) -> dict[str, Any]:
     return found | {name: shown[name] for name in ("error", "partial", "recovery", "diagnosis")}
 
 
-def _as_json(found: dict[str, Any], schema: type[BaseModel]) -> CallToolResult:
+def _as_json(found: dict[str, Any]) -> ToolResult:
     """Return an answer whose text is the object itself, as those servers answer."""
-    checked = schema.model_validate(found)
-    shown = checked.model_dump(by_alias=True, mode="json")
-    return tool_result(
-        shown, json.dumps(shown, ensure_ascii=False), is_error=found["status"] not in ("success", "running")
-    )
+    shown = values.for_json(found)
+    failed = found["status"] not in ("success", "running")
+    return tool_result(shown, json.dumps(shown, ensure_ascii=False), is_error=failed)

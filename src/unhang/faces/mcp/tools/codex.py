@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import Field
-
 from unhang.agents.base.job import JobOptions
 from unhang.agents.codex import job as codex_job
 from unhang.agents.codex.plan import COMPACT, DENY, EXEC, REVIEW, RUN, CodexPlan
@@ -17,9 +13,12 @@ from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ToolResult
 from unhang.faces.mcp.job_call import Begun, answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
+from unhang.faces.mcp.schema import Arg
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
+from unhang.faces.mcp.toolbox import RUNS, Toolbox
 from unhang.faces.mcp.trace_meta import in_trace_of
 from unhang.jobs.connection import JobConnection
 from unhang.jobs.handle import Job
@@ -53,52 +52,47 @@ CODEX_COMPACT = """Compact a Codex thread and wait for its real end; tokensBefor
 
 An error means that nothing was compacted, in Codex's own words."""
 
-Task = Annotated[str, Field(description="What Codex shall do.", min_length=1)]
-Thread = Annotated[str, Field(description="The threadId of an earlier result.", min_length=1)]
+Task = Annotated[str, Arg(description="What Codex shall do.", min_length=1)]
+Thread = Annotated[str, Arg(description="The threadId of an earlier result.", min_length=1)]
 Mode = Annotated[
     Literal["", "read-only", "workspace-write", "danger-full-access"],
-    Field(description="What Codex may do; as it is configured unless given. Limits follow from it."),
+    Arg(description="What Codex may do; as it is configured unless given. Limits follow from it."),
 ]
-Model = Annotated[str, Field(description="The model; as configured unless given.")]
-Effort = Annotated[str, Field(description="The reasoning effort: low, medium, high.")]
-Cwd = Annotated[str, Field(description="Directory to work in; the server's own unless given.")]
+Model = Annotated[str, Arg(description="The model; as configured unless given.")]
+Effort = Annotated[str, Arg(description="The reasoning effort: low, medium, high.")]
+Cwd = Annotated[str, Arg(description="Directory to work in; the server's own unless given.")]
 IdleMs = Annotated[
     int | None,
-    Field(description="End it after this long without a sign of life, in ms: 60000 to 1800000, default 300000.", gt=0),
+    Arg(description="End it after this long without a sign of life, in ms: 60000 to 1800000, default 300000.", gt=0),
 ]
 HardMs = Annotated[
     int | None,
-    Field(description="End it after this long whatever it does, in ms: 300000 to 3600000, default 1200000.", gt=0),
+    Arg(description="End it after this long whatever it does, in ms: 300000 to 3600000, default 1200000.", gt=0),
 ]
 Retry = Annotated[
     int,
-    Field(description="After a timeout: go on in the same thread this many times, within the hard limit.", ge=0, le=3),
+    Arg(description="After a timeout: go on in the same thread this many times, within the hard limit.", ge=0, le=3),
 ]
-JobToRecover = Annotated[str, Field(description="The jobId of the Codex job that hangs or has failed.", min_length=1)]
-Base = Annotated[str, Field(description="Review the changes against this branch.")]
-Commit = Annotated[str, Field(description="Review the changes of this commit.")]
-Instructions = Annotated[str, Field(description="Review by these instructions instead.")]
-Words = Annotated[
-    list[str], Field(description='The words after `codex cloud`, such as ["status", "ID"].', min_length=1)
-]
+JobToRecover = Annotated[str, Arg(description="The jobId of the Codex job that hangs or has failed.", min_length=1)]
+Base = Annotated[str, Arg(description="Review the changes against this branch.")]
+Commit = Annotated[str, Arg(description="Review the changes of this commit.")]
+Instructions = Annotated[str, Arg(description="Review by these instructions instead.")]
+Words = Annotated[list[str], Arg(description='The words after `codex cloud`, such as ["status", "ID"].', min_length=1)]
 Approvals = Annotated[
-    Literal["deny", "accept"], Field(description="The answer when Codex asks for more than its mode allows.")
+    Literal["deny", "accept"], Arg(description="The answer when Codex asks for more than its mode allows.")
 ]
 
 
-def register(server: MCPServer[Any], backend: Backend) -> None:
+def register(tools: Toolbox, backend: Backend) -> None:
     """Nothing is offered where there is no Codex."""
     try:
         program = codex_job.PROGRAM.find()
     except SpawnError:
         return
-    annotations = ToolAnnotations(
-        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
-    )
 
     @with_readable_errors
     async def codex_run(
-        ctx: Context,
+        ctx: Call,
         task: Task,
         *,
         mode: Mode = "",
@@ -110,13 +104,13 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         retry: Retry = 1,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         plan = plan_of(program, RUN, task, mode, model, effort, approvals)
         return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_resume(
-        ctx: Context,
+        ctx: Call,
         threadId: Thread,  # noqa: N803
         task: Task,
         *,
@@ -129,16 +123,16 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         retry: Retry = 1,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         plan = replace(plan_of(program, RUN, task, mode, model, effort, approvals), thread=threadId)
         return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_exec(
-        ctx: Context,
+        ctx: Call,
         task: Task,
         *,
-        threadId: Annotated[str, Field(description="Go on with this thread.")] = "",  # noqa: N803
+        threadId: Annotated[str, Arg(description="Go on with this thread.")] = "",  # noqa: N803
         mode: Mode = "",
         model: Model = "",
         effort: Effort = "",
@@ -147,13 +141,13 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         hardTimeoutMs: HardMs = None,  # noqa: N803
         retry: Retry = 1,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         plan = replace(plan_of(program, EXEC, task, mode, model, effort, DENY), thread=threadId or None)
         return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec, retry)
 
     @with_readable_errors
     async def codex_review(
-        ctx: Context,
+        ctx: Call,
         *,
         base: Base = "",
         commit: Commit = "",
@@ -164,7 +158,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         given = {f"base:{base}": base, f"commit:{commit}": commit, "custom": instructions}
         targets = [target for target, value in given.items() if value] or ["uncommitted"]
         if len(targets) > 1:
@@ -174,7 +168,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_recover(
-        ctx: Context,
+        ctx: Call,
         job_id: JobToRecover,
         task: Task,
         *,
@@ -185,7 +179,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         job = backend.job(job_id)
         thread = await backend.in_thread(_freed_thread, job)
         backend.pool.forget(job)
@@ -196,8 +190,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_cloud(
-        ctx: Context, words: Words, *, cwd: Cwd = "", wait_sec: WaitSec = None
-    ) -> Annotated[CallToolResult, JobResult]:
+        ctx: Call, words: Words, *, cwd: Cwd = "", wait_sec: WaitSec = None
+    ) -> Annotated[ToolResult, JobResult]:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
             connection = await backend.in_thread(_launch_cloud, backend, ctx, program, words, cwd)
@@ -206,23 +200,23 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_compact(
-        ctx: Context,
+        ctx: Call,
         threadId: Thread,  # noqa: N803
         cwd: Cwd = "",
         idleTimeoutMs: IdleMs = None,  # noqa: N803
         hardTimeoutMs: HardMs = None,  # noqa: N803
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         plan = CodexPlan(verb=COMPACT, codex=program, thread=threadId)
         return await _turn(backend, ctx, plan, cwd, asked_of(idleTimeoutMs, hardTimeoutMs), wait_sec)
 
-    server.add_tool(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=annotations)
-    server.add_tool(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=annotations)
-    server.add_tool(codex_exec, title="Give Codex a task over exec", description=CODEX_EXEC, annotations=annotations)
-    server.add_tool(codex_review, title="Let Codex review changes", description=CODEX_REVIEW, annotations=annotations)
-    server.add_tool(codex_recover, title="Free a stuck Codex", description=CODEX_RECOVER, annotations=annotations)
-    server.add_tool(codex_cloud, title="Codex in the cloud", description=CODEX_CLOUD, annotations=annotations)
-    server.add_tool(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=annotations)
+    tools.add(codex_run, title="Give Codex a task", description=CODEX_RUN, annotations=RUNS)
+    tools.add(codex_resume, title="Go on with a Codex thread", description=CODEX_RESUME, annotations=RUNS)
+    tools.add(codex_exec, title="Give Codex a task over exec", description=CODEX_EXEC, annotations=RUNS)
+    tools.add(codex_review, title="Let Codex review changes", description=CODEX_REVIEW, annotations=RUNS)
+    tools.add(codex_recover, title="Free a stuck Codex", description=CODEX_RECOVER, annotations=RUNS)
+    tools.add(codex_cloud, title="Codex in the cloud", description=CODEX_CLOUD, annotations=RUNS)
+    tools.add(codex_compact, title="Compact a Codex thread", description=CODEX_COMPACT, annotations=RUNS)
 
 
 def plan_of(program: str, verb: str, task: str, mode: str, model: str, effort: str, approvals: str) -> CodexPlan:
@@ -253,20 +247,20 @@ def asked_of(idle: int | None, hard: int | None) -> LimitRequest:
 
 async def _turn(
     backend: Backend,
-    ctx: Context,
+    ctx: Call,
     plan: CodexPlan,
     cwd: str,
     asked: LimitRequest,
     wait_sec: float | None,
     retry: int = 0,
-) -> CallToolResult:
+) -> ToolResult:
     seconds = seconds_to_wait(backend.settings, wait_sec)
     return job_tool_result(await turn(backend, ctx, plan, cwd, asked, seconds, retry))
 
 
 async def turn(
     backend: Backend,
-    ctx: Context,
+    ctx: Call,
     plan: CodexPlan,
     cwd: str,
     asked: LimitRequest,
@@ -282,16 +276,14 @@ async def turn(
         return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 
-def _launch_cloud(backend: Backend, ctx: Context, program: str, words: list[str], cwd: str) -> JobConnection:
+def _launch_cloud(backend: Backend, ctx: Call, program: str, words: list[str], cwd: str) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [program], folder)
     prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx), foreground=False)
     return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
 
 
-def _launch(
-    backend: Backend, ctx: Context, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int
-) -> JobConnection:
+def _launch(backend: Backend, ctx: Call, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(

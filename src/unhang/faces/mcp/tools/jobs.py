@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import Field
-
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.plural import several
@@ -15,20 +11,19 @@ from unhang.core.spec import PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ToolResult
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
 from unhang.faces.mcp.result import Seen, result_of
+from unhang.faces.mcp.schema import Arg
 from unhang.faces.mcp.text import quoted, text_of_result
 from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
+from unhang.faces.mcp.toolbox import CHANGES, ENDS, READS, Toolbox
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import SilentListener
-
-READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 WAIT = """Wait until a job has ended and return its result; of several, until the first (with all=true: every one) has.
 
@@ -42,16 +37,16 @@ CANCEL = "End a job: asked politely, then killed, with everything it started. Re
 DIAGNOSE = "Why is this job quiet? Looks at its processes for two seconds; changes nothing."
 
 
-def register(server: MCPServer[Any], backend: Backend) -> None:
+def register(tools: Toolbox, backend: Backend) -> None:
     """Offer the tools of this file."""
 
     @with_readable_errors
     async def wait(
-        ctx: Context,
-        job_id: Annotated[str | list[str], Field(description="A jobId, or a list of them.")],
-        all: Annotated[bool, Field(description="Of several: wait for every one, not for the first.")] = False,
+        ctx: Call,
+        job_id: Annotated[str | list[str], Arg(description="A jobId, or a list of them.")],
+        all: Annotated[bool, Arg(description="Of several: wait for every one, not for the first.")] = False,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, WaitResult]:
+    ) -> Annotated[ToolResult, WaitResult]:
         names = [job_id] if isinstance(job_id, str) else job_id
         if not names:
             raise UsageError("no job named")
@@ -76,16 +71,16 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             if result["status"] != "running":
                 backend.pool.forget(backend.job(result["jobId"]))
             else:
-                backend.handed_over.follow(ctx.session, backend.job(result["jobId"]), result["seq"])
+                backend.handed_over.follow(ctx.client, backend.job(result["jobId"]), result["seq"])
         return _waited(shown, ended, enough)
 
     @with_readable_errors
     async def send(
         job_id: JobId,
-        text: Annotated[str, Field(description="What to type; empty: only Enter.")] = "",
+        text: Annotated[str, Arg(description="What to type; empty: only Enter.")] = "",
         newline: bool = True,
-        eof: Annotated[bool, Field(description="End of file after it.")] = False,
-    ) -> Annotated[CallToolResult, RequestResult]:
+        eof: Annotated[bool, Arg(description="End of file after it.")] = False,
+    ) -> Annotated[ToolResult, RequestResult]:
         job = backend.job(job_id)
         if not (job.spec.get("pty") or job.spec.get("stdin") == PIPE) and not job.ended():
             raise UsageError(
@@ -101,9 +96,9 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     @with_readable_errors
     async def extend(
         job_id: JobId,
-        idle_sec: Annotated[float, Field(description="Seconds added to the idle limit.", ge=0)] = 0,
-        hard_sec: Annotated[float, Field(description="Seconds added to the hard limit.", ge=0)] = 0,
-    ) -> Annotated[CallToolResult, RequestResult]:
+        idle_sec: Annotated[float, Arg(description="Seconds added to the idle limit.", ge=0)] = 0,
+        hard_sec: Annotated[float, Arg(description="Seconds added to the hard limit.", ge=0)] = 0,
+    ) -> Annotated[ToolResult, RequestResult]:
         if not (idle_sec or hard_sec):
             raise UsageError("say how much: idle_sec, hard_sec or both")
         job = backend.job(job_id)
@@ -114,8 +109,8 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     @with_readable_errors
     async def cancel(
         job_id: JobId,
-        force: Annotated[bool, Field(description="Kill at once, without asking first.")] = False,
-    ) -> Annotated[CallToolResult, JobResult]:
+        force: Annotated[bool, Arg(description="Kill at once, without asking first.")] = False,
+    ) -> Annotated[ToolResult, JobResult]:
         job = backend.job(job_id)
         insist = f'cancel(job_id="{job.id}", force=true)'
         await backend.in_thread(job.cancel, force=force, wait=False, by="an agent", by_force=insist)
@@ -133,7 +128,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         return tool_result(shown, text_of_result(shown))
 
     @with_readable_errors
-    async def diagnose(job_id: JobId) -> Annotated[CallToolResult, DiagnoseResult]:
+    async def diagnose(job_id: JobId) -> Annotated[ToolResult, DiagnoseResult]:
         job = backend.job(job_id)
         found = (await backend.in_thread(diagnose_job, job.id)).to_json()
         lines = [f"{found['state']} ({found['cause']}): {quoted(found['reason'])}"]
@@ -142,23 +137,23 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             lines.append(f"- {line['pid']} {command}: {plain_text.quoted(line['waits'], 150)}")
         return tool_result({"jobId": job.id} | found, "\n".join(lines))
 
-    server.add_tool(wait, title="Wait for jobs", description=WAIT, annotations=READS)
-    server.add_tool(send, title="Send input to a job", description=SEND, annotations=CHANGES)
-    server.add_tool(extend, title="Give a job more time", description=EXTEND, annotations=CHANGES)
-    server.add_tool(cancel, title="End a job", description=CANCEL, annotations=ENDS)
-    server.add_tool(diagnose, title="Diagnose a job", description=DIAGNOSE, annotations=READS)
+    tools.add(wait, title="Wait for jobs", description=WAIT, annotations=READS)
+    tools.add(send, title="Send input to a job", description=SEND, annotations=CHANGES)
+    tools.add(extend, title="Give a job more time", description=EXTEND, annotations=CHANGES)
+    tools.add(cancel, title="End a job", description=CANCEL, annotations=ENDS)
+    tools.add(diagnose, title="Diagnose a job", description=DIAGNOSE, annotations=READS)
 
 
-def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> CallToolResult:
+def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> ToolResult:
     """Return one job's own result, which may be an error. For several jobs the call itself has succeeded."""
     status: Literal["ended", "running"] = "ended" if len(ended) >= enough else "running"
     structured: dict[str, Any] = {"status": status, "ended": sorted(ended), "jobs": shown}
     if len(shown) == 1:
         alone = job_tool_result(shown[0])
-        return alone.model_copy(update={"structured_content": {**structured, "jobs": [alone.structured_content]}})
+        return alone.replace(structured={**structured, "jobs": [alone.structured]})
     return tool_result(structured, "\n\n".join(text_of_result(result) for result in shown))
 
 
-def _done(job: Job, message: str, step: str) -> CallToolResult:
+def _done(job: Job, message: str, step: str) -> ToolResult:
     shown = {"jobId": job.id, "ok": True, "message": message, "next": [step]}
     return tool_result(shown, f"{message} (job {job.id})\nNext: {step}")

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult
-from pydantic import Field
-
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.spec import AGENT
 from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import ToolResult
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
 from unhang.faces.mcp.result import agent_part
+from unhang.faces.mcp.schema import Arg
 from unhang.faces.mcp.text import fenced, in_tool_words, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
-from unhang.faces.mcp.tools.jobs import READS
+from unhang.faces.mcp.toolbox import READS, Toolbox
 from unhang.jobs import listing
 from unhang.jobs.async_wait import Changes
 from unhang.jobs.handle import Job, attach
@@ -37,19 +35,17 @@ _MOST_EVENTS = 200
 _MOST_BYTES = 100_000
 
 
-def register(server: MCPServer[Any], backend: Backend) -> None:
+def register(tools: Toolbox, backend: Backend) -> None:
     """Offer the tools of this file."""
 
     @with_readable_errors
     async def events(
-        ctx: Context,
         job_id: JobId,
-        afterSeq: Annotated[int | None, Field(description="Only events after this number.", ge=0)] = None,  # noqa: N803
-        since: Annotated[str, Field(description="Only events after this time (RFC 3339).")] = "",
-        limit: Annotated[int, Field(description="At most this many.", ge=1, le=_MOST_EVENTS)] = 50,
-        wait_sec: Annotated[float, Field(description="Wait this long for something new.", ge=0)] = 0,
-    ) -> Annotated[CallToolResult, EventsResult]:
-        del ctx
+        afterSeq: Annotated[int | None, Arg(description="Only events after this number.", ge=0)] = None,  # noqa: N803
+        since: Annotated[str, Arg(description="Only events after this time (RFC 3339).")] = "",
+        limit: Annotated[int, Arg(description="At most this many.", ge=1, le=_MOST_EVENTS)] = 50,
+        wait_sec: Annotated[float, Arg(description="Wait this long for something new.", ge=0)] = 0,
+    ) -> Annotated[ToolResult, EventsResult]:
         job = backend.job(job_id)
         with backend.call():
             found = await _events(
@@ -73,10 +69,10 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
     async def output(
         job_id: JobId,
         stream: Literal["stdout", "stderr"] = "stdout",
-        offset: Annotated[int, Field(description="First byte to read.", ge=0)] = 0,
-        limit: Annotated[int, Field(description="At most this many bytes.", ge=1, le=_MOST_BYTES)] = 20_000,
-        tail: Annotated[int | None, Field(description="Instead: the last bytes.", ge=1, le=_MOST_BYTES)] = None,
-    ) -> Annotated[CallToolResult, OutputResult]:
+        offset: Annotated[int, Arg(description="First byte to read.", ge=0)] = 0,
+        limit: Annotated[int, Arg(description="At most this many bytes.", ge=1, le=_MOST_BYTES)] = 20_000,
+        tail: Annotated[int | None, Arg(description="Instead: the last bytes.", ge=1, le=_MOST_BYTES)] = None,
+    ) -> Annotated[ToolResult, OutputResult]:
         job = backend.job(job_id)
         structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
         printed = plain_text.harmless(structured["text"])
@@ -93,10 +89,10 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def list_jobs(
-        all: Annotated[bool, Field(description="Those that have ended, too.")] = False,
-        limit: Annotated[int, Field(ge=1, le=500)] = 50,
-        labels: Annotated[dict[str, str] | None, Field(description="Only jobs with these labels.")] = None,
-    ) -> Annotated[CallToolResult, ListResult]:
+        all: Annotated[bool, Arg(description="Those that have ended, too.")] = False,
+        limit: Annotated[int, Arg(ge=1, le=500)] = 50,
+        labels: Annotated[dict[str, str] | None, Arg(description="Only jobs with these labels.")] = None,
+    ) -> Annotated[ToolResult, ListResult]:
         rows = await backend.in_thread(listing.list_jobs, backend.home, running_only=not all, labels=labels)
         jobs = await backend.in_thread(_listed, backend.home, rows[:limit])
         states = await backend.in_thread(states_of, backend.home, rows[:limit])
@@ -111,12 +107,12 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def explain_policy(
-        command: Annotated[str, Field(description="A shell line. Give this or argv.")] = "",
-        argv: Annotated[list[str] | None, Field(description="The words of a command.")] = None,
+        command: Annotated[str, Arg(description="A shell line. Give this or argv.")] = "",
+        argv: Annotated[list[str] | None, Arg(description="The words of a command.")] = None,
         cwd: str = "",
         category: str = "",
-        timeout_sec: Annotated[float | None, Field(gt=0)] = None,
-    ) -> Annotated[CallToolResult, ExplainResult]:
+        timeout_sec: Annotated[float | None, Arg(gt=0)] = None,
+    ) -> Annotated[ToolResult, ExplainResult]:
         asked = read_limits({"category": category, "timeout_sec": timeout_sec})
         structured = await backend.in_thread(_explained, backend, command_of(command, argv), cwd, asked)
         # the names of categories may come from a project's own file
@@ -127,10 +123,10 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             lines.append(f"{name[:-2]}: {value} ({plain_text.quoted(limit['source'], 100)})")
         return tool_result(structured, "\n".join(lines))
 
-    server.add_tool(events, title="Events of a job", description=EVENTS, annotations=READS)
-    server.add_tool(output, title="Output of a job", description=OUTPUT, annotations=READS)
-    server.add_tool(list_jobs, name="list", title="List jobs", description=LIST, annotations=READS)
-    server.add_tool(explain_policy, title="Explain the limits", description=EXPLAIN, annotations=READS)
+    tools.add(events, title="Events of a job", description=EVENTS, annotations=READS)
+    tools.add(output, title="Output of a job", description=OUTPUT, annotations=READS)
+    tools.add(list_jobs, name="list", title="List jobs", description=LIST, annotations=READS)
+    tools.add(explain_policy, title="Explain the limits", description=EXPLAIN, annotations=READS)
 
 
 def _listed(home: str, rows: list[listing.Row]) -> list[dict[str, Any]]:

@@ -6,11 +6,6 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import ValidationError
-
-from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import (
     Argv,
     Category,
@@ -28,10 +23,12 @@ from unhang.faces.mcp.arguments import (
     seconds_to_wait,
 )
 from unhang.faces.mcp.backend import Backend
+from unhang.faces.mcp.call import Call, ToolResult
 from unhang.faces.mcp.job_call import answer, begin
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.settings import MYSHELL
 from unhang.faces.mcp.tool_results import job_tool_result, with_readable_errors
+from unhang.faces.mcp.toolbox import RUNS, Toolbox
 from unhang.jobs.attend import AttendedJob
 
 RUN = """Run a command and return its output and exit code. It cannot hang: it is watched, explained and ended whole.
@@ -48,15 +45,15 @@ It outlives this session, may be silent as long as it likes, and is still watche
 listens on. Follow it with `wait`, `events`, `output`; answer it with `send`; end it with `cancel`."""
 
 
-def register(server: MCPServer[Any], backend: Backend) -> None:
+_COMMAND = tuple(inspect.signature(command_call).parameters)
+
+
+def register(tools: Toolbox, backend: Backend) -> None:
     """Offer the tools of this file."""
-    open_world = ToolAnnotations(
-        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
-    )
 
     @with_readable_errors
     async def run(
-        ctx: Context,
+        ctx: Call,
         command: Command = "",
         argv: Argv = None,
         cwd: Cwd = "",
@@ -69,7 +66,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         interactive: Interactive = False,
         pty: Pty = False,
         wait_sec: WaitSec = None,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         call = command_call(
             *(command, argv, cwd, env, timeout_sec, idleTimeoutMs, hardTimeoutMs, category, stdin, interactive, pty)
         )
@@ -81,7 +78,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
 
     @with_readable_errors
     async def start(
-        ctx: Context,
+        ctx: Call,
         command: Command = "",
         argv: Argv = None,
         cwd: Cwd = "",
@@ -93,7 +90,7 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
         stdin: Stdin = "",
         interactive: Interactive = False,
         pty: Pty = False,
-    ) -> Annotated[CallToolResult, JobResult]:
+    ) -> Annotated[ToolResult, JobResult]:
         call = command_call(
             *(command, argv, cwd, env, timeout_sec, idleTimeoutMs, hardTimeoutMs, category, stdin, interactive, pty)
         )
@@ -102,23 +99,19 @@ def register(server: MCPServer[Any], backend: Backend) -> None:
             return job_tool_result(await answer(backend, ctx, begun, 0.0, background=True, tool="start"))
 
     if backend.settings.aliases != MYSHELL:  # which has a tool of this name
-        server.add_tool(run, title="Run a command", description=RUN, annotations=open_world)
-    server.add_tool(start, title="Start a background job", description=START, annotations=open_world)
+        tools.add(run, title="Run a command", description=RUN, annotations=RUNS)
+    tools.add(start, title="Start a background job", description=START, annotations=RUNS)
 
 
-def as_task(
-    server: MCPServer[Any], backend: Backend
-) -> Callable[[Context, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
+def as_task(tools: Toolbox, backend: Backend) -> Callable[[Call, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
     """`run` for a client that speaks tasks: the same arguments, begun and not waited for."""
 
-    async def begin_run(ctx: Context, arguments: dict[str, Any]) -> AttendedJob:
-        tool = server._tool_manager.get_tool("run")
+    async def begin_run(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+        tool = tools.get("run")
         assert tool is not None
-        try:
-            given = tool.fn_metadata.validate_arguments(arguments)
-        except ValidationError as error:
-            raise UsageError(f"run: {error}") from None
-        call = command_call(**{name: given[name] for name in inspect.signature(command_call).parameters})
+        given = tool.arguments(arguments)
+        defaults = tool.defaults
+        call = command_call(**{name: given.get(name, defaults[name]) for name in _COMMAND})
         return (await begin(backend, ctx, call, tool="run")).attended
 
     return begin_run

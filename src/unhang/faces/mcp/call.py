@@ -1,0 +1,84 @@
+"""What a tool knows of the call that it answers, whichever way the call came in (stdio_session.py, sdk.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from unhang.core.record import Record
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+def reaches(level: str, least: str) -> bool:
+    """Whether a message of this level is for a client that wants the ones from `least` up."""
+    return LEVELS.index(level) >= LEVELS.index(least)
+
+
+class Client(Protocol):
+    """The client of a call, which can be told something between calls, too."""
+
+    @property
+    def key(self) -> object:
+        """Whose news it is: the connection's; in the modern era, which has none, those of a client of this name."""
+
+    async def log(self, level: str, data: dict[str, Any]) -> None:
+        """Send a log message between calls, if the client wants its level and its era has such messages."""
+
+
+class Call(Protocol):
+    """One call of a tool."""
+
+    @property
+    def client(self) -> Client:
+        """The client that calls."""
+
+    @property
+    def client_name(self) -> str:
+        """What the client calls itself; empty if it does not say."""
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The extensions of the protocol that the client declares."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What the client says beside the parameters, such as its trace."""
+
+    @property
+    def named(self) -> str | None:
+        """What the call is about by its HTTP header; None where there is none."""
+
+    @property
+    def gone(self) -> asyncio.Event | None:
+        """The event that is set when the client has dropped this call without a word; None where that cannot be."""
+
+    async def progress(self, value: float, total: float | None, message: str) -> None:
+        """Report progress, if the client has asked for it."""
+
+    async def log(self, level: str, data: Any) -> None:
+        """Send a log message of this call, if the client wants its level."""
+
+
+class ToolResult(Record):
+    """What a tool answers: contents for a model, a structure for programs."""
+
+    content: list[dict[str, Any]]
+    structured: dict[str, Any] | None = None
+    is_error: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as the protocol has it."""
+        found: dict[str, Any] = {"content": self.content, "isError": self.is_error}
+        return found if self.structured is None else found | {"structuredContent": self.structured}
+
+
+class ProtocolError(Exception):
+    """A request that is answered with an error of the protocol, and not with the result of a tool."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data

@@ -1,0 +1,286 @@
+"""The Model Context Protocol on a pair of pipes, without the pipes: a line of the client → what to do.
+
+Two eras are spoken. In the handshake era a connection begins with `initialize`, which settles the version for all that
+follows. In the modern era there is no connection: every request says in `_meta` which version it speaks and who asks.
+The first request of a client decides which era its connection belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unhang.core import values
+from unhang.core.record import Record
+from unhang.faces.mcp.call import LEVELS, ProtocolError
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+CONNECTION_CLOSED = -32000
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+
+_META = "io.modelcontextprotocol/"
+VERSION_KEY, CLIENT_KEY = f"{_META}protocolVersion", f"{_META}clientInfo"
+CAPABILITIES_KEY, LEVEL_KEY = f"{_META}clientCapabilities", f"{_META}logLevel"
+SERVER_KEY, SUBSCRIPTION_KEY = f"{_META}serverInfo", f"{_META}subscriptionId"
+
+# The methods of requests that only one of the eras has; all others that are served are in both.
+_HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+_MODERN_ONLY = frozenset({"server/discover", "subscriptions/listen"})
+# Results that a client of the modern era may keep for a while; ours change at any time.
+_CACHEABLE = frozenset(
+    {"server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read"}
+)
+# The parameters that a method cannot do without, or that must be of a kind where they are given.
+_NEEDED: dict[str, dict[str, type]] = {
+    "tools/call": {"name": str},
+    "resources/read": {"uri": str},
+    "resources/subscribe": {"uri": str},
+    "resources/unsubscribe": {"uri": str},
+    "prompts/get": {"name": str},
+    "logging/setLevel": {"level": str},
+    "subscriptions/listen": {"notifications": dict},
+    "tasks/get": {"taskId": str},
+    "tasks/update": {"taskId": str},
+    "tasks/cancel": {"taskId": str},
+}
+_OPTIONAL: dict[str, dict[str, type]] = {"tools/call": {"arguments": dict}, "tasks/update": {"inputResponses": dict}}
+
+RequestId = int | str
+
+
+class Request(Record):
+    """A message that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
+class Cancelled(Record):
+    """The client takes a request back: it is not to be answered any more."""
+
+    id: RequestId
+
+
+class Caller(Record):
+    """Who asks, and in which version of the protocol."""
+
+    version: str
+    name: str = ""
+    capabilities: dict[str, Any] = {}  # noqa: RUF012 - it is never written to
+
+    @property
+    def modern(self) -> bool:
+        """Whether the client speaks the modern era."""
+        return self.version in MODERN_VERSIONS
+
+
+class Serve(Record):
+    """A request to be served for this caller."""
+
+    request: Request
+    caller: Caller
+
+
+class Identity(Record):
+    """What a server says of itself."""
+
+    info: dict[str, str]
+    instructions: str
+    methods: frozenset[str]  # of the requests that it serves, beside those of the protocol itself
+    extensions: tuple[str, ...] = ()
+
+
+def read(line: bytes) -> Request | Cancelled | None:
+    """Return what a line asks for; None for one that wants nothing. Raises ProtocolError if it is no message."""
+    message = _parse(line)
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise ProtocolError(INVALID_REQUEST, "Invalid request")
+    method, number, params = message.get("method"), message.get("id"), message.get("params")
+    if method is None and (isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)):
+        return None  # an answer; this server asks nothing
+    # a bool is an int; a request with an id that is none is not taken for a notification: its client waits
+    right_id = number is None or isinstance(number, str) or type(number) is int
+    if not isinstance(method, str) or not right_id or not (params is None or isinstance(params, dict)):
+        raise ProtocolError(INVALID_REQUEST, "Invalid request")
+    if number is not None:
+        return Request(number, method, params or {})
+    if method == "notifications/cancelled":
+        cancelled = (params or {}).get("requestId")
+        if isinstance(cancelled, str) or type(cancelled) is int:
+            return Cancelled(cancelled)
+    return None
+
+
+def _parse(line: bytes) -> Any:
+    found = values.parse_message(line)
+    broken = found is None and line.strip() != b"null"
+    if b"\\u" in line and values.for_json(found) != found:  # half of a character cannot be sent back
+        broken = True
+    if broken:
+        raise ProtocolError(PARSE_ERROR, "Parse error")
+    return found
+
+
+class Conversation:
+    """What is known of one connection: its era, and in the handshake era its client."""
+
+    def __init__(self, server: Identity) -> None:
+        self._server = server
+        self._modern: bool | None = None  # the first request decides
+        self._caller: Caller | None = None  # of the handshake era, once it has introduced itself
+
+    def take(self, request: Request) -> Serve | dict[str, Any]:
+        """Return the request with its caller, or the result of one that is answered at once. Raises ProtocolError."""
+        meta = request.params.get("_meta")
+        enveloped = isinstance(meta, dict) and VERSION_KEY in meta
+        if self._modern is None:
+            self._modern = enveloped and request.method != "initialize"
+        if self._modern:
+            return self._take_modern(request)
+        if request.method == "initialize":
+            return self._initialize(request.params)
+        if enveloped:
+            text = f"this connection has begun with the handshake: {MODERN_VERSIONS[-1]} is not accepted on it"
+            raise ProtocolError(INVALID_REQUEST, text)
+        self._check(request, _MODERN_ONLY)
+        if request.method == "ping":
+            return {}
+        if self._caller is None:
+            raise invalid_params()
+        return Serve(request, self._caller)
+
+    def _take_modern(self, request: Request) -> Serve | dict[str, Any]:
+        if request.method == "initialize":
+            asked = request.params.get("protocolVersion")
+            data = {"supported": list(MODERN_VERSIONS)} | ({"requested": asked} if isinstance(asked, str) else {})
+            text = f"this connection has begun with {MODERN_VERSIONS[-1]}: the handshake is not accepted on it"
+            raise ProtocolError(UNSUPPORTED_VERSION, text, data)
+        caller = _caller_of(request.params.get("_meta"))
+        self._check(request, _HANDSHAKE_ONLY)
+        if request.method == "server/discover":
+            return self._discover(caller)
+        return Serve(request, caller)
+
+    def _check(self, request: Request, of_the_other_era: frozenset[str]) -> None:
+        """Raise ProtocolError for a method that is not served, or without what it needs."""
+        served = request.method in self._server.methods or request.method in (*_HANDSHAKE_ONLY, *_MODERN_ONLY)
+        if not served or request.method in of_the_other_era:
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method)
+        params = request.params
+        needed, optional = _NEEDED.get(request.method, {}), _OPTIONAL.get(request.method, {})
+        right = all(isinstance(params.get(name), kind) for name, kind in needed.items())
+        right = right and all(
+            isinstance(params[name], kind) for name, kind in optional.items() if params.get(name) is not None
+        )
+        right = right and isinstance(params.get("_meta", {}), dict)
+        if not right or (request.method == "logging/setLevel" and params["level"] not in LEVELS):
+            raise invalid_params()
+
+    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        asked, client, capabilities = (params.get(name) for name in ("protocolVersion", "clientInfo", "capabilities"))
+        if not (isinstance(asked, str) and isinstance(client, dict) and isinstance(capabilities, dict)):
+            raise invalid_params()
+        if not _names(client):
+            raise invalid_params()
+        version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        self._caller = Caller(version, client["name"], capabilities)
+        return {
+            "protocolVersion": version,
+            "capabilities": self._capabilities(modern=False),
+            "serverInfo": self._server.info,
+            "instructions": self._server.instructions,
+        }
+
+    def _discover(self, caller: Caller) -> dict[str, Any]:
+        found = {
+            "supportedVersions": list(MODERN_VERSIONS),
+            "capabilities": self._capabilities(modern=True),
+            "instructions": self._server.instructions,
+        }
+        return self.shaped("server/discover", caller, found)
+
+    def _capabilities(self, *, modern: bool) -> dict[str, Any]:
+        changes = {"listChanged": modern}
+        found: dict[str, Any] = {
+            "logging": {},
+            "prompts": changes,
+            "resources": {"subscribe": True, **changes},
+            "tools": changes,
+        }
+        if modern and self._server.extensions:
+            found["extensions"] = {name: {} for name in self._server.extensions}
+        return found
+
+    def shaped(self, method: str, caller: Caller, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result as the era of its caller has it."""
+        if not caller.modern:
+            return result
+        found = {"resultType": "complete", **result}
+        if method in _CACHEABLE:
+            found = {"ttlMs": 0, "cacheScope": "private", **found}
+        return found | {"_meta": {**found.get("_meta", {}), SERVER_KEY: self._server.info}}
+
+
+def _names(client: Any) -> bool:
+    return isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
+
+
+def _caller_of(meta: Any) -> Caller:
+    """Who sends a request of the modern era, by its envelope."""
+    if not isinstance(meta, dict):
+        raise ProtocolError(INVALID_PARAMS, f"params._meta must be an object with {VERSION_KEY} and {CAPABILITIES_KEY}")
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
+    if missing:
+        raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}")
+    version, capabilities, client = meta[VERSION_KEY], meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY)
+    if not isinstance(version, str):
+        raise ProtocolError(INVALID_PARAMS, f"{VERSION_KEY} must be a text")
+    if version not in MODERN_VERSIONS:
+        data = {"supported": list(MODERN_VERSIONS), "requested": version}
+        raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    if not isinstance(capabilities, dict) or not (client is None or _names(client)):
+        raise invalid_params()
+    return Caller(version, "" if client is None else client["name"], capabilities)
+
+
+def invalid_params() -> ProtocolError:
+    """Return the error of a request whose parameters are not those of its method."""
+    return ProtocolError(INVALID_PARAMS, "Invalid request parameters", "")
+
+
+def progress_token(params: dict[str, Any]) -> RequestId | None:
+    """Return the token under which the client wants to hear of progress; None if it does not."""
+    token = (params.get("_meta") or {}).get("progressToken")
+    return token if isinstance(token, str) or type(token) is int else None
+
+
+def result_message(number: RequestId, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request."""
+    return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def error_message(number: RequestId | None, error: ProtocolError) -> dict[str, Any]:
+    """Return the answer to a request that cannot be served; None: to a line whose id is not known."""
+    found: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        found["data"] = error.data
+    return {"jsonrpc": "2.0", "id": number, "error": found}
+
+
+def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return a message that wants no answer."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    """Return a message as the line that is sent."""
+    return values.dump(message, compact=True).encode() + b"\n"

@@ -1,0 +1,215 @@
+"""One client on a pair of pipes: its requests are served side by side, each in a task that it can cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from unhang.faces.mcp import protocol
+from unhang.faces.mcp.call import LEVELS, Client, ProtocolError, reaches
+from unhang.faces.mcp.notifications import LOGGER
+from unhang.faces.mcp.protocol import Caller, Cancelled, Conversation, Request, RequestId, Serve
+from unhang.faces.mcp.server import IDENTITY, Server
+from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
+
+# What a client that reads nothing may leave unread of one subscription, before that is ended.
+_MOST_UPDATES = 1024
+_CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+
+
+class StdioSession:
+    """The client of a server on stdio."""
+
+    def __init__(self, server: Server, output: LineOutput) -> None:
+        self.level = LEVELS[0]  # of the log messages that a client of the handshake era wants
+        self._server = server
+        self._output = output
+        self._conversation = Conversation(IDENTITY)
+        self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._subscribed: dict[str, Callable[[], None]] = {}  # of the handshake era: uri → what ends it
+
+    async def run(self, lines: LineInput) -> None:
+        """Serve until the client is gone; what it still waits for is then told that this is the end."""
+        try:
+            while (line := await lines.next()) is not None:
+                with contextlib.suppress(ClientGone):  # then this is the end
+                    await self._take(line)
+        finally:
+            for leave in self._subscribed.values():
+                leave()
+            left = list(self._tasks.items())
+            for _, task in left:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in left), return_exceptions=True)
+            closed = ProtocolError(protocol.CONNECTION_CLOSED, "Connection closed")
+            with contextlib.suppress(ClientGone):
+                for number, _ in left:
+                    await self.send(protocol.error_message(number, closed))
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message. Raises ClientGone."""
+        await self._output.send(protocol.encoded(message))
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            found = protocol.read(line)
+        except ProtocolError as error:
+            await self.send(protocol.error_message(None, error))
+            return
+        if isinstance(found, Cancelled):
+            self._cancel(found.id)
+        elif found is not None:
+            await self._begin(found)
+
+    def _cancel(self, number: RequestId) -> None:
+        # some clients send an id back as a text
+        same = [each for each in self._tasks if each == number] or [each for each in self._tasks if str(each) == number]
+        for each in same:
+            self._tasks.pop(each).cancel()
+
+    async def _begin(self, request: Request) -> None:
+        try:
+            step = self._conversation.take(request)
+        except ProtocolError as error:
+            await self.send(protocol.error_message(request.id, error))
+            return
+        if not isinstance(step, Serve):
+            await self.send(protocol.result_message(request.id, step))
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(step))
+        self._tasks[request.id] = task
+        task.add_done_callback(lambda done: self._forget(request.id, done))
+
+    def _forget(self, number: RequestId, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(number) is task:  # and not a later one of the same id
+            del self._tasks[number]
+
+    async def _answer(self, step: Serve) -> None:
+        request = step.request
+        try:
+            result = await self._serve(step)
+            message = protocol.result_message(
+                request.id, self._conversation.shaped(request.method, step.caller, result)
+            )
+        except ProtocolError as error:
+            message = protocol.error_message(request.id, error)
+        except ClientGone:
+            return
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            failed = ProtocolError(protocol.INTERNAL_ERROR, "Internal server error")
+            message = protocol.error_message(request.id, failed)
+        with contextlib.suppress(ClientGone):
+            await self.send(message)
+
+    async def _serve(self, step: Serve) -> dict[str, Any]:
+        method, params = step.request.method, step.request.params
+        match method:
+            case "logging/setLevel":
+                self.level = params["level"]
+            case "resources/subscribe":
+                self._subscribe(params["uri"])
+            case "resources/unsubscribe":
+                self._subscribed.pop(params["uri"], lambda: None)()
+            case "subscriptions/listen":
+                return await self._listen(step.request)
+            case _:
+                return await self._server.serve(StdioCall(self, step), method, params)
+        return {}
+
+    # --- subscriptions --------------------------------------------------------------------------------------------
+
+    def _subscribe(self, uri: str) -> None:
+        async def tell(changed: str) -> None:
+            with contextlib.suppress(ClientGone):
+                await self.send(protocol.notification("notifications/resources/updated", {"uri": changed}))
+
+        if uri not in self._subscribed:
+            self._subscribed[uri] = self._server.updates.listen(tell, frozenset({uri}))
+
+    async def _listen(self, request: Request) -> dict[str, Any]:
+        """A subscription of the modern era: it lasts until the client cancels it."""
+        asked = request.params["notifications"]
+        uris = asked.get("resourceSubscriptions") or []
+        if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            raise protocol.invalid_params()
+        meta = {protocol.SUBSCRIPTION_KEY: request.id}
+        changes: asyncio.Queue[str] = asyncio.Queue(_MOST_UPDATES)
+        full = asyncio.Event()
+
+        async def tell(changed: str) -> None:
+            try:
+                changes.put_nowait(changed)
+            except asyncio.QueueFull:
+                full.set()
+
+        honoured: dict[str, Any] = {name: True for name in _CHANGES if asked.get(name) is True}
+        honoured |= {"resourceSubscriptions": uris} if uris else {}
+        leave = self._server.updates.listen(tell, frozenset(uris))
+        try:
+            method = "notifications/subscriptions/acknowledged"
+            await self.send(protocol.notification(method, {"notifications": honoured, "_meta": meta}))
+            while not full.is_set():
+                changed = {"uri": await changes.get(), "_meta": meta}
+                await self.send(protocol.notification("notifications/resources/updated", changed))
+        finally:
+            leave()
+        return {"_meta": meta}
+
+
+class StdioClient:
+    """The client of a session, to be told something between calls."""
+
+    def __init__(self, session: StdioSession, caller: Caller) -> None:
+        self._session = session
+        self._modern = caller.modern
+        self.key: object = caller.name if caller.modern else id(session)
+
+    async def log(self, level: str, data: dict[str, Any]) -> None:
+        """Send a log message between calls; the modern era has none."""
+        if not self._modern and reaches(level, self._session.level):
+            await self._session.send(log_message(level, data))
+
+
+class StdioCall:
+    """A call of a tool on stdio."""
+
+    gone = None  # a client on a pipe cannot drop one call without a word
+    named = None
+
+    def __init__(self, session: StdioSession, step: Serve) -> None:
+        params = step.request.params
+        meta = params.get("_meta")
+        self.meta: Mapping[str, Any] = meta if isinstance(meta, dict) else {}
+        self.client: Client = StdioClient(session, step.caller)
+        self.client_name = step.caller.name
+        self._session = session
+        self._token = protocol.progress_token(params)
+        declared = step.caller.capabilities.get("extensions") if step.caller.modern else None
+        self.extensions: Mapping[str, Any] = declared if isinstance(declared, dict) else {}
+        self._level = self.meta.get(protocol.LEVEL_KEY) if step.caller.modern else session.level
+
+    async def progress(self, value: float, total: float | None, message: str) -> None:
+        """Report progress, if the client has asked for it."""
+        if self._token is None:
+            return
+        params = {"progressToken": self._token, "progress": value, "message": message}
+        if total is not None:
+            params["total"] = total
+        with contextlib.suppress(ClientGone):  # the end of the session ends the call
+            await self._session.send(protocol.notification("notifications/progress", params))
+
+    async def log(self, level: str, data: Any) -> None:
+        """Send a log message of this call, if the client wants its level: in the modern era, if the call says so."""
+        if self._level in LEVELS and reaches(level, str(self._level)):
+            with contextlib.suppress(ClientGone):
+                await self._session.send(log_message(level, data))
+
+
+def log_message(level: str, data: Any) -> dict[str, Any]:
+    """Return a log message of ours."""
+    return protocol.notification("notifications/message", {"level": level, "logger": LOGGER, "data": data})

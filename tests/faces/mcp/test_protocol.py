@@ -1,0 +1,118 @@
+"""The protocol without its pipes: whatever a client says has one meaning, and never an exception of another kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unhang.faces.mcp import protocol
+from unhang.faces.mcp.call import ProtocolError
+from unhang.faces.mcp.protocol import Cancelled, Conversation, Request, Serve
+from unhang.faces.mcp.server import IDENTITY
+
+MODERN = {
+    "_meta": {
+        protocol.VERSION_KEY: "2026-07-28",
+        protocol.CAPABILITIES_KEY: {},
+        protocol.CLIENT_KEY: {"name": "c", "version": "1"},
+    }
+}
+HANDSHAKE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+
+_plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+_json = st.recursive(_plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
+_keys = st.sampled_from(
+    [
+        "_meta",
+        "name",
+        "arguments",
+        "uri",
+        "level",
+        "taskId",
+        "notifications",
+        "protocolVersion",
+        "capabilities",
+        "clientInfo",
+    ]
+)
+_params = st.dictionaries(_keys, _json | st.just(MODERN["_meta"]) | st.just(HANDSHAKE["clientInfo"]))
+_methods = st.sampled_from(
+    [*sorted(IDENTITY.methods), "initialize", "ping", "server/discover", "logging/setLevel", "nope"]
+)
+
+
+def conversation(modern: bool) -> Conversation:
+    found = Conversation(IDENTITY)
+    if modern:
+        assert isinstance(found.take(Request(0, "prompts/list", MODERN)), Serve)
+    else:
+        found.take(Request(0, "initialize", HANDSHAKE))
+    return found
+
+
+@given(st.binary() | _json.map(lambda value: json.dumps(value).encode()))
+def test_a_line_is_a_message_or_refused(line: bytes) -> None:
+    found: object
+    try:
+        found = protocol.read(line)
+    except ProtocolError as error:
+        found = error.code
+    right = (None, protocol.PARSE_ERROR, protocol.INVALID_REQUEST)
+    assert found in right or isinstance(found, Request | Cancelled)
+
+
+@settings(max_examples=300)
+@given(st.booleans(), _methods, _params)
+def test_a_request_is_served_answered_or_refused(modern: bool, method: str, params: dict[str, Any]) -> None:
+    try:
+        found = conversation(modern).take(Request("r", method, params))
+    except ProtocolError as error:
+        json.loads(protocol.encoded(protocol.error_message("r", error)))
+    else:
+        if isinstance(found, Serve):  # with everything that the method cannot do without
+            assert found.caller.modern is modern
+            assert method != "tools/call" or isinstance(params["name"], str)
+        else:
+            json.loads(protocol.encoded(protocol.result_message("r", found)))
+
+
+@given(st.dictionaries(st.text(st.characters()), _json | st.text(st.characters(categories=["Cs", "Zl", "Cc"]))))
+def test_what_is_sent_is_one_line_that_every_reader_takes(value: dict[str, Any]) -> None:
+    line = protocol.encoded(protocol.notification("n", value))
+    assert line.count(b"\n") == 1
+    assert line.decode().splitlines() == [line.decode().rstrip("\n")]
+    json.loads(line)
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", "2025-11-25"])
+def test_a_version_that_the_handshake_has_not_becomes_its_newest(version: str) -> None:
+    found = Conversation(IDENTITY).take(Request(1, "initialize", HANDSHAKE | {"protocolVersion": version}))
+    assert isinstance(found, dict)
+    assert found["protocolVersion"] == "2025-11-25"
+
+
+def test_the_first_request_decides_which_era_a_connection_belongs_to() -> None:
+    with pytest.raises(ProtocolError) as refused:
+        conversation(modern=True).take(Request(1, "initialize", HANDSHAKE))
+    assert refused.value.code == protocol.UNSUPPORTED_VERSION
+    with pytest.raises(ProtocolError) as refused:
+        conversation(modern=False).take(Request(1, "prompts/list", MODERN))
+    assert refused.value.code == protocol.INVALID_REQUEST
+
+
+def test_results_of_the_modern_era_say_what_they_are() -> None:
+    talk = conversation(modern=True)
+    found = talk.take(Request(1, "tools/list", MODERN))
+    assert isinstance(found, Serve)
+    shaped = talk.shaped("tools/list", found.caller, {"tools": []})
+    assert {name: shaped[name] for name in ("resultType", "ttlMs", "cacheScope")} == {
+        "resultType": "complete",
+        "ttlMs": 0,
+        "cacheScope": "private",
+    }
+    assert shaped["_meta"][protocol.SERVER_KEY]["name"] == "unhang"
+    assert talk.shaped("tools/call", found.caller, {"resultType": "task"})["resultType"] == "task"
