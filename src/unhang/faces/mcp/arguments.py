@@ -62,18 +62,24 @@ class CommandCall(NamedTuple):
         """Whether the caller gave a limit that ends the job."""
         return any(limit is not None for limit in (self.limits.timeout_sec, self.limits.hard, self.limits.idle))
 
+    def _rules_by_one_number(self, resolution: Resolution) -> bool:
+        """Whether the policy derives the idle limit from `timeout_sec`: a file that stands by itself does."""
+        return self.limits.timeout_sec is not None and resolution.sourced["idleMs"].source == "argument:timeout_sec"
+
     def with_room(self, resolution: Resolution, *, stays: bool) -> CommandCall:
         """The call with the limits that its purpose needs; itself where the caller has said which, or needs none.
 
         What is to stay (`start`) may be silent for as long as it likes, and has no hard limit if the policy does not
         know it: it may be a server. What is to be talked to waits for its caller, who needs time to think.
         """
-        if self.bounded or self.limits.category is not None or resolution.never_ending:
+        if self.limits.category is not None or resolution.never_ending:
             return self
         idle = resolution.limits.idle
-        if stays:
-            unknown = resolution.category == DEFAULT
-            return self._replace(limits=self.limits.replace(idle=0.0, hard=0.0 if unknown else None))
+        if stays and self.limits.idle is None and not self._rules_by_one_number(resolution):
+            endless = resolution.category == DEFAULT and not self.bounded
+            return self._replace(limits=self.limits.replace(idle=0.0, hard=0.0 if endless else self.limits.hard))
+        if self.bounded:
+            return self
         if self.typed and idle is not None and idle < TO_ANSWER:
             return self._replace(limits=self.limits.replace(idle=TO_ANSWER))
         return self
