@@ -15,6 +15,8 @@ from unhang.core.editors import refused_editor, way_without
         ("git rebase -i HEAD~3", "GIT_SEQUENCE_EDITOR"),
         ("crontab -e", "crontab FILE"),
         ("sudo visudo", "visudo -cf"),
+        ("sudoedit /etc/hosts", "sudo tee"),
+        ("vipw", "usermod"),
         ("vim notes.txt", "sed -i"),
         ("", "sed -i"),
     ],

@@ -7,6 +7,10 @@ EDITORS = frozenset(
     {"vi", "vim", "vim.basic", "vim.tiny", "vim.nox", "vim.gtk3", "nvim", "nano", "pico", "emacs", "emacs-nox"}
     | {"emacs-gtk", "joe", "hx", "micro", "mcedit", "ne", "jed"}
 )
+# Programs that do nothing but open an editor, and choose one themselves.
+EDITOR_STARTERS = frozenset({"visudo", "vipw", "vigr", "sudoedit"})
+# A pager waits for keys where there is a terminal: what is printed goes on instead.
+NO_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat"}
 # What programs that open an editor are given as one where no person can use it: it fails at once.
 ABSENT_EDITOR = {"EDITOR": "false", "VISUAL": "false"}
 
@@ -18,6 +22,9 @@ _WAYS = (
     ("git", "", "set GIT_EDITOR=true to take what is there, or pass the message (-m)"),
     ("crontab", "", "write the table to a file and install it: crontab FILE; crontab -l shows it"),
     ("visudo", "", "write a file and check it: visudo -cf FILE, then install it in /etc/sudoers.d"),
+    ("sudoedit", "", "write the file as root with your own tools: sudo tee FILE, sudo install, sudo sed -i"),
+    ("vipw", "", "use usermod, useradd or chsh"),
+    ("vigr", "", "use groupmod, gpasswd or usermod -aG"),
     ("kubectl", "edit", "use kubectl patch, or kubectl get -o yaml > FILE, change it, kubectl apply -f FILE"),
 )
 _OTHERWISE = "change the file with your own tools, or with sed -i, or by a here-document (cat > FILE <<'END')"

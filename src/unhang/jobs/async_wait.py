@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from unhang.core.events import Event
+    from unhang.jobs.early_look import EarlyLook
     from unhang.jobs.handle import Job
     from unhang.jobs.late_diagnosis import LateDiagnosis
     from unhang.jobs.progress import InThread, Listener, ReportTimes
@@ -57,12 +58,14 @@ async def wait_until(
     listener: Listener,
     times: ReportTimes,
     diagnosis: LateDiagnosis | None = None,
+    early: EarlyLook | None = None,
     until_decision: bool = False,
 ) -> set[str]:
     """Return the ids of the jobs that have ended, as soon as these are `enough` or the time is over. Ends no job.
 
     `until_decision`: also as soon as one of them gives its caller something to decide (`core.decision`), or asks for
-    input already.
+    input already. `early`: also as soon as it sees that the job hangs for certain, or has opened an editor; a server is
+    waited for.
     """
     began = time.monotonic()
     deadline, report = began + seconds, began + times.first
@@ -85,6 +88,8 @@ async def wait_until(
                     return ended
                 if open_questions is not None and open_questions.any():
                     return ended
+                if early is not None and early.decided and not early.serves:
+                    return ended
                 if now >= report:
                     report = now + times.every
                     running = [job for job in jobs if job.id not in ended]
@@ -92,10 +97,15 @@ async def wait_until(
                 if diagnosis is not None:
                     diagnosis.poll(now)
                 wake = deadline if diagnosis is None else diagnosis.wake_at(deadline)
+                if early is not None:
+                    early.poll(now)
+                    wake = min(wake, early.wake_at(deadline))
                 await changes.wait(max(0.0, min(deadline, report, wake) - now))
     finally:
         if diagnosis is not None:
             diagnosis.close()
+        if early is not None:
+            early.close()
         for reader in readers.values():
             if reader is not None:
                 reader.close()

@@ -100,7 +100,7 @@ class AttendedJob:
             why.close()
             early.close()
         self.diagnosis = why.found or early.diagnosis
-        self.editors, self.serves = early.seen.editors, early.diagnosis is not None
+        self.editors, self.serves = early.seen.editors, early.serves
         return await self._has_ended()
 
     def _undecided(self) -> bool:
@@ -117,8 +117,12 @@ class AttendedJob:
             printed = output_mark(self.job.place)
             if printed != mark:
                 mark, since = printed, now
-            if not listens and now >= look_at_tree:
-                listens = bool((await self._in_thread(look_at, self.job)).listening)
+            if not listens and now >= look_at_tree:  # an editor is among the first things that it starts
+                seen = await self._in_thread(look_at, self.job)
+                listens = bool(seen.listening)
+                self.editors = seen.editors
+                if seen.editors:
+                    break
                 look_at_tree = time.monotonic() + _TREE_LOOK
             if (mark or listens) and now >= since + (_QUIET if listens else _QUIET_UNLESS_LISTENING):
                 break

@@ -1,5 +1,5 @@
 """Looks now and then, while a caller waits, whether a job has turned out to be something that does not end by itself:
-a server that listens, or an editor without a terminal."""
+a server that listens, an editor without a terminal, or a job that certainly hangs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from unhang.core.diagnosis import causes
+from unhang.core.diagnosis.verdict import HUNG
 from unhang.core.spec import AGENT
 from unhang.errors import UnhangError
 from unhang.jobs.diagnose import diagnose_job
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _TIMES = (0.4, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 # The time between the two looks that prove a server: test suites listen as well, and do something meanwhile.
 _WINDOW = 1.0
+# A job that has been quiet between two looks so long after the wait began may hang; its proof takes a longer window.
+_LONG, _LONG_WINDOW = 8.0, 2.0
 # How long after it was found the caller may learn of it.
 _STEP = 0.1
 
@@ -32,7 +35,8 @@ class EarlyLook:
     def __init__(self, job: Job, in_thread: InThread) -> None:
         """`in_thread`: work that it runs may be abandoned half-way."""
         self.seen = TreeLook()
-        self.diagnosis: dict[str, Any] | None = None  # of a job that only waits for connections
+        self.diagnosis: dict[str, Any] | None = None  # of a job that only waits for connections, or hangs for certain
+        self.serves = False  # it only waits for connections
         self._job = job
         self._in_thread = in_thread
         self._began = time.monotonic()
@@ -42,7 +46,7 @@ class EarlyLook:
 
     @property
     def decided(self) -> bool:
-        """Whether the caller need not wait any longer: the job is a server, or has opened an editor."""
+        """Whether the caller need not wait any longer: the job is a server, hangs, or has opened an editor."""
         return self.diagnosis is not None or bool(self.seen.editors)
 
     def wake_at(self, otherwise: float) -> float:
@@ -67,10 +71,14 @@ class EarlyLook:
             self.seen = seen
             printed = output_mark(self._job.place)
             quiet, self._printed = printed == self._printed, printed
-            if seen.listening and quiet:
-                found = (await self._in_thread(diagnose_job, self._job.id, _WINDOW)).to_json()
-                if causes.cause_of(found) is causes.LISTENING and output_mark(self._job.place) == printed:
-                    self.diagnosis = found
+            long = time.monotonic() >= self._began + _LONG
+            if quiet and (seen.listening or long):
+                window = _LONG_WINDOW if long else _WINDOW
+                found = (await self._in_thread(diagnose_job, self._job.id, window)).to_json()
+                serves = bool(seen.listening) and causes.cause_of(found) is causes.LISTENING
+                hangs = long and found["state"] == HUNG
+                if (serves or hangs) and output_mark(self._job.place) == printed:
+                    self.diagnosis, self.serves = found, serves
         except (UnhangError, OSError, KeyError):
             return  # the job has ended meanwhile
 

@@ -230,3 +230,20 @@ def test_subscribers_of_the_handshake_era_hear_of_changes(servers: Servers) -> N
     assert news["params"]["uri"] == uri
     raw.send(call(5, "cancel", job_id=job))
     assert raw.answer(5)["result"]["structuredContent"]["status"] == "cancelled"
+
+
+HANGS = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
+
+
+def test_a_certain_hang_is_told_long_before_the_call_is_over(servers: Servers, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"extends": "built-in", "stall_sec": 0}')  # the keeper says nothing of it
+
+    async def work(caller: Caller) -> None:
+        hung = await caller.call("run", argv=[sys.executable, "-c", HANGS], wait_sec=600)
+        assert (hung.data["status"], hung.data["diagnosis"]["state"]) == ("running", "hung")
+        again = (await caller.call("wait", job_id=hung.data["jobId"], wait_sec=600)).data["jobs"][0]
+        assert (again["status"], again["diagnosis"]["state"]) == ("running", "hung")
+        assert (await caller.call("cancel", job_id=hung.data["jobId"])).data["status"] == "cancelled"
+
+    servers.run("auto", work, "--policy", str(policy))

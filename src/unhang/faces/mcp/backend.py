@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from unhang.core.editors import ABSENT_EDITOR
+from unhang.core.editors import ABSENT_EDITOR, NO_PAGER
 from unhang.core.limit_request import LimitRequest
 from unhang.core.policy.model import Policy
 from unhang.errors import NoSuchJob, UsageError
@@ -86,7 +86,7 @@ class Backend:
             command,
             shell=isinstance(command, str),
             cwd=folder,
-            env=env if pty else ABSENT_EDITOR | (env or {}),
+            env=(NO_PAGER if pty else ABSENT_EDITOR) | (env or {}),
             stdin=stdin,
             pty=pty,
             size=(24, 80) if pty else None,

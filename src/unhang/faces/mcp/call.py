@@ -52,7 +52,7 @@ class Call(Protocol):
 
     @property
     def gone(self) -> asyncio.Event | None:
-        """The event that is set when the client has dropped this call without a word; None where that cannot be."""
+        """The event that is set when the client has left without cancelling this call; None where that is not seen."""
 
     async def progress(self, value: float, total: float | None, message: str) -> None:
         """Report progress, if the client has asked for it."""

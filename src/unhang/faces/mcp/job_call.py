@@ -6,14 +6,16 @@ A call that is cancelled, or whose client is gone, ends its job. A call whose ti
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import Any, NamedTuple
 
-from unhang.core.editors import EDITORS, way_without
+from unhang.core.editors import EDITOR_STARTERS, EDITORS, way_without
+from unhang.core.outcome import CALLER_DIED
 from unhang.core.policy.builtin import command_name
 from unhang.core.policy.model import Resolution
 from unhang.core.spec import NULL, PIPE
-from unhang.errors import UsageError
+from unhang.errors import UnhangError, UsageError
 from unhang.faces.mcp.arguments import CommandCall
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import Call
@@ -23,6 +25,7 @@ from unhang.faces.mcp.trace_meta import in_trace_of
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.attend import AttendedJob, CallerGone
 from unhang.jobs.connection import JobConnection
+from unhang.jobs.handle import Job
 from unhang.jobs.progress import SilentListener
 from unhang.jobs.request import Prepared
 
@@ -84,9 +87,10 @@ def _prepare(backend: Backend, call: CommandCall, labels: dict[str, str]) -> Pre
 def _refuse_editors(resolution: Resolution) -> None:
     for piece in resolution.pieces:
         name = command_name(piece.text.split(maxsplit=1)[0]) if piece.text.split() else ""
-        if name in EDITORS and piece.never_ending:
+        if name in EDITORS | EDITOR_STARTERS and piece.never_ending:
+            what = "is an editor" if name in EDITORS else "opens an editor"
             raise UsageError(
-                f"{name} is an editor and would wait for keys for ever: {way_without(piece.text)}. "
+                f"{name} {what} and would wait for keys for ever: {way_without(piece.text)}. "
                 "To use it all the same, pass pty=true and type with send"
             )
 
@@ -133,14 +137,15 @@ async def answer(
         else:
             ended = await attended.wait(seconds, ctx.gone, decides=decides)
     except CallerGone:
-        await _end(backend, attended, "its client, who is gone")
+        await _end(backend, attended, CALLER_DIED)
         raise UsageError("the client is gone") from None
     except asyncio.CancelledError:
         if tool == "run":  # its caller will never learn the id
-            await _end(backend, attended, "cancellation of its call")
+            gone = ctx.gone is not None and ctx.gone.is_set()
+            await _end(backend, attended, CALLER_DIED if gone else "cancellation of its call")
         raise
     if not ended and attended.editors:
-        await _end_editor(backend, attended)
+        await end_editor(backend, attended.job)
         ended = True
     if ended:
         attended.finish()
@@ -154,11 +159,12 @@ async def answer(
     return shown
 
 
-async def _end_editor(backend: Backend, attended: AttendedJob) -> None:
+async def end_editor(backend: Backend, job: Job) -> None:
     """End a job that has opened an editor where there is no terminal: nothing else will."""
-    await attended.end("unhang, an editor needs a terminal")
+    with contextlib.suppress(UnhangError, OSError):  # it has ended meanwhile, or its limits end it
+        await backend.in_thread(job.cancel, wait=False, by="unhang, an editor needs a terminal")
     await wait_until(
-        [attended.job],
+        [job],
         bool,
         backend.settings.wait,
         in_thread=backend.in_thread,

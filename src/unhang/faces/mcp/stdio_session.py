@@ -25,6 +25,7 @@ class StdioSession:
     """The client of a server on stdio."""
 
     def __init__(self, server: Server, output: LineOutput) -> None:
+        self.gone = asyncio.Event()  # the client has left, with calls in flight perhaps
         self.level = LEVELS[0]  # of the log messages that a client of the handshake era wants
         self._server = server
         self._output = output
@@ -39,6 +40,7 @@ class StdioSession:
                 with contextlib.suppress(ClientGone):  # then this is the end
                     await self._take(line)
         finally:
+            self.gone.set()
             for leave in self._subscribed.values():
                 leave()
             left = list(self._tasks.items())
@@ -178,8 +180,7 @@ class StdioClient:
 class StdioCall:
     """A call of a tool on stdio."""
 
-    gone = None  # a client on a pipe cannot drop one call without a word
-    named = None
+    named = None  # there are no headers on a pipe
 
     def __init__(self, session: StdioSession, step: Serve) -> None:
         params = step.request.params
@@ -187,6 +188,7 @@ class StdioCall:
         self.meta: Mapping[str, Any] = meta if isinstance(meta, dict) else {}
         self.client: Client = StdioClient(session, step.caller)
         self.client_name = step.caller.name
+        self.gone: asyncio.Event | None = session.gone
         self._session = session
         self._token = protocol.progress_token(params)
         declared = step.caller.capabilities.get("extensions") if step.caller.modern else None

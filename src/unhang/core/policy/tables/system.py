@@ -182,6 +182,13 @@ SYSTEM: dict[str, str] = {
         medium: --headless
     """,
     "nano": "session: .",
+    "visudo": """
+        session: .
+        quick: -c, -cf, --check, -V
+    """,
+    "vipw": "session: .",
+    "vigr": "session: .",
+    "sudoedit": "session: .",
     "pico": "session: .",
     "emacs": """
         session: .

@@ -12,6 +12,7 @@ from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.job_call import end_editor
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
 from unhang.faces.mcp.result import Seen, result_of
@@ -21,6 +22,7 @@ from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_rea
 from unhang.faces.mcp.toolbox import CHANGES, ENDS, READS, Toolbox
 from unhang.jobs.async_wait import wait_until
 from unhang.jobs.diagnose import diagnose_job
+from unhang.jobs.early_look import EarlyLook
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import SilentListener
@@ -54,7 +56,11 @@ def register(tools: Toolbox, backend: Backend) -> None:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call(), backend.handed_over.attending(jobs):
             enough = len(jobs) if all else 1
-            why = LateDiagnosis(jobs[0], seconds, backend.in_loose_thread) if len(jobs) == 1 else None
+            alone = jobs[0] if len(jobs) == 1 else None
+            why = LateDiagnosis(alone, seconds, backend.in_loose_thread) if alone is not None else None
+            # a job of the command line may have a person in front of it, and their editor
+            ours = alone is not None and (alone.spec.get("labels") or {}).get("via") == "mcp"
+            early = EarlyLook(alone, backend.in_loose_thread) if alone is not None and ours else None
             ended = await wait_until(
                 jobs,
                 lambda found: len(found) >= enough,
@@ -63,9 +69,16 @@ def register(tools: Toolbox, backend: Backend) -> None:
                 listener=Notifications(ctx),
                 times=backend.report_times,
                 diagnosis=why,
+                early=early,
                 until_decision=True,
             )
-        seen = Seen(diagnosis=why.found if why is not None else None)
+            seen = Seen(diagnosis=why.found if why is not None else None)
+            if alone is not None and early is not None:
+                found = seen.diagnosis or (None if early.serves else early.diagnosis)
+                seen = Seen(diagnosis=found, editors=early.seen.editors)
+                if early.seen.editors and not ended:
+                    await end_editor(backend, alone)
+                    ended = {alone.id}
         shown = [await backend.in_thread(result_of, job, backend.settings, seen) for job in jobs]
         for result in shown:
             if result["status"] != "running":
