@@ -59,7 +59,7 @@ def test_end_of_input_ends_the_server_and_its_foreground_job(servers: Servers, r
     raw.process.stdin.close()
     assert raw.process.wait(2) == 0
     assert roll.wait_empty()
-    outcome_of(servers)
+    assert outcome_of(servers) == "the death of its caller"  # whose grace is short
 
 
 def test_sigkill_of_the_server_ends_its_foreground_job(servers: Servers, roll: RollCall) -> None:

@@ -120,3 +120,26 @@ def test_the_level_that_a_client_has_set_holds_between_calls_too(servers: Server
         assert {said.data["phase"] for said in caller.said} == ({"failed"} if level == "error" else set())
 
     servers.run("legacy", work)
+
+
+def test_the_news_of_many_jobs_are_a_few_lines_and_all_are_in_the_structure(servers: Servers) -> None:
+    async def work(caller: Caller) -> None:
+        jobs: list[str] = []
+
+        async def begin() -> None:
+            found = await caller.call("start", command="read x; exit 4", interactive=True, **STILL)
+            jobs.append(found.data["jobId"])
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(begin)
+        for name in jobs:
+            await anyio.to_thread.run_sync(servers.job(name).send, "x\n")
+            await anyio.to_thread.run_sync(servers.job(name).wait)
+        told = await caller.call("explain_policy", command="true")
+        assert sorted(each["jobId"] for each in told.data["news"]) == sorted(jobs)
+        news = told.text.partition("category ")[0].splitlines()
+        assert len(news) == 5
+        assert news[-1] == "- and 2 more: call `list`"
+
+    servers.run("auto", work)

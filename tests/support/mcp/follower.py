@@ -64,5 +64,16 @@ async def follow(call: Call, first: Step, answer: str = "") -> list[tuple[Step, 
         arguments = {name: answer if value == "…" else value for name, value in step.arguments.items()}
         reply = await call(step.tool, **arguments)
         made.append((step._replace(arguments=arguments), reply))
-        step = None if step.tool == "output" else next_step(reply.text)
+        step = None if step.tool == "output" else next_step(reply.text) or corrected(made[-1][0], reply.text)
     return made
+
+
+_MEANT = re.compile(r'(\w+) has no argument "(\w+)"; did you mean (\w+)\?')
+
+
+def corrected(step: Step, text: str) -> Step | None:
+    """The same call with the argument that was meant, if its answer says which; None otherwise."""
+    found = _MEANT.match(text)
+    if found is None or found[1] != step.tool:
+        return None
+    return Step(step.tool, {found[3] if name == found[2] else name: value for name, value in step.arguments.items()})

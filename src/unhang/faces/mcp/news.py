@@ -28,7 +28,8 @@ _EVERY = 1.0
 # How often it is found out whether the keeper of a followed job has died.
 _THOROUGHLY = 15.0
 _MOST_JOBS = 200
-_MOST_LINES = 10
+# Beside the answer itself, which has at most 12 lines of our own.
+_MOST_LINES = 3
 
 
 class _Followed:

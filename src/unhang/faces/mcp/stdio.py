@@ -14,7 +14,7 @@ from unhang.faces.mcp.stdio_session import StdioSession
 from unhang.faces.mcp.stdio_streams import claim_streams
 from unhang.jobs.client_process import open_client
 
-# After the end of our input the calls in flight are cancelled; one that takes longer is not waited for.
+# What is left at the end, such as a thread that a disk holds, is not waited for any longer.
 _PATIENCE = 1.0
 
 

@@ -18,6 +18,8 @@ from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
 
 # What a client that reads nothing may leave unread of one subscription, before that is ended.
 _MOST_UPDATES = 1024
+# At the end the calls in flight are cancelled; one that takes longer is not waited for.
+_PATIENCE = 1.0
 _CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 
 
@@ -46,7 +48,8 @@ class StdioSession:
             left = list(self._tasks.items())
             for _, task in left:
                 task.cancel()
-            await asyncio.gather(*(task for _, task in left), return_exceptions=True)
+            if left:
+                await asyncio.wait([task for _, task in left], timeout=_PATIENCE)
             closed = ProtocolError(protocol.CONNECTION_CLOSED, "Connection closed")
             with contextlib.suppress(ClientGone):
                 for number, _ in left:
