@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unhang.faces.mcp import protocol
 from unhang.faces.mcp.call import ProtocolError
-from unhang.faces.mcp.protocol import Cancelled, Conversation, Request, Serve
+from unhang.faces.mcp.protocol import McpCancel, McpConversation, McpRequest, Serve
 from unhang.faces.mcp.server import IDENTITY
 
 MODERN = {
@@ -45,12 +45,12 @@ _methods = st.sampled_from(
 )
 
 
-def conversation(modern: bool) -> Conversation:
-    found = Conversation(IDENTITY)
+def conversation(modern: bool) -> McpConversation:
+    found = McpConversation(IDENTITY)
     if modern:
-        assert isinstance(found.take(Request(0, "prompts/list", MODERN)), Serve)
+        assert isinstance(found.take(McpRequest(0, "prompts/list", MODERN)), Serve)
     else:
-        found.take(Request(0, "initialize", HANDSHAKE))
+        found.take(McpRequest(0, "initialize", HANDSHAKE))
     return found
 
 
@@ -62,14 +62,14 @@ def test_a_line_is_a_message_or_refused(line: bytes) -> None:
     except ProtocolError as error:
         found = error.code
     right = (None, protocol.PARSE_ERROR, protocol.INVALID_REQUEST)
-    assert found in right or isinstance(found, Request | Cancelled)
+    assert found in right or isinstance(found, McpRequest | McpCancel)
 
 
 @settings(max_examples=300)
 @given(st.booleans(), _methods, _params)
 def test_a_request_is_served_answered_or_refused(modern: bool, method: str, params: dict[str, Any]) -> None:
     try:
-        found = conversation(modern).take(Request("r", method, params))
+        found = conversation(modern).take(McpRequest("r", method, params))
     except ProtocolError as error:
         json.loads(protocol.encoded(protocol.error_message("r", error)))
     else:
@@ -90,23 +90,23 @@ def test_what_is_sent_is_one_line_that_every_reader_takes(value: dict[str, Any])
 
 @pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", "2025-11-25"])
 def test_a_version_that_the_handshake_has_not_becomes_its_newest(version: str) -> None:
-    found = Conversation(IDENTITY).take(Request(1, "initialize", HANDSHAKE | {"protocolVersion": version}))
+    found = McpConversation(IDENTITY).take(McpRequest(1, "initialize", HANDSHAKE | {"protocolVersion": version}))
     assert isinstance(found, dict)
     assert found["protocolVersion"] == "2025-11-25"
 
 
 def test_the_first_request_decides_which_era_a_connection_belongs_to() -> None:
     with pytest.raises(ProtocolError) as refused:
-        conversation(modern=True).take(Request(1, "initialize", HANDSHAKE))
+        conversation(modern=True).take(McpRequest(1, "initialize", HANDSHAKE))
     assert refused.value.code == protocol.UNSUPPORTED_VERSION
     with pytest.raises(ProtocolError) as refused:
-        conversation(modern=False).take(Request(1, "prompts/list", MODERN))
+        conversation(modern=False).take(McpRequest(1, "prompts/list", MODERN))
     assert refused.value.code == protocol.INVALID_REQUEST
 
 
 def test_results_of_the_modern_era_say_what_they_are() -> None:
     talk = conversation(modern=True)
-    found = talk.take(Request(1, "tools/list", MODERN))
+    found = talk.take(McpRequest(1, "tools/list", MODERN))
     assert isinstance(found, Serve)
     shaped = talk.shaped("tools/list", found.caller, {"tools": []})
     assert {name: shaped[name] for name in ("resultType", "ttlMs", "cacheScope")} == {

@@ -16,7 +16,7 @@ def reaches(level: str, least: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
-class Client(Protocol):
+class McpClient(Protocol):
     """The client of a call, which can be told something between calls, too."""
 
     @property
@@ -27,11 +27,11 @@ class Client(Protocol):
         """Send a log message between calls, if the client wants its level and its era has such messages."""
 
 
-class Call(Protocol):
+class McpCall(Protocol):
     """One call of a tool."""
 
     @property
-    def client(self) -> Client:
+    def client(self) -> McpClient:
         """The client that calls."""
 
     @property

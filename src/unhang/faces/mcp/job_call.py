@@ -18,7 +18,7 @@ from unhang.core.spec import NULL, PIPE
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.mcp.arguments import CommandCall
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call
+from unhang.faces.mcp.call import McpCall
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.result import Seen, result_of
 from unhang.faces.mcp.trace_meta import in_trace_of
@@ -44,7 +44,7 @@ class Begun(NamedTuple):
     waited: float = 0.0  # seconds of the call that its start has taken
 
 
-async def begin(backend: Backend, ctx: Call, call: CommandCall, *, tool: str) -> Begun:
+async def begin(backend: Backend, ctx: McpCall, call: CommandCall, *, tool: str) -> Begun:
     """Start the job of a call to `run` or `start`. Raises UsageError for an editor without a terminal."""
     called = time.monotonic()
     # all of it in one thread: to change threads is much of what a short call costs
@@ -59,7 +59,7 @@ async def begin(backend: Backend, ctx: Call, call: CommandCall, *, tool: str) ->
     return Begun(attended, resolution.never_ending, _is_session(resolution), time.monotonic() - called)
 
 
-def _launch(backend: Backend, ctx: Call, call: CommandCall, tool: str) -> tuple[JobConnection, Resolution]:
+def _launch(backend: Backend, ctx: McpCall, call: CommandCall, tool: str) -> tuple[JobConnection, Resolution]:
     labels = labels_of(ctx) | {"tool": tool}
     prepared = _prepare(backend, call, labels)
     better = call.with_room(prepared.resolution, stays=tool == "start")
@@ -95,7 +95,7 @@ def _refuse_editors(resolution: Resolution) -> None:
             )
 
 
-def attend(backend: Backend, ctx: Call, connection: JobConnection) -> AttendedJob:
+def attend(backend: Backend, ctx: McpCall, connection: JobConnection) -> AttendedJob:
     """Listen to a job that was started for this call, and report to the call's client."""
     return AttendedJob(
         backend.pool,
@@ -107,14 +107,14 @@ def attend(backend: Backend, ctx: Call, connection: JobConnection) -> AttendedJo
     )
 
 
-def labels_of(ctx: Call) -> dict[str, str]:
+def labels_of(ctx: McpCall) -> dict[str, str]:
     """The labels of a job that names the client by which it was started."""
     return {"client": ctx.client_name[:60]} if ctx.client_name else {}
 
 
 async def answer(
     backend: Backend,
-    ctx: Call,
+    ctx: McpCall,
     begun: Begun,
     seconds: float,
     *,

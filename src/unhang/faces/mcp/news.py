@@ -19,7 +19,7 @@ from typing import Any
 from unhang.core import values
 from unhang.core.job_news import News
 from unhang.errors import UnhangError
-from unhang.faces.mcp.call import Client
+from unhang.faces.mcp.call import McpClient
 from unhang.jobs import news_cursor
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.news import JobNews
@@ -35,7 +35,7 @@ _MOST_LINES = 3
 class _Followed:
     """A job, the client that was told that it runs, and whether its newest news went out as a notification."""
 
-    def __init__(self, client: Client, news: JobNews) -> None:
+    def __init__(self, client: McpClient, news: JobNews) -> None:
         self.client = client
         self.news = news
         self.notified = 0
@@ -52,7 +52,7 @@ class HandedOver:
         self._lock = threading.Lock()  # two threads that read one job would tell of it twice
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self, client: Client, job: Job, seq: int) -> None:
+    def follow(self, client: McpClient, job: Job, seq: int) -> None:
         """Tell a client what happens to a job after an event that it has been told of."""
         key = client.key
         found = self._followed.pop((key, job.id), None) or _Followed(client, JobNews(job, seq))
@@ -73,7 +73,7 @@ class HandedOver:
         finally:
             self._attended.subtract(names)
 
-    async def with_news(self, client: Client, answer: dict[str, Any]) -> dict[str, Any]:
+    async def with_news(self, client: McpClient, answer: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of a tool with what its client has missed on top of it."""
         key = client.key
         for job_id, seq in _told_of(answer.get("structuredContent")):

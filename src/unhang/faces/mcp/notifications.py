@@ -11,7 +11,7 @@ from typing import Any
 from unhang.core import events as ev
 from unhang.core import mask
 from unhang.core.notices import audience
-from unhang.faces.mcp.call import Call
+from unhang.faces.mcp.call import McpCall
 from unhang.jobs.handle import Job
 
 LOGGER = "unhang-watchdog"
@@ -20,7 +20,7 @@ LOGGER = "unhang-watchdog"
 class Notifications:
     """The notifications of one call: `tell` is called with each event, `progress` now and then."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: McpCall) -> None:
         self._call = call
         self._value = 0.0
         self._began = time.monotonic()

@@ -56,7 +56,7 @@ _OPTIONAL: dict[str, dict[str, type]] = {"tools/call": {"arguments": dict}, "tas
 RequestId = int | str
 
 
-class Request(Record):
+class McpRequest(Record):
     """A message that wants an answer."""
 
     id: RequestId
@@ -64,7 +64,7 @@ class Request(Record):
     params: dict[str, Any]
 
 
-class Cancelled(Record):
+class McpCancel(Record):
     """The client takes a request back: it is not to be answered any more."""
 
     id: RequestId
@@ -86,7 +86,7 @@ class Caller(Record):
 class Serve(Record):
     """A request to be served for this caller."""
 
-    request: Request
+    request: McpRequest
     caller: Caller
 
 
@@ -99,7 +99,7 @@ class Identity(Record):
     extensions: tuple[str, ...] = ()
 
 
-def read(line: bytes) -> Request | Cancelled | None:
+def read(line: bytes) -> McpRequest | McpCancel | None:
     """Return what a line asks for; None for one that wants nothing. Raises ProtocolError if it is no message."""
     message = _parse(line)
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -112,11 +112,11 @@ def read(line: bytes) -> Request | Cancelled | None:
     if not isinstance(method, str) or not right_id or not (params is None or isinstance(params, dict)):
         raise ProtocolError(INVALID_REQUEST, "Invalid request")
     if number is not None:
-        return Request(number, method, params or {})
+        return McpRequest(number, method, params or {})
     if method == "notifications/cancelled":
         cancelled = (params or {}).get("requestId")
         if isinstance(cancelled, str) or type(cancelled) is int:
-            return Cancelled(cancelled)
+            return McpCancel(cancelled)
     return None
 
 
@@ -130,7 +130,7 @@ def _parse(line: bytes) -> Any:
     return found
 
 
-class Conversation:
+class McpConversation:
     """What is known of one connection: its era, and in the handshake era its client."""
 
     def __init__(self, server: Identity) -> None:
@@ -138,7 +138,7 @@ class Conversation:
         self._modern: bool | None = None  # the first request decides
         self._caller: Caller | None = None  # of the handshake era, once it has introduced itself
 
-    def take(self, request: Request) -> Serve | dict[str, Any]:
+    def take(self, request: McpRequest) -> Serve | dict[str, Any]:
         """Return the request with its caller, or the result of one that is answered at once. Raises ProtocolError."""
         meta = request.params.get("_meta")
         enveloped = isinstance(meta, dict) and VERSION_KEY in meta
@@ -158,7 +158,7 @@ class Conversation:
             raise invalid_params()
         return Serve(request, self._caller)
 
-    def _take_modern(self, request: Request) -> Serve | dict[str, Any]:
+    def _take_modern(self, request: McpRequest) -> Serve | dict[str, Any]:
         if request.method == "initialize":
             asked = request.params.get("protocolVersion")
             data = {"supported": list(MODERN_VERSIONS)} | ({"requested": asked} if isinstance(asked, str) else {})
@@ -170,7 +170,7 @@ class Conversation:
             return self._discover(caller)
         return Serve(request, caller)
 
-    def _check(self, request: Request, of_the_other_era: frozenset[str]) -> None:
+    def _check(self, request: McpRequest, of_the_other_era: frozenset[str]) -> None:
         """Raise ProtocolError for a method that is not served, or without what it needs."""
         served = request.method in self._server.methods or request.method in (*_HANDSHAKE_ONLY, *_MODERN_ONLY)
         if not served or request.method in of_the_other_era:

@@ -34,7 +34,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from unhang.errors import UnhangError
 from unhang.faces.mcp import resources
-from unhang.faces.mcp.call import Call, Client, ProtocolError, reaches
+from unhang.faces.mcp.call import McpCall, McpClient, ProtocolError, reaches
 from unhang.faces.mcp.disconnect import gone_of
 from unhang.faces.mcp.notifications import LOGGER
 from unhang.faces.mcp.server import INFO, INSTRUCTIONS, Server
@@ -95,7 +95,7 @@ class SdkCall:
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self._ctx = ctx
         self._client = SdkClient(ctx.session)
-        self.client: Client = self._client
+        self.client: McpClient = self._client
         self.client_name = self._client.name
         self.meta: Mapping[str, Any] = ctx.meta or {}
         capabilities = ctx.session.client_capabilities
@@ -163,7 +163,7 @@ class ToolCalls(Extension):
 
     async def _task(
         self,
-        method: Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]],
+        method: Callable[[McpCall, dict[str, Any]], Awaitable[dict[str, Any]]],
         ctx: ServerRequestContext[Any, Any],
         params: _Task,
     ) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from unhang import __version__
 from unhang.faces.mcp import resources
 from unhang.faces.mcp.argument_check import problem_of
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ProtocolError
+from unhang.faces.mcp.call import McpCall, ProtocolError
 from unhang.faces.mcp.protocol import INVALID_PARAMS, Identity
 from unhang.faces.mcp.settings import MYSHELL
 from unhang.faces.mcp.tasks import IDENTIFIER, Tasks, TaskStarter
@@ -68,7 +68,7 @@ class Server:
         """Return the tools as a list shows them."""
         return [tool.to_json() for tool in self.tools.all()]
 
-    async def call_tool(self, call: Call, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call_tool(self, call: McpCall, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool, or start a task for it, and put the news for this client on top of the answer."""
         tool = self.tools.get(name)
         problem = problem_of(self.tools, name, arguments)
@@ -78,7 +78,7 @@ class Server:
             answer = await self.tasks.begin(call, name, arguments) or (await tool.call(call, arguments)).to_json()
         return await self.backend.handed_over.with_news(call.client, answer)
 
-    async def serve(self, call: Call, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def serve(self, call: McpCall, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the result of a request. Raises ProtocolError."""
         match method:
             case "tools/call":

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from unhang.faces.mcp import protocol
-from unhang.faces.mcp.call import LEVELS, Client, ProtocolError, reaches
+from unhang.faces.mcp.call import LEVELS, McpClient, ProtocolError, reaches
 from unhang.faces.mcp.notifications import LOGGER
-from unhang.faces.mcp.protocol import Caller, Cancelled, Conversation, Request, RequestId, Serve
+from unhang.faces.mcp.protocol import Caller, McpCancel, McpConversation, McpRequest, RequestId, Serve
 from unhang.faces.mcp.server import IDENTITY, Server
 from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
 
@@ -31,7 +31,7 @@ class StdioSession:
         self.level = LEVELS[0]  # of the log messages that a client of the handshake era wants
         self._server = server
         self._output = output
-        self._conversation = Conversation(IDENTITY)
+        self._conversation = McpConversation(IDENTITY)
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
         self._subscribed: dict[str, Callable[[], None]] = {}  # of the handshake era: uri → what ends it
 
@@ -65,7 +65,7 @@ class StdioSession:
         except ProtocolError as error:
             await self.send(protocol.error_message(None, error))
             return
-        if isinstance(found, Cancelled):
+        if isinstance(found, McpCancel):
             self._cancel(found.id)
         elif found is not None:
             await self._begin(found)
@@ -76,7 +76,7 @@ class StdioSession:
         for each in same:
             self._tasks.pop(each).cancel()
 
-    async def _begin(self, request: Request) -> None:
+    async def _begin(self, request: McpRequest) -> None:
         try:
             step = self._conversation.take(request)
         except ProtocolError as error:
@@ -136,7 +136,7 @@ class StdioSession:
         if uri not in self._subscribed:
             self._subscribed[uri] = self._server.updates.listen(tell, frozenset({uri}))
 
-    async def _listen(self, request: Request) -> dict[str, Any]:
+    async def _listen(self, request: McpRequest) -> dict[str, Any]:
         """A subscription of the modern era: it lasts until the client cancels it."""
         asked = request.params["notifications"]
         uris = asked.get("resourceSubscriptions") or []
@@ -189,7 +189,7 @@ class StdioCall:
         params = step.request.params
         meta = params.get("_meta")
         self.meta: Mapping[str, Any] = meta if isinstance(meta, dict) else {}
-        self.client: Client = StdioClient(session, step.caller)
+        self.client: McpClient = StdioClient(session, step.caller)
         self.client_name = step.caller.name
         self.gone: asyncio.Event | None = session.gone
         self._session = session

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ProtocolError
+from unhang.faces.mcp.call import McpCall, ProtocolError
 from unhang.faces.mcp.protocol import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import sentence
@@ -37,7 +37,7 @@ _TTL_MS = 24 * 3600 * 1000
 class TaskStarter(NamedTuple):
     """How a tool starts its job. `required`: only clients that declare tasks may call the tool."""
 
-    begin: Callable[[Call, dict[str, Any]], Awaitable[AttendedJob]]
+    begin: Callable[[McpCall, dict[str, Any]], Awaitable[AttendedJob]]
     required: bool = False
     shortcut: float = _SHORTCUT
 
@@ -56,7 +56,7 @@ class Tasks:
 
     # --- starting a task -----------------------------------------------------------------------------------------
 
-    async def begin(self, call: Call, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    async def begin(self, call: McpCall, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Start a task instead of the tool, or return its result if the job ends at once. None: call the tool."""
         starter = self._starters.get(tool)
         if starter is None:
@@ -81,7 +81,7 @@ class Tasks:
 
     # --- asking about a task -----------------------------------------------------------------------------------
 
-    async def get(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def get(self, call: McpCall, params: dict[str, Any]) -> dict[str, Any]:
         """Return where a task stands, with its result or its question."""
         job = self._job(call, params)
         return {"resultType": "complete"} | await self._backend.in_thread(self._detailed, job)
@@ -111,7 +111,7 @@ class Tasks:
         params = {"mode": "form", "message": message, "requestedSchema": schema}
         return {question.key: {"method": "elicitation/create", "params": params}}
 
-    async def update(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def update(self, call: McpCall, params: dict[str, Any]) -> dict[str, Any]:
         """Give a task the answers to its questions."""
         job = self._job(call, params)
         await self._backend.in_thread(self._answer, job, params.get("inputResponses") or {})
@@ -135,13 +135,13 @@ class Tasks:
         except UnhangError:
             pass  # the job has ended meanwhile; the next `tasks/get` says so
 
-    async def cancel(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
+    async def cancel(self, call: McpCall, params: dict[str, Any]) -> dict[str, Any]:
         """Ask a task to end."""
         job = self._job(call, params)
         await self._backend.in_thread(_cancel, job)
         return {"resultType": "complete"}
 
-    def _job(self, call: Call, params: dict[str, Any]) -> Job:
+    def _job(self, call: McpCall, params: dict[str, Any]) -> Job:
         require_extension(call)
         name = str(params["taskId"])
         if call.named is not None and call.named != name:
@@ -152,7 +152,7 @@ class Tasks:
             raise ProtocolError(INVALID_PARAMS, str(error)) from None
 
 
-def require_extension(call: Call) -> None:
+def require_extension(call: McpCall) -> None:
     """Raise ProtocolError unless the client declares this extension."""
     if IDENTIFIER not in call.extensions:
         needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}}

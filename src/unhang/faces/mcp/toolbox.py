@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, get_args, get_type_hints
 
-from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.schema import lean, schema_of, taken
 
 # What clients may expect of a tool: it only reads, it changes something, it ends something, it does anything at all.
@@ -33,7 +33,7 @@ class Tool:
         self.annotations = annotations
         self._function = function
         hints = get_type_hints(function, include_extras=True)
-        self._takes_call = [each for each, hint in hints.items() if hint is Call]
+        self._takes_call = [each for each, hint in hints.items() if hint is McpCall]
         self.output = schema_of(get_args(hints["return"])[1])
         self.defaults: dict[str, Any] = {}  # of the arguments that may be left out
         fields: dict[str, dict[str, Any]] = {}
@@ -61,7 +61,7 @@ class Tool:
         """Return the arguments of a call as the function takes them. Raises Mismatch."""
         return {name: self.taken(name, value) for name, value in given.items()}
 
-    async def call(self, call: Call, given: dict[str, Any]) -> ToolResult:
+    async def call(self, call: McpCall, given: dict[str, Any]) -> ToolResult:
         """Call the tool with arguments that were checked."""
         mine = dict.fromkeys(self._takes_call, call)
         return await self._function(**mine, **self.arguments(given))

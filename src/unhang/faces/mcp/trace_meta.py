@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from unhang.core import trace
-from unhang.faces.mcp.call import Call
+from unhang.faces.mcp.call import McpCall
 from unhang.jobs.request import Prepared
 
 # The most that other systems may say of a trace; W3C Trace Context asks for at least 512 characters.
 _LONGEST_STATE = 4096
 
 
-def in_trace_of(ctx: Call, prepared: Prepared, chosen: dict[str, str] | None = None) -> Prepared:
+def in_trace_of(ctx: McpCall, prepared: Prepared, chosen: dict[str, str] | None = None) -> Prepared:
     """Put a job into the trace of the call that starts it; a call without a valid one leaves it as it is.
 
     `chosen`: the variables that the call itself gives to the job, which come first.

@@ -13,7 +13,7 @@ from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ProtocolError
+from unhang.faces.mcp.call import McpCall, ProtocolError
 from unhang.faces.mcp.job_call import attend
 from unhang.faces.mcp.sdk import SdkCall, ToolCalls, complete
 from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed
@@ -78,34 +78,34 @@ class FixtureCalls(ToolCalls):
 
 
 def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None:
-    async def begin(ctx: Call, line: str, *, stdin: str = "null") -> AttendedJob:
+    async def begin(ctx: McpCall, line: str, *, stdin: str = "null") -> AttendedJob:
         prepared = await backend.in_thread(
             backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
         return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
-    async def slow(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def slow(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")
 
-    async def failing(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def failing(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; echo it went wrong >&2; exit 1")
 
-    async def protocol_error(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def protocol_error(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
 
-    async def confirm(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def confirm(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         return await begin(ctx, "printf 'Delete it? [y/n] '; read answer; echo answered $answer", stdin="pipe")
 
-    async def two(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def two(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
         attended = await begin(ctx, "read one; read two; echo $one $two", stdin="pipe")
         tasks.two_questions[attended.job.id] = {}
         return attended
 
-    async def named(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def named(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         return await begin(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
 
     for name, start, required in (

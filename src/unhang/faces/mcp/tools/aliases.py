@@ -17,7 +17,7 @@ from unhang.core import values
 from unhang.errors import SpawnError
 from unhang.faces.mcp.arguments import Command, Cwd, Env, TimeoutSec, command_call
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.job_call import answer, begin
 from unhang.faces.mcp.output_schemas import DelegatedResult, TerminalResponse
 from unhang.faces.mcp.result import NO_EXIT_CODE
@@ -46,7 +46,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 def _register_myshell(tools: Toolbox, backend: Backend) -> None:
     @with_readable_errors
     async def run(
-        ctx: Call, command: Command, timeout_sec: TimeoutSec = None, cwd: Cwd = "", env: Env = None
+        ctx: McpCall, command: Command, timeout_sec: TimeoutSec = None, cwd: Cwd = "", env: Env = None
     ) -> Annotated[ToolResult, TerminalResponse]:
         call = command_call(command, None, cwd, env, timeout_sec, None, None, "", "", interactive=False, pty=False)
         with backend.call():
@@ -75,7 +75,7 @@ def _register_delegator(tools: Toolbox, backend: Backend) -> None:
         return
 
     async def delegate(
-        ctx: Call, verb: str, task: str, thread: str | None, mode: str, model: str, cwd: str, limits: tuple[Any, Any]
+        ctx: McpCall, verb: str, task: str, thread: str | None, mode: str, model: str, cwd: str, limits: tuple[Any, Any]
     ) -> ToolResult:
         plan = replace(plan_of(program, verb, task, mode, model, "", DENY), thread=thread)
         longest = backend.settings.longest_wait
@@ -85,7 +85,7 @@ def _register_delegator(tools: Toolbox, backend: Backend) -> None:
     def local(verb: str) -> Callable[..., Awaitable[ToolResult]]:
         @with_readable_errors
         async def begun_anew(
-            ctx: Call,
+            ctx: McpCall,
             task: Task,
             mode: Mode = "",
             model: Model = "",
@@ -99,7 +99,7 @@ def _register_delegator(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def local_resume(
-        ctx: Call,
+        ctx: McpCall,
         threadId: Thread,  # noqa: N803
         task: Task,
         mode: Mode = "",

@@ -13,7 +13,7 @@ from unhang.errors import SpawnError, UsageError
 from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import WaitSec, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.job_call import Begun, answer, attend, labels_of
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.schema import Arg
@@ -92,7 +92,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_run(
-        ctx: Call,
+        ctx: McpCall,
         task: Task,
         *,
         mode: Mode = "",
@@ -110,7 +110,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_resume(
-        ctx: Call,
+        ctx: McpCall,
         threadId: Thread,  # noqa: N803
         task: Task,
         *,
@@ -129,7 +129,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_exec(
-        ctx: Call,
+        ctx: McpCall,
         task: Task,
         *,
         threadId: Annotated[str, Arg(description="Go on with this thread.")] = "",  # noqa: N803
@@ -147,7 +147,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_review(
-        ctx: Call,
+        ctx: McpCall,
         *,
         base: Base = "",
         commit: Commit = "",
@@ -168,7 +168,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_recover(
-        ctx: Call,
+        ctx: McpCall,
         job_id: JobToRecover,
         task: Task,
         *,
@@ -190,7 +190,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_cloud(
-        ctx: Call, words: Words, *, cwd: Cwd = "", wait_sec: WaitSec = None
+        ctx: McpCall, words: Words, *, cwd: Cwd = "", wait_sec: WaitSec = None
     ) -> Annotated[ToolResult, JobResult]:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
@@ -200,7 +200,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def codex_compact(
-        ctx: Call,
+        ctx: McpCall,
         threadId: Thread,  # noqa: N803
         cwd: Cwd = "",
         idleTimeoutMs: IdleMs = None,  # noqa: N803
@@ -247,7 +247,7 @@ def asked_of(idle: int | None, hard: int | None) -> LimitRequest:
 
 async def _turn(
     backend: Backend,
-    ctx: Call,
+    ctx: McpCall,
     plan: CodexPlan,
     cwd: str,
     asked: LimitRequest,
@@ -260,7 +260,7 @@ async def _turn(
 
 async def turn(
     backend: Backend,
-    ctx: Call,
+    ctx: McpCall,
     plan: CodexPlan,
     cwd: str,
     asked: LimitRequest,
@@ -276,14 +276,16 @@ async def turn(
         return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 
-def _launch_cloud(backend: Backend, ctx: Call, program: str, words: list[str], cwd: str) -> JobConnection:
+def _launch_cloud(backend: Backend, ctx: McpCall, program: str, words: list[str], cwd: str) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [program], folder)
     prepared = codex_job.prepare_cloud(program, words, folder, {"via": "mcp"} | labels_of(ctx), foreground=False)
     return backend.pool.launch(in_trace_of(ctx, prepared), None, hold=True)
 
 
-def _launch(backend: Backend, ctx: Call, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int) -> JobConnection:
+def _launch(
+    backend: Backend, ctx: McpCall, plan: CodexPlan, cwd: str, asked: LimitRequest, retry: int
+) -> JobConnection:
     folder = folder_of(cwd)
     check_access(backend.settings, [plan.codex], folder)
     prepared = codex_job.prepare(

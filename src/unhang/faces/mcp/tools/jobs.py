@@ -11,7 +11,7 @@ from unhang.core.spec import PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.job_call import end_editor
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
@@ -44,7 +44,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def wait(
-        ctx: Call,
+        ctx: McpCall,
         job_id: Annotated[str | list[str], Arg(description="A jobId, or a list of them.")],
         all: Annotated[bool, Arg(description="Of several: wait for every one, not for the first.")] = False,
         wait_sec: WaitSec = None,

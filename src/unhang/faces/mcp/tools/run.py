@@ -23,7 +23,7 @@ from unhang.faces.mcp.arguments import (
     seconds_to_wait,
 )
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import Call, ToolResult
+from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.job_call import answer, begin
 from unhang.faces.mcp.output_schemas import JobResult
 from unhang.faces.mcp.settings import MYSHELL
@@ -53,7 +53,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def run(
-        ctx: Call,
+        ctx: McpCall,
         command: Command = "",
         argv: Argv = None,
         cwd: Cwd = "",
@@ -78,7 +78,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
     @with_readable_errors
     async def start(
-        ctx: Call,
+        ctx: McpCall,
         command: Command = "",
         argv: Argv = None,
         cwd: Cwd = "",
@@ -103,10 +103,10 @@ def register(tools: Toolbox, backend: Backend) -> None:
     tools.add(start, title="Start a background job", description=START, annotations=RUNS)
 
 
-def as_task(tools: Toolbox, backend: Backend) -> Callable[[Call, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
+def as_task(tools: Toolbox, backend: Backend) -> Callable[[McpCall, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
     """`run` for a client that speaks tasks: the same arguments, begun and not waited for."""
 
-    async def begin_run(ctx: Call, arguments: dict[str, Any]) -> AttendedJob:
+    async def begin_run(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         tool = tools.get("run")
         assert tool is not None
         given = tool.arguments(arguments)
