@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -42,18 +43,21 @@ class LoopThreads:
         return await asyncio.get_running_loop().run_in_executor(self._loose, work)
 
     async def shielded(self, work: Awaitable[_Answer]) -> _Answer:
-        """Wait for something to its end although the call is cancelled; then the cancellation goes on."""
+        """Wait for something to its end although the call is cancelled, and return it.
+
+        The cancellation is told at the next await: a job that was started meanwhile is known then, and can be ended.
+        """
         task = asyncio.ensure_future(work)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             while not task.done():
-                try:
+                with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([task])
-                except asyncio.CancelledError:
-                    continue
-            task.exception()  # the call was cancelled: that is told, and not what became of the work
-            raise
+            caller = asyncio.current_task()
+            assert caller is not None
+            caller.cancel()
+            return task.result()
 
 
 def bound(work: Callable[..., _Answer], args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], _Answer]:
