@@ -71,7 +71,7 @@ def test_the_page(trapped: Trapped) -> None:
     assert web.get("/api/overview").status == 200
     assert web.get("/metrics").status == 200
     web.end()
-    trapped.check()
+    trapped.check("metrics/token")
 
 
 def test_the_screen_of_all_jobs(trapped: Trapped) -> None:
@@ -139,3 +139,14 @@ def test_the_publisher_the_worker_and_the_process_beside_it(trapped: Trapped, tm
     finally:
         server.kill()
     trapped.check("fleet")
+
+
+def test_the_server_to_try_a_fleet_with(trapped: Trapped) -> None:
+    done = trapped.call("fleet", "try", "--background")
+    assert done.code == 0, done.err
+    log = trapped.home / "fleet" / "try" / "server.log"
+    wait_until(lambda: log.exists() and b"Server is ready" in log.read_bytes(), "the server runs", PATIENCE)
+    try:
+        trapped.check("fleet/note.json", "fleet/try/server.json", "fleet/try/store")
+    finally:
+        assert trapped.call("fleet", "try", "--stop").code == 0

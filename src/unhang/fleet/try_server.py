@@ -66,6 +66,7 @@ def become_server(home: str, tell: Callable[[str], None]) -> None:
     address = f"nats://unhang:{password}@127.0.0.1:{port}"
     note.write(home, server=address)
     tell(address)
+    os.umask(0o077)  # its log has the addresses and names of all that connect
     os.execv(found, [found, "-c", path, "-l", f"{folder}/server.log"])
 
 
