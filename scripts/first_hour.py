@@ -7,7 +7,8 @@
 The tutorial's terminal blocks (```console recorded) are both the script and its recording: `$ ` stands before what is
 typed, and below it is what the terminal showed. `install`: only in a fresh clone. `at=TEXT press=KEY`: this key
 is pressed when the text is on the screen. `again`: typed again until it shows what was recorded, as a person would who
-waits for something to happen.
+waits for something to happen. `live`: how far things have come differs, so most words must be the same, and not all.
+`codes=124`: the exit codes of the commands that fail, in this order; all others end with 0.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ COLUMNS, ROWS = 80, 40
 HOME = "/home/you"
 PATIENCE = 120.0
 INSTALL_PATIENCE = 900.0
-# which share of the words of a step must be the same
+# which share of the words of a live step must be the same
 ALIKE = 0.6
 
 
@@ -54,7 +55,7 @@ class Terminal:
         env = kept | network | {"HOME": str(home), "PATH": path, "TERM": "xterm-256color", "TMPDIR": str(folder)}
         env["LANG"] = "C.UTF-8"
         begin = folder / "bashrc"
-        begin.write_text(f"PS1='$ '\nPROMPT_COMMAND='echo >>{self._prompts}'\nHISTFILE=\n")
+        begin.write_text(f"PS1='$ '\nPROMPT_COMMAND='echo $? >>{self._prompts}'\nHISTFILE=\n")
         shell = f"exec bash --noprofile --rcfile {begin} -i"
         words = ["tmux", "-S", str(self._socket), "-f", str(folder / "tmux.conf"), "new-session", "-d"]
         size = ["-x", str(COLUMNS), "-y", str(ROWS), "-c", str(home)]
@@ -69,7 +70,7 @@ class Terminal:
         self._tmux("send-keys", "C-l")
         _wait(lambda: self._tmux("capture-pane", "-p").strip() == "$", "a clear screen", PATIENCE, self)
         self._tmux("clear-history")
-        before = self._count()
+        before = self.count()
         self._tmux("send-keys", "-l", line)
         self._tmux("send-keys", "Enter")
         if at is not None and press is not None:
@@ -82,15 +83,20 @@ class Terminal:
         typed = next(i for i, text in enumerate(shown) if text.startswith("$ "))
         return "".join(f"{text.rstrip()}\n" for text in shown[typed + 1 :])
 
-    def paste(self, text: str, patience: float) -> None:
-        """Paste several lines, as a person pastes a block of the README, and wait for the prompt after the last."""
-        before = self._count()
+    def paste(self, text: str, patience: float) -> list[str]:
+        """Paste several lines, as a person pastes a block of the README; return the exit codes that are not 0."""
+        before = self.count()
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
         subprocess.run(
             ["tmux", "-S", str(self._socket), "load-buffer", "-"], input="\n".join(lines) + "\n", text=True, check=True
         )
         self._tmux("paste-buffer")
         self._wait_for_prompt(before + len(lines), patience)
+        return self.failed(before)
+
+    def failed(self, after: int) -> list[str]:
+        """The exit codes that are not 0 of the commands after so many prompts."""
+        return [code for code in self._codes()[after:] if code != "0"]
 
     def screen(self) -> str:
         """All that the terminal has shown since it was cleared."""
@@ -104,11 +110,15 @@ class Terminal:
         done = subprocess.run(["tmux", "-S", str(self._socket), *words], capture_output=True, text=True, check=True)
         return done.stdout
 
-    def _count(self) -> int:
-        return len(self._prompts.read_text())
+    def count(self) -> int:
+        """How many prompts the shell has shown."""
+        return len(self._codes())
+
+    def _codes(self) -> list[str]:
+        return self._prompts.read_text().split()
 
     def _wait_for_prompt(self, number: int, patience: float) -> None:
-        _wait(lambda: self._count() >= number, "the next prompt", patience, self)
+        _wait(lambda: self.count() >= number, "the next prompt", patience, self)
         # the shell says so just before it draws it
         _wait(
             lambda: self.screen().rstrip().endswith("\n$") or self.screen().strip() == "$", "a prompt", patience, self
@@ -139,13 +149,33 @@ def recorded(document: Path) -> list[Block]:
     return [block for block in blocks(document) if block.language == "console" and "recorded" in block.words]
 
 
-def play(block: Block, term: Terminal, patience: float = PATIENCE) -> str:
-    """Play one block; return it with what the terminal showed."""
+def pasted() -> list[Block]:
+    """The blocks of the README that a person pastes into a shell."""
+    return [block for block in blocks(ROOT / "README.md") if block.language == "sh" and block.runs]
+
+
+def play(block: Block, term: Terminal, patience: float = PATIENCE) -> tuple[str, str]:
+    """Play one block; return it with what the terminal showed, and what is not as it was recorded."""
     deadline = time.monotonic() + PATIENCE
     while True:
+        before = term.count()
         shown = _played(block, term, patience)
-        if "again" not in block.words or not difference(block, shown) or time.monotonic() > deadline:
-            return shown
+        wrong = difference(block, shown)
+        if "again" not in block.words or not wrong or time.monotonic() > deadline:
+            return shown, wrong or unexpected(block, term.failed(before), term)
+
+
+def paste(block: Block, term: Terminal) -> str:
+    """Paste a block of a document; return which commands ended otherwise than it says."""
+    return unexpected(block, term.paste(block.text, PATIENCE), term)
+
+
+def unexpected(block: Block, failed: list[str], term: Terminal) -> str:
+    """What is wrong with the exit codes of those commands of a block that failed; empty if it says so."""
+    expected = [code for code in (block.value("codes") or "").split(",") if code]
+    if failed == expected:
+        return ""
+    return f"{block.name}: exit codes {failed}, and not {expected}\n-- the terminal shows:\n{term.screen()}"
 
 
 def _played(block: Block, term: Terminal, patience: float) -> str:
@@ -157,17 +187,24 @@ def _played(block: Block, term: Terminal, patience: float) -> str:
 
 
 def difference(block: Block, new: str) -> str:
-    """What the terminal shows now where it is not what the document shows; empty if both have one shape.
+    """What the terminal shows now where it is not what the document shows; empty if both say the same.
 
-    The words are compared, without numbers, ids and line breaks: a load delays a notice, or leaves one out.
+    The words are compared, without numbers, ids and line breaks; of a live block most of them must be the same.
     """
     wrong = []
     for (command, before), (_, now) in zip(transcript(block.text), transcript(new), strict=True):
-        old, current = shape(" ".join(before.split())).split(), shape(" ".join(now.split())).split()
+        old, current = _words(before), _words(now)
         likeness = difflib.SequenceMatcher(None, old, current, autojunk=False).ratio()
-        if bool(old) != bool(current) or likeness < ALIKE:
+        least = ALIKE if "live" in block.words else 1.0
+        if bool(old) != bool(current) or likeness < least:
             wrong.append(f"{block.name}: $ {command}\n-- the tutorial shows:\n{before}-- the terminal shows:\n{now}")
     return "\n".join(wrong)
+
+
+def _words(shown: str) -> list[str]:
+    """The words of what a terminal showed; a line as wide as the terminal goes on in the next one."""
+    whole = "".join(line if len(line) == COLUMNS else f"{line}\n" for line in shown.splitlines())
+    return shape(" ".join(whole.split())).split()
 
 
 def rewritten(text: str, old: Block, new: str) -> str:
@@ -199,14 +236,13 @@ def main() -> int:
                 if args.here and "install" in block.words:
                     continue
                 print(block.name, flush=True)
-                new = play(block, term, INSTALL_PATIENCE if "install" in block.words else PATIENCE)
-                wrong += [found for found in [difference(block, new)] if found]
+                new, found = play(block, term, INSTALL_PATIENCE if "install" in block.words else PATIENCE)
+                wrong += [found] if found else []
                 text = rewritten(text, block, new)
-            if not args.here:
-                for block in blocks(ROOT / "README.md"):
-                    if block.language == "sh" and block.runs:
-                        print(block.name, flush=True)
-                        term.paste(block.text, PATIENCE)
+            for block in pasted():
+                print(block.name, flush=True)
+                found = paste(block, term)
+                wrong += [found] if found else []
     finally:
         shutil.rmtree(home, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)

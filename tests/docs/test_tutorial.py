@@ -20,12 +20,16 @@ import first_hour
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_replay(tmp_path: Path) -> None:
-    """The terminal shows what the tutorial shows; else run: python scripts/first_hour.py --here --write."""
+    """The terminal shows what the tutorial shows; else run: python scripts/first_hour.py --here --write.
+
+    Then the README is pasted at the same terminal. Every command ends with the exit code that its block says.
+    """
     need_command("tmux")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     played = [block for block in first_hour.recorded(first_hour.TUTORIAL) if "install" not in block.words]
     with stage(tmp_path) as made, first_hour.terminal(tmp_path, made.home, path) as term:
-        wrong = [first_hour.difference(block, first_hour.play(block, term)) for block in played]
+        wrong = [first_hour.play(block, term)[1] for block in played]
+        wrong += [first_hour.paste(block, term) for block in first_hour.pasted()]
         assert made.running() == []
     assert "\n".join(filter(None, wrong)) == ""
 
@@ -44,3 +48,4 @@ def test_a_step_that_looks_different_is_found() -> None:
     assert first_hour.difference(block, block.text) == ""
     changed = "".join(f"$ {command}\nsomething else\n" for command, _ in transcript(block.text))
     assert first_hour.difference(block, changed) != ""
+    assert first_hour.difference(block, block.text.replace("category", "kind", 1)) != ""
