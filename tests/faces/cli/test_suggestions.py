@@ -40,6 +40,7 @@ def test_what_is_said_instead_of_a_word_about_a_job_takes_that_job(word: str) ->
         (["attach", "web"], "unhang logs -f web"),
         (["tail", "web"], "unhang logs -f web"),
         (["statsu", "web"], "did you mean: unhang status web"),
+        (["rnu", "--", "ls"], "did you mean: unhang run -- ls"),
         (["PS"], "unhang ps"),
         (["sh", "-c", "a b"], "unhang run -- sh -c 'a b'"),
         (["zq7zq7"], "unhang --help"),

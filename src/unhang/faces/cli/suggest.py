@@ -66,6 +66,9 @@ def instead_of_command(argv: list[str], commands: list[str]) -> str:
         return f"did you mean: unhang {close[0]} {rest}".rstrip()
     if _is_program(name):
         return f"to run a program: unhang run -- {quote(name)} {rest}".rstrip()
+    exchanged = [each for each in commands if sorted(each) == sorted(name)]
+    if exchanged:
+        return f"did you mean: unhang {exchanged[0]} {rest}".rstrip()
     return "see: unhang --help"
 
 
