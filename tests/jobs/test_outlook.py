@@ -236,6 +236,12 @@ def test_what_a_newcomer_asks_first_fits_the_terminal_by_words(jobs: Jobs, colum
     wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
     for words in (("status", "fails"), ("status", "asks"), ("needs",), ("history",), ("policy", "check")):
         assert max(map(len, _on_a_terminal(jobs, columns, *words))) <= columns, words
+    for words in (("events", "fails"), ("diagnose", "asks"), ("doctor",), ("gc", "--dry-run")):
+        shown = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in _on_a_terminal(jobs, columns, *words)]
+        assert max(map(len, shown)) <= columns, words
+        assert words[0] != "events" or " ".join(shown).split() == jobs.call(*words).out.decode().split(), (
+            "no word is broken"
+        )
     shown = _on_a_terminal(jobs, 80, "policy", "explain", "make")
     assert max(map(len, shown)) <= 80
     assert " ".join(shown).split() == jobs.call("policy", "explain", "make").out.decode().split(), "no word is broken"

@@ -173,10 +173,11 @@ def overview(width: int = 1000) -> str:
     lines = ["usage: unhang COMMAND …", ""]
     lines += [*wrapped("Runs commands and agents so that nothing hangs unnoticed.", width, ""), ""]
 
-    margin = " " * 13
+    longest = max(map(len, COMMANDS))
+    margin = " " * (longest + 3)
     for name, module_name in COMMANDS.items():
         first, *more = wrapped(load(module_name).SUMMARY, width - len(margin), "")
-        lines += [f"  {name:<10} {first}", *(margin + line for line in more)]
+        lines += [f"  {name:<{longest}} {first}", *(margin + line for line in more)]
     lines += ["", "unhang COMMAND --help says more.", ""]
-    lines += [part for line in EPILOG.splitlines() for part in wrapped(line, width)]
+    lines += wrapped(EPILOG, width)
     return "\n".join(lines)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EXIT_BROKEN_PIPE = 141  # as a program that died of SIGPIPE
 JOB_HELP = "a job: its name, its id, a unique prefix of that, or @last"
 
+# Fewer columns than these are not worth beginning a text in.
+_LEAST_BESIDE = 24
+
 
 def add_job(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
     """Add the argument that names a job, or with `many` one or more of them."""
@@ -101,17 +104,27 @@ def print_line(text: str) -> None:
 
 def print_wrapped(text: str, head: str = "") -> None:
     """Do as `print_line` does with both; at a terminal the text is broken by words, and goes on below its beginning."""
+    for line in fitted(text, head):
+        sys.stdout.write(line + "\n")
+
+
+def fitted(text: str, head: str = "") -> list[str]:
+    """Return the lines of `print_wrapped`. Where the head leaves little room beside it, the text begins below it."""
     text = plain_text.harmless(text).replace("\n", " ")
     try:
         width = os.get_terminal_size(1).columns or 80
     except OSError:
-        width = len(head) + len(text) + 1  # no terminal: one line
+        return [head + text]  # no terminal
     from unhang.core.wrap import cells, wrapped
 
-    room = width - len(head)
-    first, *more = [text] if cells(text) <= room else wrapped(text, room, "" if head else "  ")
-    for line in (head + first, *(" " * len(head) + line for line in more)):
-        sys.stdout.write(line + "\n")
+    if cells(text) <= width - len(head):
+        return [head + text]
+    if width - len(head) < _LEAST_BESIDE:
+        above = head.rstrip()
+        first = [above] if len(above) <= width else wrapped(above, width, "    ")
+        return [*first, *("    " + line for line in wrapped(text, width - 4, ""))]
+    begin, *more = wrapped(text, width - len(head), "" if head else "  ")
+    return [head + begin, *(" " * len(head) + line for line in more)]
 
 
 def print_table(rows: list[list[str]], widest: int = 40) -> None:

@@ -71,15 +71,15 @@ def render(diagnosis: Diagnosis, *, colour: bool = False, agent: bool = False) -
     from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 
     head = f"{diagnosis.state}, {diagnosis.cause}"
+    lines = [*output.fitted(f"{head}: {diagnosis.reason}"), ""]
     if colour:
-        head = f"\x1b[1;{COLOURS.get(diagnosis.state, '0')}m{head}\x1b[0m"
-    lines = [f"{head}: {_harmless(diagnosis.reason)}", ""]
+        lines[0] = lines[0].replace(head, f"\x1b[1;{COLOURS.get(diagnosis.state, '0')}m{head}\x1b[0m", 1)
     lines += _tree(diagnosis)
-    lines += [f"note: {_harmless(note)}" for note in diagnosis.evidence.get("notes", ())]
+    lines += [line for note in diagnosis.evidence.get("notes", ()) for line in output.fitted(note, "note: ")]
     if diagnosis.state != "alive":
         found = diagnosis.to_json()
         advice = suggestions_for_agent(found) if agent else suggestions(found, None)
-        lines += ["", *(f"try: {_harmless(line)}" for line in advice)]
+        lines += ["", *(line for step in advice for line in output.fitted(step, "try: "))]
     return lines
 
 
@@ -90,17 +90,18 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
     known = {line.pid: line for line in diagnosis.processes}
     for line in diagnosis.processes:
         by_parent.setdefault(line.ppid if line.ppid in known else 0, []).append(line.pid)
-    rows: list[tuple[str, str, str, str, str]] = []
+    rows: list[tuple[str, str, str, str]] = []
     stack = [(pid, 0) for pid in reversed(by_parent.get(0, []))]
     while stack:
         pid, depth = stack.pop()
         line = known[pid]
-        since = f"for {human(line.since)}" if line.since is not None and line.since >= 1 else ""
+        since = f" for {human(line.since)}" if line.since is not None and line.since >= 1 else ""
         name = "  " * min(depth, 20) + f"{_harmless(line.comm)} [{pid}]"
-        rows.append((name, line.state, f"{line.cpu:.0f} %", _harmless(line.waits), since))
+        rows.append((name, line.state, f"{line.cpu:.0f} %", line.waits + since))
         stack += [(child, depth + 1) for child in reversed(by_parent.get(pid, []))]
     width = min(max((len(row[0]) for row in rows), default=0), 48)
-    return [f"{row[0]:<{width}}  {row[1]}  {row[2]:>5}  {row[3]} {row[4]}".rstrip() for row in rows]
+    heads = [f"{name:<{width}}  {state}  {cpu:>5}  " for name, state, cpu, _ in rows]
+    return [line.rstrip() for head, row in zip(heads, rows, strict=True) for line in output.fitted(row[3], head)]
 
 
 def _harmless(text: str) -> str:

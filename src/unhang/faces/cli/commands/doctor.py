@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
         output.print_json({"version": __version__, "ok": healthy, "checks": checks})
     else:
         for entry in checks:
-            output.print_line(f"{'ok ' if entry['ok'] else 'BAD'}  {entry['check']:<12} {entry['message']}")
+            output.print_wrapped(str(entry["message"]), f"{'ok ' if entry['ok'] else 'BAD'}  {entry['check']:<12} ")
     return 0 if healthy else 125
 
 

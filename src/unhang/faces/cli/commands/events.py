@@ -95,4 +95,4 @@ def show(event: Event, *, as_json: bool) -> None:
         output.print_json(event)
         return
     kind = f"{event.get('type')}/{event.get('phase')}" if event.get("type") != "output" else "output"
-    output.print_line(f"{event['seq']:>5}  {event['ts'][11:23]:<12}  {kind:<22} {mask.line(event['message'])}")
+    output.print_wrapped(mask.line(event["message"]), f"{event['seq']:>5}  {event['ts'][11:23]:<12}  {kind:<22} ")

@@ -68,7 +68,9 @@ def main(args: argparse.Namespace) -> int:
     more_text = f", {several(len(streams), 'session')}" if streams else ""
     more_text += f", {several(runs, 'run')} in the history" if runs else ""
     what = "would be removed" if args.dry_run else "removed"
-    print(f"{several(len(jobs), 'job')} {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}")
+    output.print_wrapped(
+        f"{several(len(jobs), 'job')} {what} ({human_size(sum(jobs.values()))}){more_text}; {use.text}"
+    )
     return 0
 
 

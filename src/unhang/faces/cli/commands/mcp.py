@@ -112,11 +112,12 @@ def _introduce() -> int:
 
     names = ", ".join(mcp_clients.known(dict(os.environ)))
     print(
-        "This is unhang's MCP server. A client (an editor, an agent) starts it and talks to it over stdin and stdout;\n"
-        "at a terminal there is nothing to type. To add it to a client:\n\n"
+        "This is unhang's MCP server. A client (an editor, an agent) starts it and\n"
+        "talks to it over stdin and stdout; at a terminal there is nothing to type.\n"
+        "To add it to a client:\n\n"
         "    unhang mcp install claude-code\n\n"
-        f"Clients: {names}. `unhang mcp config CLIENT` only prints what its file needs, `unhang mcp --http\n"
-        "127.0.0.1:0` serves HTTP, and `unhang mcp --help` says more.",
+        f"Clients: {names}.\n"
+        "`unhang mcp config CLIENT` only prints what its file needs, `unhang mcp --help` says more.",
         file=sys.stderr,
     )
     return EXIT_USAGE
