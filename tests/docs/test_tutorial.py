@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,12 @@ def test_replay(tmp_path: Path) -> None:
     need_command("tmux")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     played = [block for block in first_hour.recorded(first_hour.TUTORIAL) if "install" not in block.words]
-    with stage(tmp_path) as made, first_hour.terminal(tmp_path, made.home, path) as term:
+    # a short path, as a person's is: a long one would be broken where the recording has it whole
+    with (
+        tempfile.TemporaryDirectory(prefix="h", ignore_cleanup_errors=True) as home,
+        stage(tmp_path, Path(home)) as made,
+        first_hour.terminal(tmp_path, made.home, path) as term,
+    ):
         wrong = [first_hour.play(block, term)[1] for block in played]
         wrong += [first_hour.paste(block, term) for block in first_hour.pasted()]
         assert made.running() == []
