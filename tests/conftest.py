@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import loopback
 from tests.support.places import TESTS
 
 # Left out by --fast, as the tests marked `slow` are: whatever needs programs from npm, a second kernel, a server of its
@@ -129,7 +130,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only what needs no npm programs and no long waits")
 
 
+ALONE = pytest.StashKey[bool]()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"network: {'loopback alone' if config.stash[ALONE] else 'the whole machine (an own one needs root)'}"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[ALONE] = loopback.enter()
     # A shell starts its background commands with these ignored, as nohup does, and what we start would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):
