@@ -52,8 +52,8 @@ class StdioSession:
                 await asyncio.wait([task for _, task in left], timeout=_PATIENCE)
             closed = ProtocolError(protocol.CONNECTION_CLOSED, "Connection closed")
             with contextlib.suppress(ClientGone):
-                for number, _ in left:
-                    await self.send(protocol.error_message(number, closed))
+                for number, _ in left:  # without a wait: the client may read no more, and `close` bounds that
+                    self._output.leave(protocol.encoded(protocol.error_message(number, closed)))
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises ClientGone."""
@@ -108,6 +108,9 @@ class StdioSession:
             traceback.print_exc(file=sys.stderr)
             failed = ProtocolError(protocol.INTERNAL_ERROR, "Internal server error")
             message = protocol.error_message(request.id, failed)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return  # its last step was not abandoned (threads.py), but the answer is not wanted any more
         with contextlib.suppress(ClientGone):
             await self.send(message)
 

@@ -60,8 +60,8 @@ class LineOutput:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
 
-    async def send(self, line: bytes) -> None:
-        """Send a line, or leave it to be sent as the client reads. Raises ClientGone if it cannot be."""
+    def leave(self, line: bytes) -> None:
+        """Send a line, or leave it to be sent as the client reads, however much waits. Raises ClientGone."""
         if self._broken:
             raise ClientGone
         self._waiting.append(memoryview(line))
@@ -69,6 +69,10 @@ class LineOutput:
         if self._sent.is_set():
             self._sent.clear()
             self._write()
+
+    async def send(self, line: bytes) -> None:
+        """Send a line; while much waits, wait until the client has read it. Raises ClientGone if it cannot be sent."""
+        self.leave(line)
         if self._size > _MOST_WAITING:
             await self._sent.wait()
         if self._broken:
