@@ -594,7 +594,7 @@ class Overview:
         for each, entry in self._entries.items():
             job = self._jobs.get(each)
             if job is not None and job.unseen and entry["endedAt"] is not None:
-                job.unseen = unseen_ends.unseen(job.place, job.view.status, job.view.ended_at) is not None
+                job.unseen = unseen_ends.awaits_look(job.place, job.view.status, job.view.ended_at)
                 if not job.unseen:
                     found.add(each)
         return found

@@ -27,7 +27,7 @@ _BAD = ("error", "timeout")
 
 def note(place: JobDir, status: str, ended: str | None) -> None:
     """Its end was shown. Where nothing can be written, it is shown again."""
-    if not _is_open(place, status, ended):
+    if not awaits_look(place, status, ended):
         return
     try:
         os.close(files.open_plain(place.seen, os.O_WRONLY | os.O_CREAT))
@@ -37,16 +37,17 @@ def note(place: JobDir, status: str, ended: str | None) -> None:
 
 def may_need_a_look(place: JobDir, row: Row) -> bool:
     """Return whether a job of a list ended badly in the background and was not looked at."""
-    return _is_open(place, row.status, row.ended) and not (records.job(place) or {}).get("foreground", True)
+    return awaits_look(place, row.status, row.ended) and not (records.job(place) or {}).get("foreground", True)
 
 
 def unseen(place: JobDir, status: str, ended: str | None) -> Attention | None:
     """Return what there is to look at of a job that has ended; None: nothing, or it was looked at."""
-    if not _is_open(place, status, ended):
+    if not awaits_look(place, status, ended):
         return None
     return unseen_end(last_event(place.events) or {}, records.job(place) or {}, place.id)
 
 
-def _is_open(place: JobDir, status: str, ended: str | None) -> bool:
+def awaits_look(place: JobDir, status: str, ended: str | None) -> bool:
+    """Return whether a bad end is younger than a day and was not looked at. It costs no more than one stat."""
     at = values.moment(ended)
     return status in _BAD and at is not None and clock.wall() - at < LONGEST and not os.path.lexists(place.seen)

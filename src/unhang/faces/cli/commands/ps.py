@@ -156,8 +156,11 @@ def _is(row: Row, status: str | None) -> bool:
 def _sorted(home: str, rows: list[Row], args: argparse.Namespace) -> list[Outlook]:
     """Return the jobs to be shown, in their order; of ended ones no more than those are looked at."""
     if args.sort == "need" and args.limit is not None:  # rows are the newest first, and few ended ones need a person
-        needy = [row for row in rows if not row.final or may_need_a_look(home, row)]
-        rows = needy + [row for row in rows if row not in needy][: args.limit]
+        first: list[Row] = []
+        others: list[Row] = []
+        for row in rows:
+            (first if not row.final or may_need_a_look(home, row) else others).append(row)
+        rows = first + others[: args.limit]
     return _in_order(outlooks(home, rows), args)
 
 
