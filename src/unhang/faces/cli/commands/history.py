@@ -66,7 +66,7 @@ def to_json(item: Summary) -> dict[str, Any]:
     """Return the JSON form of one command's history; secrets in the command are masked."""
     return {
         "command": mask.line(item.command),
-        "task": item.task,
+        "task": None if item.task is None else mask.line(item.task),
         "cwd": item.directory,
         "runs": item.runs,
         "succeeded": item.succeeded,
