@@ -156,8 +156,9 @@ class History:
                     db.execute("DELETE FROM history_commands WHERE last_id <= ?", (number - KEPT,))
 
     def forget(self, before: float) -> int:
-        """Return every run that was started before that time, and each command that was not run since; the number of
-        runs.
+        """Forget every run that was started before that time, and each command that was not run since.
+
+        Return the number of runs.
         """
         with self._reading() as db:
             if db is None or not _has_old(db, before):
