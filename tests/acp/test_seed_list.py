@@ -240,7 +240,11 @@ def test_what_a_command_left_running_and_what_ended_it_stand_in_its_output(tmp_p
 
     async def work() -> None:
         async with Terminals(grace=0.2) as terminals:
-            line = "sleep 1000 >/dev/null 2>&1 & echo $! >pid; echo started"
+            # a child is still called by its shell's words until it has become the program
+            line = (
+                "sleep 1000 >/dev/null 2>&1 & echo $! >pid; "
+                "until grep -qx sleep /proc/$!/comm; do :; done; echo started"
+            )
             left = await created(terminals, "sh", "-c", line, cwd=str(tmp_path))
             assert (await ask(terminals, "wait_for_exit", left))["exitCode"] == 0
             shown = await ask(terminals, "output", left)

@@ -304,14 +304,20 @@ def test_an_edited_settings_file_is_taken_over_by_itself_and_one_with_a_mistake_
     seen.hangs()
     settings = place.folder / "watch.toml"
     settings.write_text('api = "1h"\n[limits]\n"*" = "1h"\n')
+
+    def edit(text: str) -> None:
+        """In one step: a file that is empty for a moment is one without limits of its own."""
+        settings.with_suffix(".new").write_text(text)
+        settings.with_suffix(".new").rename(settings)
+
     with monkeypatch.context() as patch:
         patch.setattr(place, "command", lambda *words: [sys.executable, "-c", OFTEN, *words])
         watcher = place.watch("--config", str(settings), "--cooldown", "0.5", "--hands-off", "0.2")
     watcher.until("busy")
-    settings.write_text('api = "1h"\n[limits]\n"*" = "soon"\n')
+    edit('api = "1h"\n[limits]\n"*" = "soon"\n')
     assert str(settings) in watcher.until("warning")["message"]
     assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 3600.0]]
-    settings.write_text('api = "1h"\n[limits]\n"*" = 1\n')
+    edit('api = "1h"\n[limits]\n"*" = 1\n')
     watcher.until("recovered")
     assert seen.typed() == b"\x1b"
     assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 1.0]]
