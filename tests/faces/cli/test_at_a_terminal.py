@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -215,6 +216,29 @@ def test_a_script_and_make_stop_and_end_with_the_job(desk_of: Callable[..., Desk
     desk.type("C-c")
     desk.is_back()
     assert "not reached" not in desk.screen()
+
+
+def test_a_job_below_make_goes_on_though_fg_came_before_it_had_stopped(desk_of: Callable[..., Desk]) -> None:
+    """The shell sees that make has stopped, and not whether the job below it has."""
+    programs.need_command("make")
+    desk = desk_of()
+    (desk.folder / "Makefile").write_text("all:\n\t@unhang run -- sh -c 'echo rea\"\"dy; sleep 1000'\n")
+    desk.enter("make")
+    desk.matches(r"^ready$")
+    wait_until(lambda: _states(desk, "sleep") == ["S"], "it sleeps")
+    keeper = desk.engine.keeper().pid
+    os.kill(keeper, signal.SIGSTOP)  # it stops the job, when it can
+    try:
+        desk.type("C-z")
+        desk.matches(r"Stopped +make")
+        desk.enter("fg")
+        wait_until(lambda: _states(desk, "make") == ["S"], "make goes on")
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    desk.engine.wait_for_event("watchdog", "continued")
+    wait_until(lambda: _states(desk, "sleep") == ["S"], "it goes on")
+    desk.type("C-c")
+    desk.is_back()
 
 
 WAITING: dict[str, tuple[list[str], str, str]] = {

@@ -32,19 +32,21 @@ _ASK_AGAIN, _ASK_SELDOM = 0.005, 0.5
 _IS_IT_OURS = 0.5
 # How long a job may take to stop by the signal that it can catch, and by the one that it cannot.
 _TO_STOP, _TO_BE_STOPPED = 0.2, 2.0
+# How late a job may stop by a Ctrl-Z that the shell has taken back already.
+_STOPS_LATE = 5.0
 
 
 class CaughtSignals:
     """Catches the signals that concern a job, from before it is started, so that none is lost.
 
-    They wait in a pipe (`fd`) until there is a job to tell. `passes_on`: also those of Ctrl-\\ and Ctrl-Z.
+    They wait in a pipe (`fd`) until there is a job to tell. `passes_on`: also those of Ctrl-\\ and Ctrl-Z, and `fg`.
     """
 
     def __init__(self, *, resizes: bool, passes_on: bool = False) -> None:
         self.fd, write_end = os.pipe()
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-        for number in (*_ENDING, *(_PASSED_ON if passes_on else ())):
+        for number in (*_ENDING, *((*_PASSED_ON, signal.SIGCONT) if passes_on else ())):
             # a shell starts a background process with SIGINT ignored, nohup with SIGHUP: they stay ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _caught)
@@ -54,6 +56,12 @@ class CaughtSignals:
     def take(self) -> bytes:
         """Return the numbers of the signals caught since the last call; call it when `fd` is readable."""
         return os.read(self.fd, 4096)
+
+    def take_now(self) -> bytes:
+        """Do as `take`, and return nothing where no signal was caught."""
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return self.take() if poll.poll(0) else b""
 
 
 def _caught(_number: int, _frame: object) -> None:
@@ -97,6 +105,8 @@ class JobMonitor:
         self._ask_after, self._ask_at = _ASK_AGAIN, 0.0
         self._stop_by: float | None = None  # the job was asked to stop: until when it may take
         self._forced = False
+        self._stopping = False  # Ctrl-Z has reached our group, and we have not stopped yet
+        self._stays_until = 0.0  # the shell has continued our group meanwhile: until when that counts
         self._stop_as = signal.SIGTSTP
         self._told_late = False
         self._was_away = False  # another program had the terminal
@@ -174,8 +184,13 @@ class JobMonitor:
         return min(waits) * 1000 if waits else None
 
     def _signalled(self, number: int) -> None:
+        if number == signal.SIGTSTP:
+            self._stopping, self._stays_until = True, 0.0
         if number == signal.SIGWINCH:
             self._resize()
+        elif number == signal.SIGCONT:
+            if self._stopping:
+                self._stays_until = time.monotonic() + _STOPS_LATE
         elif number in _KEYS and self._terminal is not None and self._terminal.lines:
             self._connection.ask(do="press", signal=signal.Signals(number).name)
         elif number == signal.SIGINT and self._attended:
@@ -215,9 +230,14 @@ class JobMonitor:
         if self._terminal is not None:
             self._terminal.leave()
         self._reporter.raw = False
-        # what sent the signal to us has sent it to our group; a key that stopped the job has not
-        _stop(os.getpid() if asked else 0, self._stop_as)
-        self._stop_as = signal.SIGTSTP
+        for number in self._signals.take_now():
+            self._signalled(number)
+        # Below make or a script the shell sees that one stop, at once, and may have continued us all before the job has
+        # stopped. It would not do so again.
+        if time.monotonic() >= self._stays_until:
+            # what sent the signal to us has sent it to our group; a key that stopped the job has not
+            _stop(os.getpid() if asked else 0, self._stop_as)
+        self._stopping, self._stays_until, self._stop_as = False, 0.0, signal.SIGTSTP
         here = self._terminal is None or self._terminal.ours
         self._connection.ask(do="continue", here=here)
         self._resize()
