@@ -34,7 +34,12 @@ def public_key(seed: str) -> str:
 
 
 def signed(seed: str, number: str) -> bytes:
-    """Return the server's number, signed, as the protocol has it."""
+    """Return the server's number, signed, as the protocol has it; nothing for what is no such number.
+
+    It is one word. What an operator signs for workers (core/fleet/task.py) has lines: no server gets that signed here.
+    """
+    if "\n" in number:
+        return b""
     return _signature(seed, number.encode())
 
 
