@@ -60,9 +60,10 @@ def test_the_history_of_its_runs_limits_a_claude_and_tells_of_a_slow_one(bench: 
 
 def test_a_hung_mcp_tool_is_named_when_it_is_stuck(bench: Bench) -> None:
     """Claude reports tokens after the call: what it is at is the call."""
-    words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow", "--stall", "3")
+    # a reason takes two looks: a starved keeper has to have the time for both
+    words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow", "--stall", "6")
     job = bench.begun("fake: tool mcp__slow__hang {}", *words, *PATIENT)
-    told = job.watch(timeout=60)
+    told = job.watch(timeout=100)
     next(event for event in told if event.get("tool") == "mcp__slow__hang")
     stuck = next(event for event in told if event["phase"] == "stuck")
     assert stuck["type"] == "watchdog", "what its processes do is for the keeper to see"
