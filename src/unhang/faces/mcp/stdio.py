@@ -15,7 +15,7 @@ from unhang.faces.mcp.stdio_streams import claim_streams
 from unhang.jobs.client_process import open_client
 
 # What is left at the end, such as a thread that a disk holds, is not waited for any longer.
-_PATIENCE = 1.0
+_PATIENCE = 0.5
 
 
 def serve(backend: Backend) -> int:
