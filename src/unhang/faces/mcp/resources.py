@@ -130,16 +130,15 @@ class Updates:
             seen = now
 
     def _look(self, known: dict[str, int]) -> dict[str, int]:
-        """Return the number of the last event of each running job, and of each job that ran at the last look."""
-        rows = listing.list_jobs(self._backend.home, running_only=True)
-        jobs = {row.id: self._backend.job(row.id) for row in rows}
-        for name in known:
-            if name not in jobs:
-                try:
-                    jobs[name] = self._backend.job(name)
-                except UnhangError:
-                    continue  # removed meanwhile
-        return {name: job.last_seq() for name, job in jobs.items()}
+        """Return the number of the last event of each running job, and of each that has ended since the last look."""
+        running = {row.id for row in listing.list_jobs(self._backend.home, running_only=True)}
+        found: dict[str, int] = {}
+        for name in running.union(known):
+            with contextlib.suppress(UnhangError, OSError):  # removed meanwhile
+                seq = self._backend.job(name).last_seq()
+                if name in running or seq != known[name]:
+                    found[name] = seq
+        return found
 
     async def _changed(self, uri: str) -> None:
         for uris, tell in list(self._listeners.values()):
