@@ -64,7 +64,7 @@ def test_the_keys_are_listed_and_the_filter_leads_to_the_first_match(jobs: Jobs,
     page.wait_for_selector(f"#r-{blue.id} a.name:focus")
 
 
-def test_a_job_that_printed_only_to_stderr_opens_there(jobs: Jobs, watched: Watched) -> None:
+def test_a_job_that_printed_one_line_to_stderr_opens_there_with_the_line_on_top(jobs: Jobs, watched: Watched) -> None:
     job = jobs.begin("--", "sh", "-c", "echo no such file >&2; exit 3")
     job.wait()
     page = watched.page
@@ -72,6 +72,12 @@ def test_a_job_that_printed_only_to_stderr_opens_there(jobs: Jobs, watched: Watc
     page.wait_for_selector(".line >> text=no such file")
     assert page.get_attribute("[role=tab] >> text=stderr", "aria-selected") == "true"
     assert page.locator("button >> text=Look now").is_hidden()
+    assert (
+        page.eval_on_selector(
+            ".line", "(line) => line.getBoundingClientRect().top - line.closest('.output').getBoundingClientRect().top"
+        )
+        < 19
+    )
 
 
 def test_a_session_has_its_calls_what_the_watcher_did_and_its_saved_screen(jobs: Jobs, watched: Watched) -> None:

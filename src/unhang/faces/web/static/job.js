@@ -187,7 +187,7 @@ export class JobPage {
       return;
     }
     const lines = [];
-    if (status.status === "running") lines.push(h("p", {}, `It still runs; ${status.seq} ${status.seq === 1 ? "event" : "events"} so far.`));
+    if (status.status === "running") lines.push(h("p", {}, "It still runs."));
     else {
       const how = status.exitCode !== null ? `exit code ${status.exitCode}` : status.signal ? `ended by ${status.signal}` : "no exit code";
       lines.push(h("p", {}, h("b", { "data-tone": status.status === "success" ? "good" : status.status === "cancelled" ? "calm" : "bad" }, status.state), `, ${how}, ${duration(status.durationMs)}`));

@@ -90,7 +90,7 @@ export class Output {
     this.total = found.total;
     this.bytes = found.bytes;
     this.element.classList.toggle("blank", !found.total);
-    say(this.size, found.total ? `${found.total.toLocaleString()} lines, ${bytes(found.bytes)}` : this.ended ? "nothing was printed" : "nothing yet");
+    say(this.size, found.total ? `${found.total.toLocaleString()} ${found.total === 1 ? "line" : "lines"}, ${bytes(found.bytes)}` : this.ended ? "nothing was printed" : "nothing yet");
     this.spacer.style.height = `${Math.min(TALLEST, this.total * HEIGHT)}px`;
     this.scale = this.total * HEIGHT > TALLEST ? (this.total * HEIGHT) / TALLEST : 1;
   }
@@ -158,7 +158,7 @@ export class Output {
       rows.push(made);
     }
     replace(this.lines, rows);
-    const top = bottom ? this.spacer.clientHeight - (last - first) * HEIGHT : this.box.scrollTop - (this.first() - first) * HEIGHT;
+    const top = bottom ? Math.min(this.spacer.clientHeight, this.total * HEIGHT) - (last - first) * HEIGHT : this.box.scrollTop - (this.first() - first) * HEIGHT;
     this.lines.style.top = `${Math.max(0, Math.round(top))}px`;
     for (const block of missing) this.fetch(block);
   }
