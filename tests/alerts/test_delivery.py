@@ -15,7 +15,11 @@ import pytest
 from tests.support import programs
 from tests.support.alerts import FAIL, NEVER, SLOW, Receiver, deliverers, rules
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from unhang.alerts.deliverer import minute_of_day
 from unhang.alerts.targets import signature
+from unhang.core.alerts.ledger import Ledger
+from unhang.core.alerts.occasions import AlertSubject, Occasion
+from unhang.core.alerts.settings import QuietHours, parse
 from unhang.store import alert_news
 from unhang.testing.liveness import Process
 
@@ -71,8 +75,27 @@ def test_a_receiver_that_fails_is_tried_again_and_one_that_never_answers_holds_u
     states = [(each["target"], each["state"]) for each in jobs.said("alerts", "status")["deliveries"]]
     assert ("hook", "retry") in states
     wait_until(lambda: mute.requests, "the other one has its message, too")
-    assert jobs.said("alerts", "status")["waiting"]["pending"] == 1
+    wait_until(lambda: jobs.said("alerts", "status")["waiting"]["pending"] == 1, "only that one waits for its answer")
     mute.close()
+
+
+def test_what_becomes_due_while_another_target_takes_its_time_is_sent(
+    jobs: Jobs, alerts: Path, receiver: Receiver, tmp_path: Path
+) -> None:
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    waits = ["sh", "-c", f"touch {begun}; until [ -e {go} ]; do sleep 0.1; done"]
+    slow = f'[target.slow]\nkind = "command"\ncommand = {json.dumps(waits)}\n'
+    rule = '[[rule]]\non = ["failed"]\nto = ["slow"]\nlabel = { to = "slow" }\n'
+    alerts.write_text(slow + rules(receiver.url, "failed") + 'label = { to = "hook" }\n' + rule)
+    jobs.begin("--label", "to=slow", "--", "false")
+    wait_until(begun.exists, "a message is on its way")
+    jobs.begin("--label", "to=hook", "--", "false")
+    wait_until(lambda: receiver.kinds() == [["failed"]], "the other target is told")
+    assert [each for each in jobs.said("alerts", "status")["deliveries"] if each["target"] == "slow"] == []
+    go.touch()
+    wait_until(lambda: not deliverers(jobs.home), "nothing is left to deliver")
+    noted = [(each["target"], each["state"]) for each in jobs.said("alerts", "status")["deliveries"]]
+    assert noted == [("hook", "sent"), ("slow", "sent")]
 
 
 def test_a_slow_receiver_is_waited_for_and_one_without_an_answer_is_tried_again_with_the_same_key(
@@ -93,6 +116,18 @@ def test_a_slow_receiver_is_waited_for_and_one_without_an_answer_is_tried_again_
     noted = [(each["target"], each["state"], each["attempts"]) for each in jobs.said("alerts", "status")["deliveries"]]
     assert sorted(noted) == [("hook", "sent", 1), ("mute", "retry", 1), ("mute", "sent", 2)]
     mute.close()
+
+
+def test_what_quiet_hours_have_held_back_is_one_message_when_they_end() -> None:
+    noon = 1_800_014_400.0
+    begin = int(minute_of_day(noon))
+    file = {"target": {"phone": {"kind": "desktop"}}, "rule": [{"on": ["failed"], "to": ["phone"]}]}
+    settings = parse(file, "f").replace(quiet=QuietHours(begin, (begin + 60) % 1440))
+    book = Ledger(settings, {}, minute_of_day)
+    for n in range(50):
+        book.take(Occasion(AlertSubject(f"j{n}", "a", "make"), "failed", 1, 0.0, "", "", ""), noon + n * 0.37)
+    assert book.ready(noon + 3599.9) == []
+    assert [len(each.occasions) for each in book.ready(noon + 3600)] == [50]
 
 
 def test_a_message_on_its_way_does_not_hold_the_place_of_a_deliverer_that_was_killed(

@@ -107,7 +107,7 @@ class _Deliverer:
         self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
         self._settings = settings_file.load(os.environ)[0]
-        self._ledger = Ledger(self._settings, state, _minute_of_day)
+        self._ledger = Ledger(self._settings, state, minute_of_day)
         self._flying: dict[int, tuple[Delivery, int, float]] = {}  # child → message, its pipe, when it is too late
         self._look_at = 0.0
         self._running = True
@@ -159,7 +159,7 @@ class _Deliverer:
                 self._settings = settings_file.load(os.environ)[0]
             except UsageError:
                 return
-            self._ledger = Ledger(self._settings, self._ledger.to_json(), _minute_of_day)
+            self._ledger = Ledger(self._settings, self._ledger.to_json(), minute_of_day)
 
     def _file_stamp(self) -> tuple[int, int]:
         path = alert_news.settings_file(os.environ)
@@ -264,9 +264,9 @@ class _Deliverer:
     def _wait(self, wakeup: Wakeup) -> None:
         """Until there is news, a child has ended, or something is due."""
         now = time.time()
-        due = self._ledger.next_due()
+        due = self._ledger.next_due(besides={delivery.key for delivery, _, _ in self._flying.values()})
         times = [self._look_at, *(late for _, _, late in self._flying.values())]
-        if due is not None and (not self._flying or due > now):
+        if due is not None:
             times.append(due)
         pause = max(0.0, min(times) - now)
         pipes = [self._signalled, *(pipe for _, pipe, _ in self._flying.values())]
@@ -358,6 +358,7 @@ def _signal_pipe() -> Iterator[int]:
         os.close(writing)
 
 
-def _minute_of_day(now: float) -> float:
+def minute_of_day(now: float) -> float:
+    """Return the minutes since local midnight, with their fraction: quiet hours end at the same moment for all."""
     local = time.localtime(now)
-    return local.tm_hour * 60 + local.tm_min + local.tm_sec / 60
+    return local.tm_hour * 60 + local.tm_min + (local.tm_sec + now % 1) / 60

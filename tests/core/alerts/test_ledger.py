@@ -129,6 +129,28 @@ def test_several_within_seconds_are_one_message_and_messages_keep_a_distance() -
     assert len(messages) <= 2
 
 
+def test_what_comes_while_a_message_waits_goes_with_it() -> None:
+    """Sent a moment after it, an urgent alert would keep a distance from one that is not."""
+    book = ledger()
+    book.take(occasion("stuck", job="a"), 0.0)
+    book.take(occasion("needs_input", job="b"), 2.9)
+    assert flush(book, WINDOW) == [["needs_input", "stuck"]]
+    book.take(occasion("failed", job="c"), 4.0)
+    book.take(occasion("warning", job="d"), WINDOW + SPACING - 0.1)
+    assert flush(book, WINDOW + SPACING) == [["warning", "failed"]]
+    assert book.next_due() is None
+
+
+def test_what_comes_while_a_message_waits_keeps_its_own_cooldown() -> None:
+    book = ledger()
+    book.take(occasion("stuck"), 0.0)
+    assert flush(book, WINDOW) == [["stuck"]]
+    book.take(occasion("failed", job="b"), 20.0)
+    book.take(occasion("stuck", seq=2, stall="s2"), 21.0)
+    assert flush(book, 20.0 + WINDOW) == [["failed"]]
+    assert book.next_due() == COOLDOWN["normal"]
+
+
 def test_a_storm_is_bounded_and_what_exceeds_the_bound_is_listed() -> None:
     book = ledger()
     for n in range(MOST_HELD + 50):
@@ -159,6 +181,15 @@ def test_quiet_hours_hold_back_what_is_not_urgent() -> None:
     assert flush(book, night + 10) == [["needs_input"]]
     assert flush(book, 24 * 3600 + 7 * 3600 - 1) == []
     assert flush(book, 24 * 3600 + 7 * 3600) == [["failed"]]
+
+
+def test_what_is_on_its_way_does_not_say_when_the_next_is_due() -> None:
+    book = ledger()
+    book.take(occasion("failed", job="a"), 0.0)
+    (flying,) = book.ready(WINDOW)
+    assert book.next_due(besides={flying.key}) is None
+    book.take(occasion("failed", job="b"), 5.0)
+    assert book.next_due(besides={flying.key}) == WINDOW + SPACING
 
 
 def test_a_failed_message_is_tried_again_ever_more_rarely_for_a_day_and_then_listed() -> None:

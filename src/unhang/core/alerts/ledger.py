@@ -3,7 +3,7 @@
 - A silence is told once to each target, and once more if it becomes more urgent.
 - Alerts of one kind about one job keep a distance, by severity, unless the one before was answered; those that come
   too soon wait, and are dropped if they are resolved in the meantime. Quiet hours hold an alert back in the same way.
-- What comes within seconds goes to a target as one message, and messages to one target keep a distance.
+- What comes within seconds, or while a message waits, goes to a target as one; messages to one target keep a distance.
 - "Recovered" follows only what was sent. What is resolved before it was sent is not sent at all.
 - A message that could not be delivered is tried again, ever more rarely, for a day; then it is listed as failed.
 - All of it is bounded: what exceeds a bound is listed as failed, not forgotten.
@@ -17,7 +17,7 @@ from unhang.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from unhang.core.alerts.settings import AlertSettings
@@ -124,15 +124,17 @@ class Ledger:
                     told["kinds"] = {}  # who has answered is waited for by the next question, too
 
     def _hold(self, target: str, occasion: Occasion, now: float) -> None:
-        at = now + WINDOW
+        waiting = [when for name, when, _ in self._held if name == target]
+        # goes with what is about to be sent: after that message it would have to keep a distance, too
+        at = min([now + WINDOW, *waiting])
         told = self._told.get(_about(target, occasion.subject.id))
         if told and occasion.kind not in ENDS and occasion.kind != "recovered":
             before = min(told["kinds"].get(occasion.kind, float("-inf")), now)
             at = max(at, before + self._settings.cooldown[occasion.severity])
-        if self._settings.quiet is not None:
-            at = max(at, now + self._settings.quiet.left(occasion.severity, self._minute(now)))
-        of_target = [item for item in self._held if item[0] == target]
-        if len(of_target) >= MOST_HELD:
+        left = self._settings.quiet.left(occasion.severity, self._minute(now)) if self._settings.quiet else 0.0
+        if left:
+            at = max(at, round(now + left))  # the same for all that the night holds back: one message in the morning
+        if len(waiting) >= MOST_HELD:
             self._give_up(Delivery(occasion.key, target, (occasion,), born=now), "too many alerts at once")
             return
         if occasion.kind != "recovered":
@@ -209,9 +211,12 @@ class Ledger:
         self._pending[key] = again
         return Outcome(again, "retry", reason)
 
-    def next_due(self) -> float | None:
-        """When `ready` may have something new; None: never, unless there is another occasion."""
-        times = [each.next_at for each in self._known()]
+    def next_due(self, besides: Collection[str] = ()) -> float | None:
+        """When `ready` may have something new; None: never, unless there is another occasion.
+
+        `besides`: the keys of messages that are on their way, and are not to be sent again meanwhile.
+        """
+        times = [each.next_at for each in self._known() if each.key not in besides]
         held = [(target, at) for target, at, _ in self._held if target in self._settings.targets]
         times += [max(at, self._last.get(target, float("-inf")) + SPACING) for target, at in held]
         return min(times, default=None)
