@@ -1,7 +1,8 @@
 """Whole conversations in both eras, as they went with a server on the official SDK: ours answers the same.
 
 conversations.json has what a client says, byte by byte (Latin-1), and the essence of what it hears. Sentences are left
-out, and what a tool answers. One line is answered better than it was: a byte order mark is no reason to refuse one.
+out, and what a tool answers. Some lines are answered better than they were: a byte order mark is no reason to refuse
+one, and what is refused is refused under its id.
 """
 
 from __future__ import annotations

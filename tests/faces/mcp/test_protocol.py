@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unhang.faces.mcp import protocol
 from unhang.faces.mcp.call import ProtocolError
-from unhang.faces.mcp.protocol import McpCancel, McpConversation, McpRequest, Serve
+from unhang.faces.mcp.protocol import McpCancel, McpConversation, McpRequest, NoMessage, Serve
 from unhang.faces.mcp.server import IDENTITY
 
 MODERN = {
@@ -63,6 +63,25 @@ def test_a_line_is_a_message_or_refused(line: bytes) -> None:
         found = error.code
     right = (None, protocol.PARSE_ERROR, protocol.INVALID_REQUEST)
     assert found in right or isinstance(found, McpRequest | McpCancel)
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}', 7),
+        (b'{"jsonrpc": "2.0", "id": "a", "method": 5}', "a"),
+        (b'{"id": 7, "method": "ping"}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"text": "\\ud83d"}}', 7),
+        (b'{"jsonrpc": "2.0", "id": "\\ud83d", "method": "ping"}', None),  # it cannot be sent back
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": 7, "result": 5}', None),  # an answer, of a request that was not ours
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping"', None),
+    ],
+)
+def test_a_refused_request_keeps_its_id_so_that_its_client_does_not_wait(line: bytes, number: int | str | None) -> None:
+    with pytest.raises(NoMessage) as refused:
+        protocol.read(line)
+    assert refused.value.id == number
 
 
 @settings(max_examples=300)

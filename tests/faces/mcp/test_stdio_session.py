@@ -47,12 +47,22 @@ def say(fd: int, *messages: dict[str, Any]) -> None:
     os.write(fd, b"".join(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n" for message in messages))
 
 
-def test_a_client_that_reads_nothing_does_not_hold_the_end(backend: Backend) -> None:
+LISTS = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n' * 40
+PINGS = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}\n' * 5000
+NO_MESSAGES = b"5\n" * 5000
+
+
+@pytest.mark.parametrize("asked", [LISTS, PINGS, NO_MESSAGES], ids=["lists", "pings", "no messages"])
+def test_a_client_that_reads_nothing_does_not_hold_the_end(backend: Backend, asked: bytes) -> None:
+    def ask(asks: int) -> None:
+        say(asks, INITIALIZE)
+        with os.fdopen(asks, "wb") as stream:
+            stream.write(asked)
+
     async def work() -> None:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
         output = LineOutput(said, patience=0.01)
-        say(asks, INITIALIZE, *({"id": number, "method": "tools/list"} for number in range(2, 40)))
-        os.close(asks)
+        threading.Thread(target=ask, args=(asks,), daemon=True).start()  # there is more than a pipe takes
         async with asyncio.timeout(60):
             await StdioSession(Server(backend), output).run(LineInput(heard, output))
             await output.close()

@@ -7,7 +7,7 @@ The first request of a client decides which era its connection belongs to.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from unhang.core import values
 from unhang.core.record import Record
@@ -70,6 +70,19 @@ class McpCancel(Record):
     id: RequestId
 
 
+class NoMessage(ProtocolError):
+    """A line that is no message. `id`: of the request that it was to be, whose client waits; None if it has none."""
+
+    def __init__(self, code: int, message: str, found: Any = None) -> None:
+        super().__init__(code, message)
+        number = found.get("id") if isinstance(found, dict) and "method" in found else None
+        self.id: RequestId | None = number if _is_id(number) and values.for_json(number) == number else None
+
+
+def _is_id(number: Any) -> TypeGuard[RequestId]:
+    return isinstance(number, str) or type(number) is int  # a bool is an int
+
+
 class Caller(Record):
     """Who asks, and in which version of the protocol."""
 
@@ -100,33 +113,33 @@ class Identity(Record):
 
 
 def read(line: bytes) -> McpRequest | McpCancel | None:
-    """Return what a line asks for; None for one that wants nothing. Raises ProtocolError if it is no message."""
+    """Return what a line asks for; None for one that wants nothing. Raises NoMessage."""
     message = _parse(line)
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise ProtocolError(INVALID_REQUEST, "Invalid request")
+        raise NoMessage(INVALID_REQUEST, "Invalid request", message)
     method, number, params = message.get("method"), message.get("id"), message.get("params")
     if method is None and (isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)):
         return None  # an answer; this server asks nothing
-    # a bool is an int; a request with an id that is none is not taken for a notification: its client waits
-    right_id = number is None or isinstance(number, str) or type(number) is int
+    # a request with an id that is none is not taken for a notification: its client waits
+    right_id = number is None or _is_id(number)
     if not isinstance(method, str) or not right_id or not (params is None or isinstance(params, dict)):
-        raise ProtocolError(INVALID_REQUEST, "Invalid request")
+        raise NoMessage(INVALID_REQUEST, "Invalid request", message)
     if number is not None:
         return McpRequest(number, method, params or {})
     if method == "notifications/cancelled":
         cancelled = (params or {}).get("requestId")
-        if isinstance(cancelled, str) or type(cancelled) is int:
+        if _is_id(cancelled):
             return McpCancel(cancelled)
     return None
 
 
 def _parse(line: bytes) -> Any:
     found = values.parse_message(line)
-    broken = found is None and line.strip() != b"null"
-    if b"\\u" in line and values.for_json(found) != found:  # half of a character cannot be sent back
-        broken = True
-    if broken:
-        raise ProtocolError(PARSE_ERROR, "Parse error")
+    if found is None and line.strip() != b"null":
+        raise NoMessage(PARSE_ERROR, "Parse error")
+    if b"\\u" in line and values.for_json(found) != found:
+        text = "Parse error: half of a character (a lone surrogate) cannot be sent back, nor can what is nested deeply"
+        raise NoMessage(PARSE_ERROR, text, found)
     return found
 
 
@@ -260,7 +273,7 @@ def invalid_params() -> ProtocolError:
 def progress_token(params: dict[str, Any]) -> RequestId | None:
     """Return the token under which the client wants to hear of progress; None if it does not."""
     token = (params.get("_meta") or {}).get("progressToken")
-    return token if isinstance(token, str) or type(token) is int else None
+    return token if _is_id(token) else None
 
 
 def result_message(number: RequestId, result: dict[str, Any]) -> dict[str, Any]:

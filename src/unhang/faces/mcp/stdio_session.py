@@ -12,7 +12,7 @@ from typing import Any
 from unhang.faces.mcp import protocol
 from unhang.faces.mcp.call import LEVELS, McpClient, ProtocolError, reaches
 from unhang.faces.mcp.notifications import LOGGER
-from unhang.faces.mcp.protocol import Caller, McpCancel, McpConversation, McpRequest, RequestId, Serve
+from unhang.faces.mcp.protocol import Caller, McpCancel, McpConversation, McpRequest, NoMessage, RequestId, Serve
 from unhang.faces.mcp.server import IDENTITY, Server
 from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
 
@@ -40,7 +40,7 @@ class StdioSession:
         try:
             while (line := await lines.next()) is not None:
                 with contextlib.suppress(ClientGone):  # then this is the end
-                    await self._take(line)
+                    self._take(line)
         finally:
             self.gone.set()
             for leave in self._subscribed.values():
@@ -53,22 +53,26 @@ class StdioSession:
             closed = ProtocolError(protocol.CONNECTION_CLOSED, "Connection closed")
             with contextlib.suppress(ClientGone):
                 for number, _ in left:  # without a wait: the client may read no more, and `close` bounds that
-                    self._output.leave(protocol.encoded(protocol.error_message(number, closed)))
+                    self._leave(protocol.error_message(number, closed))
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises ClientGone."""
         await self._output.send(protocol.encoded(message))
 
-    async def _take(self, line: bytes) -> None:
+    def _leave(self, message: dict[str, Any]) -> None:
+        """Send a message without a wait for a client that does not read: its end is to be seen. Raises ClientGone."""
+        self._output.leave(protocol.encoded(message))
+
+    def _take(self, line: bytes) -> None:
         try:
             found = protocol.read(line)
-        except ProtocolError as error:
-            await self.send(protocol.error_message(None, error))
+        except NoMessage as error:
+            self._leave(protocol.error_message(error.id, error))
             return
         if isinstance(found, McpCancel):
             self._cancel(found.id)
         elif found is not None:
-            await self._begin(found)
+            self._begin(found)
 
     def _cancel(self, number: RequestId) -> None:
         # some clients send an id back as a text
@@ -76,14 +80,14 @@ class StdioSession:
         for each in same:
             self._tasks.pop(each).cancel()
 
-    async def _begin(self, request: McpRequest) -> None:
+    def _begin(self, request: McpRequest) -> None:
         try:
             step = self._conversation.take(request)
         except ProtocolError as error:
-            await self.send(protocol.error_message(request.id, error))
+            self._leave(protocol.error_message(request.id, error))
             return
         if not isinstance(step, Serve):
-            await self.send(protocol.result_message(request.id, step))
+            self._leave(protocol.result_message(request.id, step))
             return
         task = asyncio.get_running_loop().create_task(self._answer(step))
         self._tasks[request.id] = task
