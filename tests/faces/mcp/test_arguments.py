@@ -9,7 +9,8 @@ import pytest
 from unhang.core.policy import builtin
 from unhang.core.policy.model import Policy, Resolution
 from unhang.core.policy.resolve import resolve
-from unhang.faces.mcp.arguments import TO_ANSWER, CommandCall, command_call
+from unhang.errors import UsageError
+from unhang.faces.mcp.arguments import TO_ANSWER, CommandCall, command_call, folder_of
 
 
 def called(**given: Any) -> CommandCall:
@@ -59,3 +60,8 @@ def test_what_is_run_keeps_its_limits_and_what_is_talked_to_gets_time_for_an_ans
     short = limits(typed, policy)
     short = short.replace(limits=short.limits.replace(idle=30.0))
     assert typed.with_room(short, stays=False).limits.idle == TO_ANSWER
+
+
+def test_a_directory_with_a_nul_byte_is_refused_in_a_sentence() -> None:
+    with pytest.raises(UsageError):
+        folder_of("/tmp\0x")

@@ -135,3 +135,26 @@ def test_results_of_the_modern_era_say_what_they_are() -> None:
     }
     assert shaped["_meta"][protocol.SERVER_KEY]["name"] == "unhang"
     assert talk.shaped("tools/call", found.caller, {"resultType": "task"})["resultType"] == "task"
+
+
+def test_a_meta_that_is_null_is_none() -> None:
+    asked = McpRequest(1, "tools/call", {"name": "list", "_meta": None})
+    assert isinstance(conversation(modern=False).take(asked), Serve)
+    assert protocol.progress_token(asked.params) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "named"),
+    [
+        ("tools/call", {}, "name"),
+        ("tools/call", {"name": "run", "arguments": []}, "arguments"),
+        ("tools/list", {"_meta": []}, "_meta"),
+        ("resources/read", {"uri": 5}, "uri"),
+        ("logging/setLevel", {"level": "loud"}, "level"),
+    ],
+)
+def test_a_request_without_what_it_needs_is_told_what_that_is(method: str, params: dict[str, Any], named: str) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        conversation(modern=False).take(McpRequest(1, method, params))
+    assert refused.value.code == protocol.INVALID_PARAMS
+    assert named in refused.value.message

@@ -122,6 +122,8 @@ def command_of(command: str, argv: list[str] | None) -> str | list[str]:
 
 def folder_of(cwd: str) -> str:
     """The directory that a call names; the server's own if it names none."""
+    if "\0" in cwd:
+        raise UsageError("cwd holds a NUL byte")
     return os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
 
 

@@ -52,6 +52,7 @@ _NEEDED: dict[str, dict[str, type]] = {
     "tasks/cancel": {"taskId": str},
 }
 _OPTIONAL: dict[str, dict[str, type]] = {"tools/call": {"arguments": dict}, "tasks/update": {"inputResponses": dict}}
+_CALLED: dict[type, str] = {str: "a text", dict: "an object"}
 
 RequestId = int | str
 
@@ -168,7 +169,7 @@ class McpConversation:
         if request.method == "ping":
             return {}
         if self._caller is None:
-            raise invalid_params()
+            raise invalid_params("initialize comes first")
         return Serve(request, self._caller)
 
     def _take_modern(self, request: McpRequest) -> Serve | dict[str, Any]:
@@ -189,21 +190,18 @@ class McpConversation:
         if not served or request.method in of_the_other_era:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method)
         params = request.params
-        needed, optional = _NEEDED.get(request.method, {}), _OPTIONAL.get(request.method, {})
-        right = all(isinstance(params.get(name), kind) for name, kind in needed.items())
-        right = right and all(
-            isinstance(params[name], kind) for name, kind in optional.items() if params.get(name) is not None
-        )
-        right = right and isinstance(params.get("_meta", {}), dict)
-        if not right or (request.method == "logging/setLevel" and params["level"] not in LEVELS):
-            raise invalid_params()
+        needed, optional = _NEEDED.get(request.method, {}), _OPTIONAL.get(request.method, {}) | {"_meta": dict}
+        given = {name: kind for name, kind in optional.items() if params.get(name) is not None}
+        for name, kind in (needed | given).items():
+            if not isinstance(params.get(name), kind):
+                raise invalid_params(f"{name} must be {_CALLED[kind]}")
+        if request.method == "logging/setLevel" and params["level"] not in LEVELS:
+            raise invalid_params(f"level must be one of {', '.join(LEVELS)}")
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         asked, client, capabilities = (params.get(name) for name in ("protocolVersion", "clientInfo", "capabilities"))
-        if not (isinstance(asked, str) and isinstance(client, dict) and isinstance(capabilities, dict)):
-            raise invalid_params()
-        if not _names(client):
-            raise invalid_params()
+        if not (isinstance(asked, str) and _names(client) and isinstance(capabilities, dict)):
+            raise invalid_params("protocolVersion, capabilities and clientInfo (with name and version) are needed")
         version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         self._caller = Caller(version, client["name"], capabilities)
         return {
@@ -243,7 +241,7 @@ class McpConversation:
         return found | {"_meta": {**found.get("_meta", {}), SERVER_KEY: self._server.info}}
 
 
-def _names(client: Any) -> bool:
+def _names(client: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(client, dict) and isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
 
 
@@ -260,14 +258,16 @@ def _caller_of(meta: Any) -> Caller:
     if version not in MODERN_VERSIONS:
         data = {"supported": list(MODERN_VERSIONS), "requested": version}
         raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-    if not isinstance(capabilities, dict) or not (client is None or _names(client)):
-        raise invalid_params()
+    if not isinstance(capabilities, dict):
+        raise invalid_params(f"{CAPABILITIES_KEY} must be {_CALLED[dict]}")
+    if client is not None and not _names(client):
+        raise invalid_params(f"{CLIENT_KEY} must have a name and a version")
     return Caller(version, "" if client is None else client["name"], capabilities)
 
 
-def invalid_params() -> ProtocolError:
-    """Return the error of a request whose parameters are not those of its method."""
-    return ProtocolError(INVALID_PARAMS, "Invalid request parameters", "")
+def invalid_params(why: str) -> ProtocolError:
+    """Return the error of a request whose parameters are not those of its method, or that comes too early."""
+    return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {why}", "")
 
 
 def progress_token(params: dict[str, Any]) -> RequestId | None:

@@ -148,7 +148,7 @@ class StdioSession:
         asked = request.params["notifications"]
         uris = asked.get("resourceSubscriptions") or []
         if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise protocol.invalid_params()
+            raise protocol.invalid_params("resourceSubscriptions must be a list of texts")
         meta = {protocol.SUBSCRIPTION_KEY: request.id}
         changes: asyncio.Queue[str] = asyncio.Queue(_MOST_UPDATES)
         full = asyncio.Event()
