@@ -33,6 +33,7 @@ def record(home: str, outcome: Outcome, at: str) -> None:
         "target": delivery.target,
         "key": delivery.key,
         "attempts": delivery.attempts,
+        "alerts": len(delivery.occasions),
         "kinds": [each.kind for each in delivery.occasions][:20],
         "jobs": list(dict.fromkeys(each.subject.id for each in delivery.occasions if each.subject.id))[:20],
         "reason": outcome.reason[:300] or None,

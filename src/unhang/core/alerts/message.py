@@ -27,6 +27,17 @@ WORDS = {
     "recovered": "goes on",
     "finished": "has finished",
 }
+# The same of several jobs, where it differs.
+_OF_SEVERAL = {
+    "needs_approval": "need your approval",
+    "needs_input": "need input",
+    "gave_up": "need you: nothing more can be done",
+    "lost": "were lost",
+    "timeout": "were ended by their limits",
+    "stuck": "are stuck",
+    "recovered": "go on",
+    "finished": "have finished",
+}
 _MOST_LINES = 10
 _LONGEST_COMMAND = 300  # of a job's command line: one of a hundred thousand characters fits into no notification
 
@@ -94,8 +105,10 @@ def _title(parts: tuple[Occasion, ...]) -> str:
     kinds = {each.kind for each in parts}
     if len(names) == 1:
         return f"{parts[0].subject.name}: {', '.join(dict.fromkeys(WORDS[each.kind] for each in parts))}"
-    said = WORDS[parts[0].kind] if len(kinds) == 1 else f"{parts[0].subject.name} {WORDS[parts[0].kind]} and more"
-    return f"{len(names)} jobs: {said}"
+    first = parts[0]
+    if len(kinds) == 1:
+        return f"{len(names)} jobs {_OF_SEVERAL.get(first.kind, WORDS[first.kind])}"
+    return f"{len(names)} jobs: {first.subject.name} {WORDS[first.kind]} and more"
 
 
 def _block(each: Occasion) -> str:

@@ -73,10 +73,19 @@ def _list(args: argparse.Namespace) -> int:
         only = "".join(f"; {name} {value}" for name, value in given.items() if value)
         after = f"; after {rule.after:g}s" if rule.after else ""
         output.print_line(f"  {', '.join(rule.on)} → {', '.join(rule.to)}{only}{after}")
+    if settings.quiet is not None:
+        let = f"all but {', '.join(settings.quiet.let)}" if settings.quiet.let else "everything"
+        output.print_line(
+            f"  quiet from {_clock(settings.quiet.begin)} to {_clock(settings.quiet.end)}: holds back {let}"
+        )
     if settings.page:
         how = "served" if served else "no `unhang web` serves it, so alerts have no buttons (docs/alerts.md#buttons)"
         output.print_line(f"  buttons by {settings.page}: {how}")
     return 0
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"
 
 
 def _test(names: list[str]) -> int:
@@ -137,6 +146,8 @@ def _told(line: dict[str, Any]) -> str:
     """What became of one message: when, how, to whom, of what, and why not."""
     kinds = Counter(str(each) for each in line.get("kinds") or [])
     what = ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in kinds.items())
+    unnamed = int(line.get("alerts") or 0) - kinds.total()
+    what += f" and {unnamed} more" if unnamed > 0 else ""
     jobs = [str(each) for each in line.get("jobs") or []]
     about = ", ".join(jobs[:_NAMED]) + (" …" if len(jobs) > _NAMED else "")
     tries = f" (attempt {line.get('attempts')})" if line.get("attempts") != 1 else ""
