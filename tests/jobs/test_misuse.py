@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.jobs import STILL, Jobs, actor, check_log
+from unhang.core.spec import INPUT_LIMIT
+from unhang.errors import ControlError
 from unhang.store import layout
 from unhang.testing.liveness import RollCall
 
@@ -90,6 +92,14 @@ def test_send_to_a_job_without_a_pipe_names_the_option_for_one(jobs: Jobs, roll:
     roll.wait_for("leader")
     assert "--stdin pipe" in jobs.refused("send", job.id, "hello")
     assert job.status()["status"] == "running"
+
+
+def test_more_input_than_a_job_takes_at_once_is_refused_by_its_size(jobs: Jobs, roll: RollCall) -> None:
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", *actor("obedient", roll.path))
+    roll.wait_for("leader")
+    with pytest.raises(ControlError, match=str(INPUT_LIMIT + 1)):
+        job.send(b"x" * (INPUT_LIMIT + 1))
+    job.send(b"x" * INPUT_LIMIT)
 
 
 def test_a_job_that_is_ending_takes_no_more_time(jobs: Jobs, roll: RollCall) -> None:

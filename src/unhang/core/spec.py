@@ -17,6 +17,8 @@ NAME = "name"
 # The label that names the targets of one job's alerts: `--notify phone` is `--label notify=phone`.
 NOTIFY = "notify"
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
+# how many bytes of input may wait to be taken by the job
+INPUT_LIMIT = 1 << 20
 COMMAND, AGENT = "command", "agent"
 CODEX_THREAD = "CODEX_THREAD_ID"
 

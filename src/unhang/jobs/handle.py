@@ -197,8 +197,12 @@ class Job:
     # --- asking ---------------------------------------------------------------------------------------------
 
     def send(self, text: str | bytes = b"", *, eof: bool = False) -> None:
-        """Send input to a job that was started with stdin="pipe" or on a terminal."""
+        """Send input to a job that was started with stdin="pipe" or on a terminal, 1 MiB at most at once."""
+        from unhang.core.spec import INPUT_LIMIT
+
         data = text.encode() if isinstance(text, str) else text
+        if len(data) > INPUT_LIMIT:
+            raise ControlError(f"{len(data)} bytes are more than a job takes at once (1 MiB): send them in pieces")
         self._ask(do="send", data=binascii.b2a_base64(data, newline=False).decode(), eof=eof)
 
     def extend(self, *, idle: Duration = None, hard: Duration = None) -> None:

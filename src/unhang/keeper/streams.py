@@ -10,6 +10,7 @@ import fcntl
 import os
 import select
 
+from unhang.core.spec import INPUT_LIMIT
 from unhang.keeper.relay import Relay
 from unhang.procs import clock
 from unhang.store.output import OutputStore
@@ -28,8 +29,6 @@ F_GETPIPE_SZ, F_SETPIPE_SZ = getattr(fcntl, "F_GETPIPE_SZ", None), getattr(fcntl
 _TURN = 4 << 20
 # how long a turn may wait for a narrow pipe to be filled again, in seconds; and at a time, in milliseconds
 _LINGER, _MOMENT = 0.01, 1
-# what may wait to be taken by the job
-INPUT_LIMIT = 1 << 20
 
 
 def _capacity(fd: int) -> int:
