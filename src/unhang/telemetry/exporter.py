@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     class Sender(Protocol):
         """Sends spans to a receiver."""
 
+        @property
+        def trouble(self) -> str: ...
         def send(self, spans: list[Span]) -> bool: ...
         def close(self) -> None: ...
 
@@ -68,6 +70,11 @@ def export(home: str, sender: Sender, *, once: bool, everything: bool, say: Call
         return _Exporter(home, sender, everything, say).run(once=once)
     finally:
         os.close(held)
+
+
+def refusal(sender: Sender) -> str:
+    """Say that the last request was not taken, and why."""
+    return "the receiver did not take the spans" + (f" ({sender.trouble})" if sender.trouble else "")
 
 
 class _Exporter:
@@ -108,7 +115,7 @@ class _Exporter:
                     self._wait(_LOOK if wakeup.fd >= 0 else _NAP, wakeup.fd)
                     self._wait(_GATHER)
                 else:
-                    self._say(f"the receiver did not take the spans; the next attempt is in {human(pause)}")
+                    self._say(f"{refusal(self._sender)}; the next attempt is in {human(pause)}")
                     self._wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
 

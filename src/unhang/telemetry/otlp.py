@@ -15,14 +15,17 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from unhang import __version__
+from unhang.core import plain_text
 from unhang.core import spans as pure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
 _KINDS = {pure.INTERNAL: SpanKind.INTERNAL, pure.CLIENT: SpanKind.CLIENT}
 # How long one batch may take, with the attempts that the exporter makes by itself.
 TIMEOUT = 10
+_LONGEST = 200
 
 
 class OtlpSender:
@@ -31,9 +34,10 @@ class OtlpSender:
     def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         # what it says about its own attempts is said again, and better, by the process that uses it
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        session = requests.Session()
-        session.hooks["response"].append(_refuse_redirect)
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, headers=dict(headers), timeout=TIMEOUT, session=session)
+        self._session = _Session()
+        self._exporter = OTLPSpanExporter(
+            endpoint=endpoint, headers=dict(headers), timeout=TIMEOUT, session=self._session
+        )
         self._resource = Resource(
             {"service.name": "unhang", "service.version": __version__, "host.name": socket.gethostname()}
         )
@@ -42,6 +46,11 @@ class OtlpSender:
     def send(self, spans: Sequence[pure.Span]) -> bool:
         """Send them all; False: they have to be sent again."""
         return self._exporter.export([self._readable(span) for span in spans]) is SpanExportResult.SUCCESS
+
+    @property
+    def trouble(self) -> str:
+        """Why the last request was not taken, for people; empty: it is not known."""
+        return self._session.trouble
 
     def close(self) -> None:
         """Break off what is being tried."""
@@ -65,11 +74,30 @@ class OtlpSender:
         )
 
 
-def _refuse_redirect(response: requests.Response, *_: object, **__: object) -> requests.Response:
-    """Make a redirect a failure: the exporter takes it for a success, and nothing has arrived anywhere."""
-    if 300 <= response.status_code < 400:
-        response.status_code = 400  # as one that trying again at once would not help
-    return response
+class _Session(requests.Session):
+    """Keeps why a request was not taken, and makes a redirect a failure: the exporter takes it for a success."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trouble = ""
+        self.hooks["response"].append(self._look_at)
+
+    def send(self, request: requests.PreparedRequest, **given: Any) -> requests.Response:
+        """As every session does; an error is noted."""
+        try:
+            return super().send(request, **given)
+        except requests.RequestException as error:
+            first: BaseException = error
+            while first.__context__ is not None:  # what the system said, and not what each layer has made of it
+                first = first.__context__
+            self.trouble = plain_text.one_line(str(first) or type(first).__name__, _LONGEST)
+            raise
+
+    def _look_at(self, response: requests.Response, *_: object, **__: object) -> requests.Response:
+        self.trouble = "" if response.status_code < 300 else f"it answered {response.status_code}"
+        if 300 <= response.status_code < 400:
+            response.status_code = 400  # as one that trying again at once would not help
+        return response
 
 
 def _context(trace: str, span: str) -> SpanContext:

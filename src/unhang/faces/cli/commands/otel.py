@@ -36,11 +36,12 @@ def main(args: argparse.Namespace) -> int:
         if (error.name or "unhang").partition(".")[0] == "unhang":
             raise
         raise UnhangError(f"traces need OpenTelemetry: pip install 'unhang[otel]' ({error})") from None
-    from unhang.telemetry.exporter import export
+    from unhang.telemetry.exporter import export, refusal
 
-    sent = export(state_home(), OtlpSender(endpoint, headers), once=args.once, everything=args.all, say=_say)
+    sender = OtlpSender(endpoint, headers)
+    sent = export(state_home(), sender, once=args.once, everything=args.all, say=_say)
     if args.once and not sent:
-        raise UnhangError("the receiver did not take the spans; they are kept for the next time")
+        raise UnhangError(f"{refusal(sender)}; they are kept for the next time")
     return 0
 
 
