@@ -135,6 +135,13 @@ def test_the_list_is_shown_anew_until_it_is_stopped(jobs: Jobs) -> None:
     jobs.finish(watching)
 
 
+def test_a_list_that_is_shown_anew_keeps_its_first_lines_in_the_window() -> None:
+    lines = ["JOB", "asks", "b", "c", "d"]
+    assert ps.in_window(lines, 6) == lines
+    assert ps.in_window(lines, 5) == ["JOB", "asks", "b", "… 2 more"]
+    assert ps.in_window(lines, 1) == ["JOB", "… 4 more"]
+
+
 def test_ports_are_found_and_shown(jobs: Jobs) -> None:
     job = jobs.begin("--name", "web", *STILL, "--", "sh", "-c", f'{sys.executable} -c "{LISTENS}"; true')
     wait_until(lambda: b"\n" in job.output().data, "it listens")
@@ -252,6 +259,7 @@ def test_the_title_of_the_terminal_says_what_needs_a_person_and_is_given_back(jo
     jobs.begin("--name", "asks", *ASKS)
     wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (2, 80))  # no room for the job below the names of the columns
     process = jobs.popen("ps", "--watch", "--title", stdout=theirs)
     os.close(theirs)
     seen = b""
@@ -268,5 +276,6 @@ def test_the_title_of_the_terminal_says_what_needs_a_person_and_is_given_back(jo
     jobs.finish(process)
     assert seen.startswith(b"\x1b[22;2t")
     assert seen.endswith(b"\x1b[23;2t")
+    assert "… 1 more\r\n" in seen.decode()
     assert b"\x1b]" not in jobs.call("ps").out
     assert jobs.call("ps", "--title").code == 2

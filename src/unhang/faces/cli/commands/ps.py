@@ -54,7 +54,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_label_filter(parser)
     output.add_fleet(parser, "list the jobs of all machines of the fleet")
     parser.add_argument(
-        "--watch", nargs="?", const="2", metavar="D", help="show it anew every D (default 2s) until Ctrl-C"
+        "--watch",
+        nargs="?",
+        const="2",
+        metavar="D",
+        help="show it anew every D (default 2s) until Ctrl-C, as many jobs as the window has room for",
     )
     text = "with --watch: the title of the terminal says how many run, and what needs you"
     parser.add_argument("--title", action="store_true", help=text)
@@ -115,8 +119,7 @@ def _show(args: argparse.Namespace) -> None:
     elif not found and sys.stdout.isatty():
         print(_none(args, _NONE_RUNS))
     else:
-        for line in table(found, time.time(), _width()):
-            print(line)
+        _print(lambda width: table(found, time.time(), width), watched=args.watch is not None)
 
 
 def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None:
@@ -140,8 +143,8 @@ def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None
     elif not shown and sys.stdout.isatty():
         print(_none(args, _NONE_RUNS_THERE))
     else:
-        for line in table(jobs, time.time(), _width(), [found.machine or "-" for found in shown]):
-            print(line)
+        machines = [found.machine or "-" for found in shown]
+        _print(lambda width: table(jobs, time.time(), width, machines), watched=args.watch is not None)
 
 
 def _none(args: argparse.Namespace, runs: str) -> str:
@@ -172,12 +175,26 @@ def _in_order(found: list[Outlook], args: argparse.Namespace) -> list[Outlook]:
     return found[: args.limit]
 
 
-def _width() -> int | None:
-    """Return the columns of the terminal that is printed to; None if it is none."""
+def _print(lines: Callable[[int | None], list[str]], *, watched: bool) -> None:
+    """Print the lines for the width of the terminal; for no width if it is none."""
     try:
-        return os.get_terminal_size(1).columns or None
+        width, height = os.get_terminal_size(1)
     except OSError:
-        return None
+        width = height = 0
+    made = lines(width or None)
+    for line in in_window(made, height) if watched and height else made:
+        print(line)
+
+
+def in_window(lines: list[str], height: int) -> list[str]:
+    """Return the lines that a window shows together, the cursor below them; the last one says how many more there are.
+
+    A list that is shown anew would otherwise push what needs a person, its first lines, out of the window.
+    """
+    if len(lines) < height:
+        return lines
+    shown = lines[: max(1, height - 2)]
+    return [*shown, f"… {len(lines) - len(shown)} more"]
 
 
 def table(jobs: list[Outlook], now: float, width: int | None, machines: list[str] | None = None) -> list[str]:
