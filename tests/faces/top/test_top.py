@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Footer, Input, Static
 
 from tests.support import programs
-from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.jobs import STILL, Jobs, over, wait_until
 from unhang.faces.top.app import TopApp
 
 PATIENCE = 60.0
@@ -112,9 +112,10 @@ def test_all_that_is_shown_fits_the_width(jobs: Jobs, width: int, shown: list[st
     question = "Overwrite the settings of everything that there is in here? [y/N] "
     jobs.begin(*STILL, "--stdin", "pipe", "--shell", f"printf '{question}'; read x; echo a long command line $x")
     wait_until(lambda: jobs.said("needs"), "the prompt is noticed")
+    over(jobs.begin("--", "sh", "-c", "kill -SEGV $$"))  # the longest state
 
     async def story(app: TopApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: app.table.row_count == 2)
+        await until(pilot, lambda: app.table.row_count == 3)
         await pilot.pause()
         columns = app.table.columns.values()
         assert [str(column.label) for column in columns][1:] == shown

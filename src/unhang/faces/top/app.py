@@ -390,6 +390,8 @@ def fitting_columns(width: int, cells: list[dict[str, Text]]) -> dict[str, int]:
     left = width - _SCROLL_BAR - sum(size + _PADDING for name, size in widths.items() if name != WHY) - _PADDING
     if left < _LEAST_WHY:
         del widths[WHY]
+        over = sum(size + _PADDING for size in widths.values()) + _SCROLL_BAR - width
+        widths[STATE] = max(len(STATE), widths[STATE] - max(0, over))  # an end in 4m 56s is not to look like one in 4m
         return widths
     widths[WHY] = left
     return widths
