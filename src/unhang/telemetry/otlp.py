@@ -34,7 +34,7 @@ class OtlpSender:
     def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         # what it says about its own attempts is said again, and better, by the process that uses it
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        self._session = _Session()
+        self._session = _OtlpSession()
         self._exporter = OTLPSpanExporter(
             endpoint=endpoint, headers=dict(headers), timeout=TIMEOUT, session=self._session
         )
@@ -74,7 +74,7 @@ class OtlpSender:
         )
 
 
-class _Session(requests.Session):
+class _OtlpSession(requests.Session):
     """Keeps why a request was not taken, and makes a redirect a failure: the exporter takes it for a success."""
 
     def __init__(self) -> None:
