@@ -110,7 +110,7 @@ def print_wrapped(text: str, head: str = "") -> None:
 
 def fitted(text: str, head: str = "") -> list[str]:
     """Return the lines of `print_wrapped`. Where the head leaves little room beside it, the text begins below it."""
-    text = plain_text.harmless(text).replace("\n", " ")
+    head, text = (plain_text.harmless(part).replace("\n", " ") for part in (head, text))
     try:
         width = os.get_terminal_size(1).columns or 80
     except OSError:
