@@ -112,10 +112,11 @@ def test_a_look_at_five_thousand_threads_is_bounded_and_says_so() -> None:
         assert seen.threads[0].tid == job.pid, "the main thread is always among those looked at"
         assert any("of 5001 threads" in note for note in sample.notes)
         assert cheap(os.getpid()).processes[job.pid].start == seen.start
-        # until the start of so many threads is over: what they burn in it is movement, and rightly called alive
-        after = full(os.getpid())
+        # until the start of so many threads is over: what they burn in it is movement, and rightly called alive; and of
+        # this one process alone, since others below us may come and go
+        sample, after = (full(job.pid, include_root=True) for _ in range(2))
         while moves(after.processes[job.pid]) != moves(sample.processes[job.pid]):
-            sample, after = after, full(os.getpid())
+            sample, after = after, full(job.pid, include_root=True)
         found = diagnose(sample, after._replace(at=sample.at + 3))
         assert found.state == "unsure", "what was not looked at cannot be proven"
         assert found.evidence["notes"]

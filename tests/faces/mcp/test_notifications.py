@@ -11,7 +11,7 @@ from tests.support.mcp.harness import LOG_LEVEL, Caller, Servers
 
 def test_progress_rises_and_says_something(servers: Servers, era: str) -> None:
     async def work(caller: Caller) -> None:
-        await caller.call("run", command="echo working on it; sleep 2", hardTimeoutMs=60_000)
+        await caller.call("run", command="echo working on it; sleep 5", hardTimeoutMs=60_000)
         values = [value for value, _, _ in caller.progress]
         assert len(values) >= 3
         assert values == sorted(set(values))

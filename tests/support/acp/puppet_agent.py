@@ -125,7 +125,8 @@ def run(id: Any, session: str, command: list[str]) -> None:
         names = {"sessionId": session, "terminalId": terminal}
 
         def shown(output: Any) -> None:
-            ask("terminal/release", lambda _: last_words(id, session, output["result"]), **names)
+            # an error, where the terminal went with its session meanwhile
+            ask("terminal/release", lambda _: last_words(id, session, output.get("result", output)), **names)
 
         ask("terminal/wait_for_exit", lambda _: ask("terminal/output", shown, **names), **names)
 
