@@ -249,6 +249,7 @@ def test_rules_that_others_may_write_are_not_believed(jobs: Jobs, alerts: Path, 
 
 
 def test_a_project_cannot_bring_rules(jobs: Jobs, receiver: Receiver, tmp_path: Path) -> None:
+    jobs.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")  # the person who runs the tests may have rules
     for name in ("alerts.toml", ".unhang/alerts.toml"):
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)
