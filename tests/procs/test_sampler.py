@@ -48,7 +48,7 @@ def test_cheap_counts_only_below_the_root_unless_told() -> None:
 def test_cheap_sees_cpu_bytes_births_and_deaths() -> None:
     source = (
         "import sys, os; print('READY')\nfor line in sys.stdin:\n"
-        " open('/dev/null','wb').write(b'x'*100_000); sum(range(4_000_000)); print('DONE')"
+        " open('/dev/null','wb').write(b'x'*10_000_000); sum(range(4_000_000)); print('DONE')"
     )
     with actor(source) as job:
         before = cheap(os.getpid()).processes[job.pid]
@@ -59,7 +59,8 @@ def test_cheap_sees_cpu_bytes_births_and_deaths() -> None:
         job.stdout.readline()
         after = cheap(os.getpid()).processes[job.pid]
         assert after.cpu > before.cpu
-        assert after.io >= before.io + 100_000
+        # whichever is larger, the bytes of its calls or those of the disk: at its start that may be the disk
+        assert after.io >= before.io + 5_000_000
         assert after.start == before.start
         job.kill()
         os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)
