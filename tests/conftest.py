@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("unhang", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("fast", settings.get_profile("unhang"), max_examples=10)
     settings.load_profile("fast" if config.getoption("--fast") else "unhang")
+
+
+@pytest.fixture(autouse=True)
+def no_fork_server_is_left() -> Iterator[None]:
+    """A test's fork server ends with it: the tests after it count theirs, and wait for all of them."""
+    yield
+    if "unhang.jobs.start" in sys.modules:
+        from tests.support.fork_servers import end_fork_server  # only here: most tests start no job from Python
+
+        end_fork_server()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.keeper.conftest import end_fork_server
 from tests.support.engine import MARK
+from tests.support.fork_servers import end_fork_server
 from tests.support.jobs import Jobs
 from unhang.jobs import start
 from unhang.testing.liveness import RollCall

@@ -12,8 +12,8 @@ import termios
 import threading
 
 import unhang
-from tests.keeper.conftest import fork_servers
 from tests.support.engine import read_line
+from tests.support.fork_servers import fork_servers
 from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of, wait_until
 from unhang.jobs.handle import Job
 from unhang.testing.liveness import PATIENCE, Process, RollCall

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import unhang
-from tests.keeper.conftest import fork_servers
+from tests.support.fork_servers import fork_servers
 from tests.support.jobs import Jobs, actor, check_log
 from unhang.jobs import start
 from unhang.testing.liveness import PATIENCE, RollCall

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import unhang
-from tests.keeper.conftest import fork_servers
+from tests.support.fork_servers import fork_servers
 from tests.support.jobs import Jobs, actor
 from unhang.procs import command_line
 from unhang.store import reader

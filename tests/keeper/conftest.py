@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import MARK, Engine
+from tests.support.fork_servers import end_fork_server
 from unhang.jobs import start
-from unhang.procs import command_line, tree
 from unhang.testing.liveness import RollCall
 
 
@@ -46,25 +46,6 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
     end_fork_server()
     left = engine.left_over()
     assert not left, f"still running after the test: {left}"
-
-
-def fork_servers() -> list[int]:
-    """Fork servers that are children of this process."""
-    return [
-        pid for pid in tree.children(os.getpid()) if "unhang.keeper.prefork.fork_server" in command_line.of(pid, 10_000)
-    ]
-
-
-def end_fork_server() -> None:
-    """As the end of this process would: by closing its line."""
-    servers = fork_servers()
-    launcher = start.default_launcher()
-    line = getattr(launcher, "_line", None)
-    if line is not None:
-        line.close()
-    start.default_launcher.cache_clear()
-    for pid in servers:
-        os.waitpid(pid, 0)
 
 
 @pytest.fixture
