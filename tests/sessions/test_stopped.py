@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support.engine import wait_until
+from tests.support.namespaces import in_another_boot, in_pid_namespace, in_time_namespace, need_namespaces
 from tests.support.sessions.harness import QUICK, Place
 from unhang.sessions import lock
 from unhang.sessions.lock import WatcherLock
@@ -184,6 +185,38 @@ def test_a_holder_that_keeps_the_lock_stays_its_holder(tmp_path: Path, monkeypat
         monkeypatch.setattr(lock, "_now", lambda later=later: now + later)
         assert held.keep()
         assert (lock.holder(home) or {})["state"] == lock.WATCHING
+    held.close()
+
+
+ELSEWHERE = """
+import json, sys
+from unhang.sessions import lock
+who = lock.holder(sys.argv[1])
+taken = lock.WatcherLock(sys.argv[1]).take()
+print(json.dumps({"who": who, "taken": taken, "reached": lock.send(who, 0, wait=False)}))
+"""
+
+
+@pytest.mark.parametrize("surroundings", ["pids", "times", "another boot"])
+def test_a_holder_that_cannot_be_judged_from_elsewhere_is_not_taken_the_lock_from(
+    tmp_path: Path, surroundings: str
+) -> None:
+    need_namespaces()
+    home = str(tmp_path / "home")
+    held = WatcherLock(home)
+    assert held.take()
+    words = [sys.executable, "-c", ELSEWHERE, home]
+    there = {
+        "pids": lambda: in_pid_namespace(words),
+        "times": lambda: in_time_namespace(words),  # where the lock was last signed a day ago
+        "another boot": lambda: in_another_boot(words, tmp_path),
+    }[surroundings]()
+    found = json.loads(subprocess.run(there, capture_output=True, check=True, timeout=100).stdout)
+    who = found["who"]
+    assert (found["taken"], found["reached"]) == (False, False)
+    assert (who["state"], who["pid"], who["silentMs"]) == (lock.WATCHING, os.getpid(), None)
+    assert who["where"]
+    assert held.keep()
     held.close()
 
 

@@ -2,7 +2,8 @@
 
 A watcher that was stopped (SIGSTOP), or that hangs, keeps its lock and watches nothing. So the file says when it last
 moved, and a reader asks the kernel for its state. A new watcher then puts a file of its own in the place of the lock;
-the old one, if it ever continues, finds the other file and exits.
+the old one, if it ever continues, finds the other file and exits. One that runs in another container or on another
+machine cannot be judged from here: it holds the lock, and so it watches.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from unhang import __version__
 from unhang.core.durations import human
 from unhang.core.values import integer_of, number_of, parse_message, text_of
 from unhang.errors import StateError
-from unhang.procs import identity
+from unhang.procs import identity, vantage
 from unhang.procs.process_handle import ProcessHandle
 from unhang.store import file_lock, files
 from unhang.store import home as homes
@@ -35,7 +36,7 @@ _SILENT = 120.0
 # A process that asks whether a watcher runs holds the lock for a moment.
 _TRIES, _PAUSE = 5, 0.02
 _LOOK_AGAIN = 10.0
-_SIZE = 256
+_SIZE = 1024
 
 
 def _now() -> float:
@@ -107,7 +108,7 @@ class WatcherLock:
         pid = os.getpid()
         self._signed = _now()
         signed = {"pid": pid, "start": identity.start_time(pid), "moved": round(self._signed, 1)}
-        data = json.dumps(signed | {"version": __version__})
+        data = json.dumps(signed | {"version": __version__} | vantage.record(vantage.here()))
         os.pwrite(self._fd, data.encode().ljust(_SIZE - 1) + b"\n", 0)  # of one length: never half of it is read
         os.ftruncate(self._fd, _SIZE)
 
@@ -136,9 +137,9 @@ class WatcherLock:
 
 
 def holder(home: str) -> dict[str, Any] | None:
-    """Return the watcher's pid, start, state, silentMs and version; None: none runs.
+    """Return the watcher's pid, start, state, silentMs, version and where; None: none runs.
 
-    A field is null where it is not known.
+    A field is null where it is not known; `where` is null for one that can be judged from here.
     """
     try:
         fd = files.open_plain(f"{homes.watch_folder(home)}/{LOCK}", os.O_RDWR)
@@ -156,19 +157,36 @@ def holder(home: str) -> dict[str, Any] | None:
 
 def _judged(signed: Any) -> dict[str, Any]:
     pid, start = integer_of(signed, "pid"), text_of(signed, "start", most=40)
-    moved = number_of(signed, "moved")
-    silent = None if moved is None else max(0.0, _now() - moved)
-    found = identity.find(pid) if pid is not None and pid > 0 else None
-    state = WATCHING
-    if found is not None and found.start == start and found.state in "Tt":
-        state = STOPPED
-    elif silent is not None and silent > _SILENT:
-        state = HUNG
     version = text_of(signed, "version", most=40)
-    if state == WATCHING and pid is not None and _numbers(version) < _numbers(__version__):
-        state = OUTDATED
+    where, silent = _elsewhere(signed), None
+    state = WATCHING
+    if where is None:
+        moved = number_of(signed, "moved")
+        silent = None if moved is None else max(0.0, _now() - moved)
+        state = _state(pid, start, silent, version)
     silent_ms = None if silent is None else round(silent * 1000)
-    return {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms, "version": version or None}
+    named = {"pid": pid, "start": start or None, "state": state, "silentMs": silent_ms, "version": version or None}
+    return named | {"where": where}
+
+
+def _elsewhere(signed: Any) -> str | None:
+    """Where it runs, if its pid and its clock mean nothing here; an older version did not say, and was judged."""
+    if not text_of(signed, "boot"):
+        return None
+    seen = vantage.sight(signed, vantage.here())
+    if seen.kind == vantage.HERE:
+        return None
+    # its lock is held: it is not of an earlier boot, but of a machine with this one's name
+    return seen.where if seen.kind == vantage.ELSEWHERE else "another machine of this name"
+
+
+def _state(pid: int | None, start: str, silent: float | None, version: str) -> str:
+    found = identity.find(pid) if pid is not None and pid > 0 else None
+    if found is not None and found.start == start and found.state in "Tt":
+        return STOPPED
+    if silent is not None and silent > _SILENT:
+        return HUNG
+    return OUTDATED if pid is not None and _numbers(version) < _numbers(__version__) else WATCHING
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -180,6 +198,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 def send(who: dict[str, Any], number: int, *, wait: bool) -> bool:
     """Send a signal to this watcher and no other process; `wait`: until it has ended. False: not reached."""
     pid = integer_of(who, "pid") or 0
+    if who["where"] is not None:
+        return False
     try:
         handle = ProcessHandle(pid)
     except OSError:
@@ -194,6 +214,8 @@ def send(who: dict[str, Any], number: int, *, wait: bool) -> bool:
 def described(who: dict[str, Any]) -> str:
     """Return the watcher's state, in one line."""
     name = f"pid {who['pid'] or '?'}"
+    if who["where"] is not None:
+        return f"a watcher is running ({name}, {who['where']})"
     if who["state"] == WATCHING:
         return f"a watcher is running ({name})"
     if who["state"] == OUTDATED:

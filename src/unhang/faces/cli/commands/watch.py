@@ -328,7 +328,8 @@ def _signal(verb: str) -> int:
         print("unhang: no watcher runs", file=sys.stderr)
         return 1
     if not lock.send(who, signal.SIGTERM if verb == "stop" else signal.SIGUSR1, wait=verb == "stop"):
-        print(f"unhang: the watcher (pid {who['pid'] or '?'}) could not be reached", file=sys.stderr)
+        where = f": it runs in {who['where']}" if who["where"] else ""
+        print(f"unhang: the watcher (pid {who['pid'] or '?'}) could not be reached{where}", file=sys.stderr)
         return 1
     output.print_line(f"the watcher (pid {who['pid']}) {'has ended' if verb == 'stop' else 'reads its settings again'}")
     return 0
