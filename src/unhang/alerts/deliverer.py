@@ -29,6 +29,7 @@ from unhang.core.view import View
 from unhang.errors import NoSuchJob, StateError, UsageError
 from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
+from unhang.procs.inherited import close_all_but
 from unhang.procs.wakeup import Wakeup
 from unhang.store import alert_news, files, find, layout
 from unhang.store.reader import EventReader
@@ -57,8 +58,10 @@ _MOST_UNWRITTEN = 200
 def deliver(home: str) -> int:
     """Be the deliverer of this home until there is nothing to do; 0 at once if there is one.
 
-    Raises UsageError for a mistake in alerts.toml; the news waits until it is mended.
+    The process is to have been started for this: every descriptor that it was started with is closed first. Raises
+    UsageError for a mistake in alerts.toml; the news waits until it is mended.
     """
+    close_all_but()  # what its starter left open is not for a process that outlives it
     while True:
         held = alert_news.lock(home)
         if held is None:
@@ -252,8 +255,7 @@ class _Deliverer:
             return
         if pid == 0:
             os.setsid()
-            os.closerange(3, writing)
-            os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))  # above all the lock, which says that one delivers
+            close_all_but({writing})  # above all the lock, which says that one delivers
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
             signal.alarm(int(2 * _LONGEST))  # a deliverer that was killed cannot end it

@@ -6,6 +6,7 @@ import os
 import sys
 
 from unhang.errors import UnhangError
+from unhang.procs.inherited import close_all_but, to_null
 from unhang.store import files
 
 TYPE_CHECKING = False
@@ -48,12 +49,11 @@ def in_background(log: str, work: Callable[[Callable[[str], None]], int]) -> int
 
 def _work(log: str, pipe: int, work: Callable[[Callable[[str], None]], int]) -> int:
     os.chdir("/")
-    null = os.open(os.devnull, os.O_RDWR)
+    to_null(range(3))
     kept = files.open_plain(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for fd, instead in ((0, null), (1, kept), (2, kept)):
-        os.dup2(instead, fd)
-    os.closerange(3, pipe)
-    os.closerange(pipe + 1, 1024)
+    for fd in (1, 2):
+        os.dup2(kept, fd)
+    close_all_but({pipe})
     os.set_inheritable(pipe, False)
     begun: list[str] = []
 

@@ -6,6 +6,7 @@ import os
 
 from unhang.errors import StateError
 from unhang.procs import clock
+from unhang.procs.inherited import close_all_but, to_null
 from unhang.store import files
 
 EVERY = 3600.0
@@ -40,10 +41,8 @@ def in_a_child(home: str) -> None:
         return
     try:
         os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
-        for fd in range(3):
-            os.dup2(null, fd)
-        os.closerange(3, 1 << 16)
+        to_null(range(3))
+        close_all_but()
         _collect(home)
     finally:
         os._exit(0)

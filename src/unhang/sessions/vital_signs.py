@@ -13,6 +13,7 @@ import signal
 
 from unhang.core import plain_text
 from unhang.procs import clock
+from unhang.procs.inherited import close_all_but
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +153,7 @@ def _send(url: str) -> tuple[int, int]:
             signal.signal(number, signal.SIG_DFL)
         signal.alarm(int(_LONGEST))  # a watcher that was killed cannot end it
         # above all the lock: with it here, a watcher that was killed would seem to run
-        os.closerange(3, writing)
-        os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
+        close_all_but({writing})
         os.write(writing, _get(url).encode()[:900])
     finally:
         os._exit(0)

@@ -18,6 +18,8 @@ import gc
 import os
 from _socket import AF_UNIX, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket, socketpair
 
+from unhang.procs.inherited import close_all_but, to_null
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,25 +239,3 @@ def _exactly(line: socket, size: int) -> bytes | None:
         parts.append(chunk)
         size -= len(chunk)
     return b"".join(parts)
-
-
-# --- descriptors --------------------------------------------------------------------------------------------
-
-
-def close_all_but(keep: set[int]) -> None:
-    """Close every descriptor above 2 except `keep`."""
-    low = 3
-    for fd in sorted(fd for fd in keep if fd > 2):
-        os.closerange(low, fd)
-        low = fd + 1
-    highest = os.sysconf("SC_OPEN_MAX")
-    os.closerange(low, highest if highest > 0 else 1 << 16)
-
-
-def to_null(fds: range) -> None:
-    """Put /dev/null in place of these descriptors."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in fds:
-        os.dup2(null, fd, inheritable=True)
-    if null not in fds:
-        os.close(null)

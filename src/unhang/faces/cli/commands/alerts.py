@@ -43,7 +43,6 @@ def main(args: argparse.Namespace) -> int:
             return _test(args.targets)
         case "status":
             return _status(args)
-    os.closerange(3, 1024)  # whatever its starter left open is not for a process that outlives it
     from unhang.alerts.deliverer import deliver
 
     return deliver(state_home())
