@@ -81,7 +81,7 @@ def audience(event: ev.Event) -> Audience:
 
 
 def because(diagnosis: dict[str, Any] | None) -> str:
-    """Return the part of a notice's message that gives the reason; empty without one. A face says it once."""
+    """Return the part of a notice's message that gives the reason; empty without one."""
     return f" Why: {diagnosis['reason']}." if diagnosis and diagnosis.get("reason") else ""
 
 

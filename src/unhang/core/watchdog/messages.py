@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core.durations import human
+from unhang.core import values
+from unhang.core.durations import human, human_ms
 from unhang.core.limits import TIMEOUT_REASON
 from unhang.core.notices import because
 from unhang.core.watchdog import actions as act
@@ -15,12 +16,17 @@ if TYPE_CHECKING:
     from unhang.core.watchdog.actions import Notice
 
 
+# The field of a notice that says how long it took to come near this limit.
+_ELAPSED = {act.IDLE: "idleMs", act.HARD: "wallClockMs"}
+# The phases whose message gives the reason of the diagnosis.
+GIVE_A_REASON = frozenset({"stuck", "warning", "timeout"})
+
+
 def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, job_id: str) -> ev.Event:
     """Return the event of a notice. `since` is the time of the last sign of life, for people."""
     match notice:
         case act.Stuck(silent):
-            text = f"No output and no progress for {human(silent)}.{because(diagnosis)} No action taken yet."
-            return ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
+            event = ev.watchdog("stuck", "", stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
         case act.Quiet(silent, reason):
             text = f"No output for {human(silent)}, but it is working: {reason or 'the tree moves'}."
             return ev.watchdog("quiet", text, stallMs=ev.ms(silent), since=since, diagnosis=diagnosis)
@@ -28,33 +34,40 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             text = "Input was sent." if asked else f"Output again after {human(silent)}."
             return ev.watchdog("resumed", text, idleMs=ev.ms(silent), asked=asked or None)
         case act.Warned(tier, elapsed, left):
-            return _warning(tier, elapsed, left, since, diagnosis, job_id)
+            fields = _reached(tier, elapsed) | {"since": since, "willAbortInMs": ev.ms(left)}
+            event = ev.watchdog("warning", "", diagnosis=diagnosis, **fields)
         case act.Extended(tier, left, reason, asked):
             text = f"The {tier} limit is now {human(left)} away: {reason}."
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
         case act.LimitReached(tier, elapsed):
-            what = "No sign of life for" if tier == act.IDLE else "Still running after"
-            text = f"{what} {human(elapsed)} ({tier} limit): ending it.{because(diagnosis)}"
-            key = "idleMs" if tier == act.IDLE else "wallClockMs"
-            fields = {key: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier], "since": since}
-            return ev.watchdog("timeout", text, diagnosis=diagnosis, **fields)
+            event = ev.watchdog("timeout", "", diagnosis=diagnosis, **_reached(tier, elapsed), since=since)
+    return event | {"message": message_of(event, job_id)}
 
 
-def _warning(
-    tier: str, elapsed: float, left: float, since: str, diagnosis: dict[str, Any] | None, job_id: str
-) -> ev.Event:
-    more = f"To give it more time: unhang extend {job_id} --{tier} 10m"
-    if tier == act.IDLE:
-        text = f"No output for {human(elapsed)}. Will abort in {human(left)} unless output resumes."
-    else:
-        text = f"Running for {human(elapsed)}. Will abort in {human(left)} at its hard limit."
-    return ev.watchdog(
-        "warning",
-        f"{text}{because(diagnosis)} {more}",
-        idleMs=ev.ms(elapsed) if tier == act.IDLE else None,
-        wallClockMs=ev.ms(elapsed) if tier == act.HARD else None,
-        willAbortInMs=ev.ms(left),
-        reason=TIMEOUT_REASON[tier],
-        since=since,
-        diagnosis=diagnosis,
-    )
+def _reached(tier: str, elapsed: float) -> dict[str, Any]:
+    return {_ELAPSED[tier]: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier]}
+
+
+def message_of(event: ev.Event, job_id: str, *, reason: bool = True) -> str:
+    """Return the message of an event whose phase is in GIVE_A_REASON, made from its fields.
+
+    `reason`: whether it gives the reason of the diagnosis. An event without the fields keeps the message that it has.
+    """
+    why = because(event.get("diagnosis")) if reason else ""
+    tier = act.HARD if event.get("idleMs") is None else act.IDLE
+    lasted = values.number(event.get("stallMs" if event["phase"] == "stuck" else _ELAPSED[tier]))
+    if lasted is None:
+        return str(event.get("message") or "")
+    elapsed, left = human_ms(lasted), human_ms(values.number(event.get("willAbortInMs")))
+    match event["phase"], tier:
+        case "stuck", _:
+            return f"No output and no progress for {elapsed}.{why} No action taken yet."
+        case "timeout", act.IDLE:
+            return f"No sign of life for {elapsed} ({tier} limit): ending it.{why}"
+        case "timeout", _:
+            return f"Still running after {elapsed} ({tier} limit): ending it.{why}"
+        case _, act.IDLE:
+            text = f"No output for {elapsed}. Will abort in {left} unless output resumes."
+        case _:
+            text = f"Running for {elapsed}. Will abort in {left} at its hard limit."
+    return f"{text}{why} To give it more time: unhang extend {job_id} --{tier} 10m"

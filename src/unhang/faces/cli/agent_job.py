@@ -86,10 +86,10 @@ def start_in_background(prepared: Prepared, *, as_json: bool, add_report: AddRep
 class AgentReporter(StderrReporter):
     """Reports what the agent does: its commands, edits and errors, each once."""
 
-    def event(self, event: dict[str, Any]) -> None:
+    def event(self, event: dict[str, Any], job_id: str) -> None:
         """Report an event, unless another one has said the same."""
         if event.get("method") != "thread/status/changed":  # repeats another event
-            super().event(event)
+            super().event(event, job_id)
 
 
 class AgentMonitor:

@@ -298,7 +298,7 @@ class JobMonitor:
             elif event["type"] == ev.WATCHDOG and event["phase"] == "needs_input" and self._attended:
                 self._asked()
             else:
-                self._reporter.event(event)
+                self._reporter.event(event, self._connection.place.id)
         if paused:
             self._stop_too()
 

@@ -95,8 +95,8 @@ class StderrReporter:
         except OSError:
             pass  # stderr is closed, or its reader has gone
 
-    def event(self, event: dict[str, Any]) -> None:
-        """Write the message of an event, if events of its type are meant for a terminal; its reason once."""
+    def event(self, event: dict[str, Any], job_id: str) -> None:
+        """Write the message of an event of a job, if events of its type are meant for a terminal; its reason once."""
         about = _about(event)
         if about == _END:  # what was to be feared has come
             self._held = [held for held in self._held if held[0] not in (_SILENCE, _RUN)]
@@ -105,7 +105,7 @@ class StderrReporter:
         if self._in_ci and event.get("phase") == "warning":
             self._annotate("warning", str(event.get("message", "")))
         else:
-            self.line(self._once(event), about=about)
+            self.line(self._once(event, job_id), about=about)
 
     def _annotate(self, level: str, text: str) -> None:
         """Write a line that the CI system shows where a person looks first."""
@@ -122,17 +122,18 @@ class StderrReporter:
             except OSError:
                 pass  # stderr is closed, or its reader has gone
 
-    def _once(self, event: dict[str, Any]) -> str:
+    def _once(self, event: dict[str, Any], job_id: str) -> str:
         """Return the message, without a reason that was given before: its numbers change, its cause does not."""
-        text, diagnosis = str(event.get("message", "")), event.get("diagnosis")
-        why = notices.because(diagnosis)
-        if not diagnosis or not why or why not in text:
-            return text
-        cause = f"{diagnosis.get('state')} {diagnosis.get('cause')}"
-        if cause in self._said:
-            return text.replace(why, "", 1)
-        self._said.add(cause)
-        return text
+        diagnosis = event.get("diagnosis") if event.get("type") == ev.WATCHDOG else None
+        if diagnosis and diagnosis.get("reason"):
+            from unhang.core.watchdog import messages  # only a job that was looked at needs it
+
+            cause = f"{diagnosis.get('state')} {diagnosis.get('cause')}"
+            if event.get("phase") in messages.GIVE_A_REASON:
+                if cause in self._said:
+                    return messages.message_of(event, job_id, reason=False)
+                self._said.add(cause)
+        return str(event.get("message", ""))
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
         """Write what a person must know of the ending: nothing for a plain exit."""
