@@ -18,7 +18,7 @@ from unhang.agents.job_look import look_at
 from unhang.alerts import presence
 from unhang.core import plain_text, values, wording
 from unhang.core.timeline import Timeline
-from unhang.errors import AmbiguousJob, NoSuchJob, UnhangError, UsageError
+from unhang.errors import AmbiguousJob, ControlError, NoSuchJob, UnhangError, UsageError
 from unhang.jobs import history, restart, sessions
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import attach
@@ -110,6 +110,7 @@ class Desk:
             case "extend":
                 job.extend(idle=duration_of(asked, "idle"), hard=duration_of(asked, "hard"))
             case "send":
+                check_question(asked, lambda: job.view().needs_input)
                 job.send(text_of(asked), eof=asked.get("eof") is True)
             case "cancel":
                 job.cancel(force=asked.get("force") is True, wait=False, by="unhang web")
@@ -123,6 +124,16 @@ class Desk:
             case _:
                 raise UsageError(f"no such action: {what!r}")
         return {"jobId": job.id}
+
+
+def check_question(asked: dict[str, Any], waits: Callable[[], dict[str, Any] | None]) -> None:
+    """Refuse an answer that names a question (by its `since`) which the job does not ask now.
+
+    Without this, a late yes to one approval would be a yes to the next one, which its sender has not seen.
+    """
+    question = asked.get("question")
+    if question is not None and (waits() or {}).get("since") != question:
+        raise ControlError("the job does not ask this any more; nothing was sent")
 
 
 def _summary(found: history.Summary) -> dict[str, Any]:

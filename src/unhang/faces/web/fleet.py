@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unhang.errors import UsageError
-from unhang.faces.web.api import Desk, duration_of, text_of
+from unhang.faces.web.api import Desk, check_question, duration_of, text_of
 from unhang.fleet.remote_jobs import Elsewhere
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class FleetDesk(Desk):
             case "extend":
                 self._elsewhere.extend(*there, idle=duration_of(asked, "idle"), hard=duration_of(asked, "hard"))
             case "send":
+                check_question(asked, lambda: self._elsewhere.job(*there).get("needsInput"))
                 self._elsewhere.send(*there, text_of(asked), eof=asked.get("eof") is True)
             case "cancel":
                 self._elsewhere.cancel(*there, force=asked.get("force") is True)

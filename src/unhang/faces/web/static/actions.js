@@ -30,8 +30,9 @@ export function extend(entry) {
   return act(entry, "extend", { [limit]: "10m" }, `${called(entry)}: 10 more minutes (${limit})`);
 }
 
-export function answer(entry, text) {
-  return act(entry, "send", { text }, `${called(entry)}: sent`);
+// `question`: since when it asks what is answered; the server sends nothing to a job that asks something else by now.
+export function answer(entry, text, question) {
+  return act(entry, "send", { text, question }, `${called(entry)}: sent`);
 }
 
 // What each of its processes waits for, on the page of the job.
@@ -106,9 +107,15 @@ export function answering(holder) {
   const needs = entry.attention;
   if (!needs || !entry.answerable) return null;
   if (needs.kind === "approval") {
+    let sent = false; // a second click must not answer the next question
+    const reply = async (text) => {
+      if (sent) return;
+      sent = true;
+      sent = await answer(entry, text, entry.needsInput?.since) !== null;
+    };
     return h("span.answer", {},
-      h("button.primary", { onclick: () => answer(entry, "yes"), "data-act": "yes" }, "Yes"),
-      h("button", { onclick: () => answer(entry, "no"), "data-act": "no" }, "No"));
+      h("button.primary", { onclick: () => reply("yes"), "data-act": "yes" }, "Yes"),
+      h("button", { onclick: () => reply("no"), "data-act": "no" }, "No"));
   }
   if (needs.kind !== "input") return null;
   const secret = entry.needsInput && entry.needsInput.password;
