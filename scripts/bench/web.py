@@ -1,8 +1,9 @@
 """The page with a thousand running jobs, against the same page with nothing and with one job: first paint, from an
 event to the screen, the processor time of server and browser, the server's memory; and an output of 100 megabytes.
 
-The jobs are planted records whose keeper is a process that sleeps, and their logs grow at twenty changes a second: what
-a page costs is measured, not what a thousand keepers cost.
+The jobs are planted records, each with a process of its own that answers as a keeper does and nothing else
+(`keepers.py`), and their logs grow at twenty changes a second: what a page costs is measured, not what a thousand
+keepers cost.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench import keepers
 from bench.measure import Row, quantile
 
 COUNT = 1000
@@ -51,22 +53,18 @@ def web_page(home: str) -> list[Row]:
         print("    chromium is not installed: the page is not measured", file=sys.stderr)
         return []
     found: dict[int, dict[str, float]] = {}
-    keeper = subprocess.Popen(["sleep", "3600"])
-    try:
-        with sync_playwright() as playwright:
-            words = ["--no-sandbox"] if os.geteuid() == 0 else []
-            for count in (0, 1, COUNT):
-                state = Path(home) / f"web-{count}"
-                logs = [_planted(state, number, keeper.pid) for number in range(count)]
+    with sync_playwright() as playwright:
+        words = ["--no-sandbox"] if os.geteuid() == 0 else []
+        for count in (0, 1, COUNT):
+            state = Path(home) / f"web-{count}"
+            with _keepers(state, count) as pids:
+                logs = [_planted(state, number, pid) for number, pid in enumerate(pids)]
                 browser = playwright.chromium.launch(executable_path=program, args=words, timeout=_WAIT)
                 with _server(state) as (server, address):
                     found[count] = _measured(browser, server, address, logs)
                     if count == COUNT:
-                        output = _large_output(browser, state, address, keeper.pid)
+                        output = _large_output(browser, state, address, os.getpid())
                 browser.close()
-    finally:
-        keeper.kill()
-        keeper.wait()
     none, one, many = found[0], found[1], found[COUNT]
     busy = f"{CHANGES} changes a second; against one job"
     nothing = "against a page that shows nothing"
@@ -201,15 +199,14 @@ def _planted(state: Path, number: int, keeper: int, *, printed: int | None = Non
     """A job directory with such a keeper; its log. `printed`: it has ended, and had printed so much."""
     from unhang.procs import clock, identity, vantage
 
-    job = f"{number:010d}"
-    folder = state / "jobs" / job
-    folder.mkdir(mode=0o700, parents=True)
+    folder = keepers.job_folder(state, number)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in (state, state / "jobs"):
         each.chmod(0o700)
     kept = {"pid": keeper, "start": identity.start_time(keeper)} | vantage.record(vantage.here())
     record: dict[str, Any] = {
         "v": 1,
-        "id": job,
+        "id": folder.name,
         "createdAt": clock.now(),
         "argv": ["worker", str(number)],
         "shell": None,
@@ -243,6 +240,15 @@ def _planted(state: Path, number: int, keeper: int, *, printed: int | None = Non
 def _line(seq: int, event: dict[str, Any]) -> str:
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return json.dumps({"seq": seq, "ts": now} | event) + "\n"
+
+
+@contextmanager
+def _keepers(state: Path, count: int) -> Iterator[list[int]]:
+    """The pids of the keepers of that many jobs."""
+    command = [sys.executable, "-SE", keepers.__file__, str(state), str(count)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield [int(line) for line in program.stdout]  # it ends when its stdin is closed
 
 
 @contextmanager
