@@ -56,6 +56,7 @@ class Timeline(RuleBasedStateMachine):
         self.stop_asked = self.forced = False
         self.warned_at: dict[str, float] = {}
         self.moves = self.still = False
+        self.explains = True
         self.quiesced = True
 
     # -- what the world does ---------------------------------------------------------------------------------
@@ -83,9 +84,9 @@ class Timeline(RuleBasedStateMachine):
             self.life = self.spoke = self.now
             self.warned_at.pop(act.IDLE, None)
 
-    @rule(moves=st.booleans(), still=st.booleans())
-    def changes_pace(self, moves: bool, still: bool) -> None:
-        self.moves, self.still = moves, still
+    @rule(moves=st.booleans(), still=st.booleans(), explains=st.booleans())
+    def changes_pace(self, moves: bool, still: bool, explains: bool) -> None:
+        self.moves, self.still, self.explains = moves, still, explains
 
     @precondition(lambda self: self.running() and not self.leader_gone)
     @rule(tree_too=st.booleans(), pipes_too=st.booleans())
@@ -191,7 +192,7 @@ class Timeline(RuleBasedStateMachine):
         self.actions.append(action)
         match action:
             case act.Look():
-                self.tell(fact.Looked(self.moves, "", self.still and not self.moves))
+                self.tell(fact.Looked(self.moves, "", self.still and not self.moves, self.explains))
                 settled = self.now - self.spoke > SETTLE
                 if self.moves and settled and self.asked.liveness == "progress" and not self.rests():
                     self.life = self.now

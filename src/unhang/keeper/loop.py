@@ -476,10 +476,12 @@ class Loop:
         since = self._tool_since if own else None
         if since is not None:
             since = max(since - _BEFORE_WORD, self._agent_ready)
+        explains = True
         if not full:
             looked = self._observer.cheap(since)
         else:
             looked, diagnosis = self._observer.full(self._screen(), since)
+            explains = diagnosis is not None or self.diagnosis is not None
             telling = not own or since is not None or self._observer.stopped
             if own and diagnosis is not None:
                 diagnosis = self._observer.of_tool(self.journal.view.doing, self.silence(), idles=not looked.alive)
@@ -497,7 +499,7 @@ class Loop:
             self._tell_away()  # before it is judged
         self._was_alive = looked.alive
         self._note_pause()
-        self.dog.tell(looked, clock.monotonic())
+        self.dog.tell(looked if explains else looked.replace(explains=False), clock.monotonic())
 
     def _may_ask(self, alive: bool, full: bool) -> bool:
         """Worth a closer look at who waits for input? Not at every look: a thousand quiet jobs must cost nothing."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import unhang
+from tests.support.engine import Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -155,3 +156,12 @@ def test_a_heartbeat_outside_a_job_is_an_error(capfd: pytest.CaptureFixture[str]
 
     assert run(["beat", "x"]) == 125
     assert "NOTIFY_SOCKET" in capfd.readouterr().err
+
+
+def test_a_stall_notice_that_has_come_too_soon_for_two_looks_waits_for_its_reason(engine: Engine) -> None:
+    """So it is of every keeper that gets no core in time: a look takes longer than this stall."""
+    waiting = engine.start("--stall", "0.02", "--", "sleep", "1000")
+    stuck = engine.wait_for_event("watchdog", "stuck")
+    assert stuck["diagnosis"]["reason"]
+    waiting.terminate()
+    engine.finish(waiting)

@@ -6,8 +6,9 @@ The watchdog owns the transitions; this file only does the arithmetic, so that e
 * a warning comes `lead` seconds before its limit, and its limit fires no sooner than `lead` after the warning was
   really given (a keeper that slept through the warning gives it late, and the job gets its lead all the same);
 * a look stands before every notice (and one a little earlier, to compare with), so none rests on an old sample; a
-  tree that is *still* needs no earlier one for its stall notice, and if it stirs at that very moment, the notice waits
-  for a second look instead;
+  tree that is *still* needs no earlier one for its stall notice. Where the notice has no second look all the same (the
+  tree stirs at that very moment, or the keeper came too late for the first), it waits for one: once a silence, for
+  `BASELINE` seconds at most, and never past a limit or its warning;
 * `announced` is the idle deadline that was last made known. Signs of life that no event shows (CPU, bytes moved)
   move the real deadline at once, but the announced one only when it would have been warned about: one event then,
   instead of one a look.
@@ -59,6 +60,7 @@ class Clocks:
         self.look_reason = ""
         self._still = False  # what the last look saw, too
         self._stall_not_before = now
+        self._second_look: float | None = None  # until when the stall notice of this silence waits, if it had to
         self.noticed = ""  # "", "quiet" or "stuck": what was last said about this silence
         self.hung = False
         self.longest_silence = 0.0  # of output and heartbeats; what the history learns from
@@ -95,6 +97,7 @@ class Clocks:
         if self.said:
             back.append(act.Resumed(max(0.0, now - self.life), asked))
         self.noticed = ""
+        self._second_look = None
         self.spoke = now
         self._live(now)
         if self.limits.idle is not None:
@@ -106,11 +109,12 @@ class Clocks:
         """Return the longest one so far. The silence of a tool or of a person is not the agent's."""
         return self.longest_silence if self._window_for else max(self.longest_silence, now - self.spoke)
 
-    def looked_at(self, alive: bool, reason: str, now: float, *, still: bool = False) -> list[Action]:
+    def looked_at(
+        self, alive: bool, reason: str, now: float, *, still: bool = False, explains: bool = True
+    ) -> list[Action]:
         """Note what a look at the tree saw; movement counts as a sign of life if the liveness mode says so."""
         self._changed()
-        if self._still and not still and now >= self._stall_due():
-            self._stall_not_before = now + BASELINE
+        self._await_second_look(now, enough=explains and (still or not self._still))
         self.looked, self.moved, self.look_reason, self._still = now, alive, reason, still
         if self.full_asked:
             self._full_looked, self.full_asked = now, False
@@ -124,8 +128,16 @@ class Clocks:
         warned = self._idle_warned is not None
         if self.noticed == "stuck":
             self.noticed = ""  # it moves again: the next judgement may call it quiet
+        self._second_look = None
         self._live(now)
         return self._announce(now, self._moved_by) if warned else []
+
+    def _await_second_look(self, now: float, *, enough: bool) -> None:
+        """Let a stall notice that is due wait for another look, unless what has been seen is `enough` to explain it."""
+        if self._second_look is not None:
+            self._second_look = min(self._second_look, now) if enough and self.full_asked else self._second_look
+        elif not enough and now >= self._stall_due():
+            self._second_look = now + min(BASELINE, max(SHORTEST_LOOK, (now - self.spoke) / 2))
 
     def _live(self, now: float) -> None:
         self.life = max(self.life, now)
@@ -276,7 +288,7 @@ class Clocks:
         best = NEVER
         # where no warning comes before it, the moment of the warning is the end itself
         hard = self._hard_warn_due() if self._hard_lead() == 0 else self._hard_due()
-        stall = self._stall_due() if self._still else NEVER
+        stall = self._stall_due() if self._still or self._second_look is not None else NEVER
         for due in self._dues():
             since = due - self.spoke
             # nothing that a look sees can change the hard limit: there it only gathers evidence, and comes before
@@ -357,7 +369,11 @@ class Clocks:
             return self._agent_stall_due(self.limits.stall)
         if self.noticed == "quiet" and self.limits.liveness != "progress":
             return NEVER  # looks do not move this clock, so it would be due again at once
-        return max(self.life + self.limits.stall, self._stall_not_before)
+        return self._with_second_look(max(self.life + self.limits.stall, self._stall_not_before))
+
+    def _with_second_look(self, due: float) -> float:
+        """When a stall notice comes that is due then: later, if it waits for a look, but before any limit's warning."""
+        return due if self._second_look is None else max(due, min(self._second_look, *self._promised()))
 
     @property
     def _looks_count(self) -> bool:
@@ -369,8 +385,8 @@ class Clocks:
         if self._window_for == fact.PERSON:
             return NEVER
         if self._window_for == fact.TOOL:
-            return max(self.life + stall, self._stall_not_before)
-        return self.life + stall + min(stall, DRIVER_LATE)
+            return self._with_second_look(max(self.life + stall, self._stall_not_before))
+        return self._with_second_look(self.life + stall + min(stall, DRIVER_LATE))
 
     def _idle_lead(self) -> float:
         return lead(self.limits.idle, self.limits.warn)

@@ -49,11 +49,13 @@ class Looked(Record):
     """The answer to a `Look`: did the quiet tree move since the last one?
 
     `still`: no process of the tree has run for a while, so the next look can explain it without an earlier sample.
+    `explains`: False where a full look had nothing to compare its sample with, so that no diagnosis is known yet.
     """
 
     alive: bool
     reason: str = ""
     still: bool = False
+    explains: bool = True
 
 
 class LeaderExited(Record):

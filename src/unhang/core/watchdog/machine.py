@@ -108,9 +108,9 @@ class Watchdog:
             case fact.Heartbeat(extend):
                 if running and self.limits.liveness != "output":
                     self._unsaid += self.clocks.spoken(now, extend)
-            case fact.Looked(alive, reason, still):
+            case fact.Looked(alive, reason, still, explains):
                 self._looking = False
-                self._unsaid += self.clocks.looked_at(alive, reason, now, still=still)
+                self._unsaid += self.clocks.looked_at(alive, reason, now, still=still, explains=explains)
             case fact.LeaderExited():
                 self._leader_gone = True
                 self._closing_since = self._last_byte = now
