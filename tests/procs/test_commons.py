@@ -16,7 +16,7 @@ import pytest
 from unhang.core.diagnosis.samples import Lock
 from unhang.procs.linux.sampler.commons import mapping, nameless
 from unhang.procs.linux.sampler.full import full
-from unhang.procs.linux.sampler.runtimes import go_signals, has_go_mark, image_of, is_go, is_ocaml
+from unhang.procs.linux.sampler.runtimes import gil_number, go_signals, has_go_mark, image_of, is_go, is_ocaml
 
 MAPS = b"""\
 00400000-00484000 r-xp 00000000 fe:00 101 /usr/bin/python3.11
@@ -175,3 +175,66 @@ def test_the_signals_that_a_program_of_go_has_asked_for(wanted: int) -> None:
 )
 def test_memory_that_is_something_else_asks_for_no_signal(memory: bytes) -> None:
     assert go_signals(memory) == 0
+
+
+def gil_memory(interval: int = 5000, holder: int = 1 << 40, held: int = 1) -> bytes:
+    """The head of Python's global lock."""
+    return struct.pack("<QQi4xQ", interval, holder, held, 17)
+
+
+def test_the_handovers_of_the_gil_are_read_from_its_memory() -> None:
+    assert gil_number(gil_memory()) == 17
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        b"",
+        gil_memory()[:-1],
+        gil_memory(interval=0),
+        gil_memory(interval=200_000),
+        gil_memory(holder=0),
+        gil_memory(held=0),
+        gil_memory(held=2),
+    ],
+)
+def test_memory_that_is_no_gil_or_a_free_one_has_no_handovers(memory: bytes) -> None:
+    assert gil_number(memory) is None
+
+
+HOLDS_THE_GIL = """
+import ctypes, os, sys, threading
+def asks():
+    while True: os.read(0, 1)  # gives the lock up, and wants it again
+if sys.argv[1] == "turns":
+    def spins():
+        while True: pass
+    threading.Thread(target=spins, daemon=True).start()
+threading.Thread(target=asks, daemon=True).start()
+ctypes.CDLL(None).poll(None, 0, -1) if sys.argv[1] == "turns" else ctypes.PyDLL(None).poll(None, 0, -1)
+"""
+
+
+def handovers(job: subprocess.Popen[bytes], beyond: int = -1) -> int:
+    """Those of the GIL of a child, in the first look after its main thread went to wait that knows more than these."""
+    while True:
+        seen = full(os.getpid()).processes[job.pid]
+        waits = bool(seen.threads) and seen.threads[0].syscall in ("poll", "ppoll")
+        if waits and seen.handovers is not None and seen.handovers > beyond:
+            return seen.handovers
+        assert job.poll() is None
+
+
+@pytest.mark.parametrize("how", ["kept", "turns"])
+def test_the_handovers_of_the_gil_of_a_real_program(how: str) -> None:
+    """They grow where threads take turns, and stay as they are where one keeps the lock in C, whatever others ask."""
+    argv = [sys.executable, "-c", HOLDS_THE_GIL, how]
+    with open("/dev/zero", "rb") as zeros, subprocess.Popen(argv, stdin=zeros) as job:
+        try:
+            first = handovers(job)
+            if how == "turns":
+                assert handovers(job, beyond=first) > first
+            else:
+                assert {handovers(job) for _ in range(5)} == {first}
+        finally:
+            job.kill()

@@ -115,12 +115,39 @@ def test_what_only_resembles_the_tick_is_a_loop(tick: Thread, runtime: str) -> N
 
 def gil(switches: int, *, static: bool = True, runtime: str = "python", holder: Thread | None = None) -> ProcessSample:
     wants = thread(3, timeout=0.005, remaining=0.002, switches=switches, futex=64, static=static)
-    return process(2, holder or thread(2, "pause"), wants, wants._replace(tid=4), runtime=runtime)
+    return process(2, holder or thread(2, "pause"), wants, wants._replace(tid=4), runtime=runtime, handovers=5)
+
+
+def runs(each: ProcessSample, *tids: int) -> ProcessSample:
+    """The process, caught while these of its threads run or wait for a CPU."""
+    threads = (
+        thread(one.tid, "running", state="R", switches=one.switches) if one.tid in tids else one for one in each.threads
+    )
+    return each._replace(threads=tuple(threads))
 
 
 def test_threads_that_ask_for_the_gil_wait_for_its_holder() -> None:
     found = diagnose(look(0, gil(7)), look(3, gil(507)))
     assert (found.state, found.cause) == ("hung", "idle")
+
+
+def test_a_thread_that_is_caught_as_it_asks_for_the_gil_has_not_got_it() -> None:
+    before, after = look(0, gil(7)), look(3, runs(gil(507), 4))
+    assert diagnose(before, after).state == "hung"
+
+
+@pytest.mark.parametrize("number", [6, None], ids=["it had it meanwhile", "cannot be read, or it is free"])
+@pytest.mark.parametrize("awake", [(), (4,)], ids=["both ask", "one runs"])
+def test_threads_that_take_turns_with_the_gil_are_alive(number: int | None, awake: tuple[int, ...]) -> None:
+    """On a starved machine both may be seen to ask for it, one after the other, and their CPU rounds to nothing."""
+    after = runs(gil(507), *awake)._replace(handovers=number)
+    assert diagnose(look(0, gil(7)), look(3, after)).state != "hung"
+
+
+def test_a_thread_that_runs_and_did_not_ask_for_the_gil_may_have_it() -> None:
+    joins = thread(2)
+    before, after = runs(gil(7, holder=joins), 4), runs(gil(507, holder=joins), 4)
+    assert diagnose(look(0, before), look(3, after)).state != "hung"
 
 
 def test_the_holder_of_the_gil_may_go_on() -> None:

@@ -10,7 +10,8 @@ are housekeeping is decided here, by the call that they sit in.
 * **OCaml**: a tick thread sleeps 50 ms in a `select` of nothing, to make the others share the master lock.
 * **Haskell**: a thread ticks while the program computes, to switch between its own; it stands still when that does.
 * **Python**: a thread that waits for the GIL asks again every 5 ms. The word that it sleeps on lies in the
-  interpreter's own image; every other lock lies in memory that was asked for.
+  interpreter's own image; every other lock lies in memory that was asked for. Beside that word stands how often the
+  GIL has passed to another thread: as long as the number stays, none of those that ask has got it.
 * **Erlang**: schedulers sleep until the next slot of a timer wheel, which holds the system's timers as well as the
   program's. Which of both it is cannot be seen from outside.
 * **Node**: it handles SIGUSR1 to open a debugger's port. V8 looks 8 s after a burst of work whether memory can be given

@@ -92,6 +92,7 @@ class ProcessSample(NamedTuple):
     strangers: dict[int, tuple[tuple[int, str], ...]] = {}  # noqa: RUF012 - processes outside that have it, too
     futile: int | None = None  # a JVM: wake-ups of its threads that found a monitor still taken
     hidden: bool = False
+    handovers: int | None = None  # of Python's global lock, from thread to thread; None: not known, or it is free
     runtime: str = ""  # whose threads it has beside its own: a name of `runtimes`; "" where none was recognised
 
 

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
-from unhang.core.diagnosis.runtimes import own_threads
+from unhang.core.diagnosis.runtimes import own_threads, wants_gil
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
-from unhang.core.diagnosis.waits import SampleView, Wait, dead, named
+from unhang.core.diagnosis.waits import SampleView, Wait, dead, for_gil, named
 
 # HotSpot looks for a taken monitor again after at most one second.
 RECHECK = 1.1
@@ -96,14 +96,17 @@ def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
         if old is not None and old.start != process.start:
             old = None
         known = {thread.tid: thread for thread in old.threads} if old is not None else {}
+        kept = old is not None and process.handovers is not None and old.handovers == process.handovers
         for thread in own_threads(process):
             was = known.get(thread.tid)
             woke = thread.switches - was.switches if was is not None else 0
             steady = was is not None and woke == 0 and (was.syscall, was.futex) == (thread.syscall, thread.futex)
             main = thread.tid == process.pid
             wait = wait_of(view, process, thread)
-            # It asks again every few milliseconds, and gets the same answer until another thread has run.
-            steady = steady or (was is not None and wait.kind == "gil")
+            if kept and wait.kind == "running" and was is not None and old is not None and wants_gil(old, was):
+                wait = for_gil()  # caught as it asked again: it has not got the lock since the look before
+            # It asks every few milliseconds, and the lock says whether one of those that ask has got it.
+            steady = steady or (kept and was is not None and wait.kind == "gil")
             mine.append(Blocked(process, thread, wait, max(0, woke), steady, main))
         found += _monitors(mine, old, process)
     return found

@@ -11,6 +11,7 @@ from unhang.core.diagnosis.waits import (
     Wait,
     dead,
     ends_of,
+    for_gil,
     for_lock,
     for_loop,
     for_timer,
@@ -168,7 +169,7 @@ def time_limit(command: str) -> float | None:
 
 def _futex(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if wants_gil(process, thread):
-        return Wait("gil", "waits for Python's global lock, which another of its threads holds")
+        return for_gil()
     if thread.timeout != FOREVER:
         ends = None if thread.timeout is None else ends_of(thread)
         return for_timer(ends, before="waits for another thread, ")

@@ -146,6 +146,11 @@ def for_loop(view: SampleView, process: ProcessSample, ends: float | None) -> Wa
     return Wait("loop", "its event loop waits for nothing outside: no timer, no connection", ends=ends)
 
 
+def for_gil() -> Wait:
+    """Return a wait for Python's global lock, which only the thread that has it can give up."""
+    return Wait("gil", "waits for Python's global lock, which another of its threads holds")
+
+
 def for_timer(ends: float | None, before: str = "") -> Wait:
     """Return a sleep that ends by itself after `ends` seconds. `before` is put before the words."""
     if ends is None:

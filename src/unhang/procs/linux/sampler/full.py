@@ -20,7 +20,7 @@ from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
-from unhang.procs.linux.sampler.runtimes import has_own_timer, marked, runtime_of, wanted_by_go
+from unhang.procs.linux.sampler.runtimes import gil_handovers, has_own_timer, marked, runtime_of, wanted_by_go
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
 from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids
@@ -180,6 +180,7 @@ class _Look:
             pidfds=pidfds,
             futile=self._futile(pid, runtime, uid),
             hidden=seen is None,
+            handovers=gil_handovers(pid, threads) if runtime == PYTHON else None,
             runtime=runtime,
         )
 

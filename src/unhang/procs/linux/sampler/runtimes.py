@@ -17,6 +17,7 @@ from unhang.core.diagnosis.runtimes import (
     NODE,
     OCAML,
     PYTHON,
+    SWITCH,
     asks_again,
     is_sysmon,
     is_tick,
@@ -35,6 +36,10 @@ _BUILD_INFO = b"\xff Go buildinf:"
 _MOST_DATA = 64 << 10
 # A note, the masks of all, the wanted, the ignored and the pending signals, a state, a count, and whether it is in use.
 _GO_SIGNALS = struct.Struct("<Q12III?")
+# The head of Python's global lock.
+_GIL = struct.Struct("<QQi4xQ")
+# Where in a condition the words lie that its waiters sleep on: before glibc 2.41, and since.
+_CONDITION_WORDS = (40, 32)
 _GO_NOTE = struct.pack("<I", 4), b"Go\0\0"
 
 
@@ -65,6 +70,37 @@ def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
         else each
         for each in threads
     )
+
+
+def gil_handovers(pid: int, threads: tuple[Thread, ...]) -> int | None:
+    """Return how often Python's global lock has passed from one thread to another; None where that is not known, or
+    where the lock is free at this moment.
+
+    Those that wait for the lock sleep in its condition, which stands in the middle of a structure: before it the
+    interval of asking, the last holder, whether it is held, and the number.
+    """
+    words = {each.futex for each in threads if each.static and each.futex is not None and asks_again(each)}
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for word in sorted(words):
+                for offset in _CONDITION_WORDS:
+                    at = (word & ~7) - offset - _GIL.size
+                    if (number := gil_number(os.pread(memory.fileno(), _GIL.size, at))) is not None:
+                        return number
+    except (OSError, OverflowError, ValueError):
+        pass
+    return None
+
+
+def gil_number(memory: bytes) -> int | None:
+    """Return the number of handovers in what may be the head of Python's global lock; None where it is something else,
+    or the lock is free.
+    """
+    if len(memory) < _GIL.size:
+        return None
+    interval, holder, held, number = _GIL.unpack(memory)
+    asks = 0 < interval <= SWITCH * 1e6  # microseconds
+    return int(number) if asks and holder and held == 1 else None
 
 
 def wanted_by_go(pid: int, threads: tuple[Thread, ...]) -> int:
