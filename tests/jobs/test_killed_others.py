@@ -1,4 +1,4 @@
-"""SIGKILL of other processes: the starter, its group, a follower, the fork server, the guard, a job around the job."""
+"""SIGKILL of other processes: the starter, its group, a follower, the fork server, a spare, a guard, an outer job."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import signal
 import sys
 import termios
 import threading
+from pathlib import Path
+
+import pytest
 
 import unhang
 from tests.support.engine import read_line
 from tests.support.fork_servers import fork_servers
 from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of, wait_until
 from unhang.jobs.handle import Job
+from unhang.procs import tree
 from unhang.testing.liveness import PATIENCE, Process, RollCall
 
 _PIDFD_GETFD = 438
@@ -99,16 +103,96 @@ def test_a_job_that_was_on_its_way_when_the_fork_server_was_killed_is_lost_at_on
     check_log(job.place)
 
 
-def _unread(server: int) -> bool:
-    """A stopped server cannot say that a request has arrived: its end of the line (3) is asked through a copy."""
-    pidfd = os.pidfd_open(server)
-    copy = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, pidfd, 3, 0)
+def _unread(pid: int, fd: int = 3) -> bool:
+    """A stopped process cannot say that a request has arrived: its end of the line is asked through a copy."""
+    pidfd = os.pidfd_open(pid)
+    copy = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, pidfd, fd, 0)
     os.close(pidfd)
     assert copy >= 0, os.strerror(ctypes.get_errno())
     try:
         return int.from_bytes(fcntl.ioctl(copy, termios.FIONREAD, bytes(4)), sys.byteorder) > 0
     finally:
         os.close(copy)
+
+
+def _spare_of(maker: int) -> tuple[Process, Process]:
+    """Keeper and guard that wait for their job, below their maker."""
+
+    def found() -> tuple[int, int] | None:
+        pairs = [(keeper, guard) for guard in tree.children(maker) for keeper in tree.children(guard)]
+        return pairs[0] if pairs else None
+
+    keeper, guard = wait_until(found, "a spare")
+    return Process(keeper, "keeper"), Process(guard, "guard")
+
+
+def _spare_after_a_job(jobs: Jobs) -> tuple[Process, Process]:
+    """The spare of the fork server of this process, which has made one job before."""
+    assert unhang.run(["true"]).ok
+    for process in keeper_of(jobs.jobs()[0]):
+        assert process.wait_gone()
+    [server] = fork_servers()
+    return _spare_of(server)
+
+
+def _lines(pid: int) -> list[int]:
+    """The sockets of a process."""
+    folder = Path(f"/proc/{pid}/fd")
+    return [int(fd.name) for fd in folder.iterdir() if os.readlink(fd).startswith("socket:")]
+
+
+@pytest.mark.parametrize("who", ["keeper", "guard"])
+def test_a_job_runs_once_although_the_spare_that_waited_for_it_was_killed(jobs: Jobs, tmp_path: Path, who: str) -> None:
+    keeper, guard = _spare_after_a_job(jobs)
+    killed = keeper if who == "keeper" else guard
+    killed.send(signal.SIGKILL)
+    assert killed.wait_gone()
+    assert unhang.run(f"echo ran >> {tmp_path}/witness", shell=True).ok
+    assert (tmp_path / "witness").read_text() == "ran\n"
+
+
+def test_a_job_runs_once_although_its_keeper_was_killed_before_it_took_the_job(jobs: Jobs, tmp_path: Path) -> None:
+    """Stopped, the spare leaves the job in the buffer of its line; then it is killed."""
+    keeper, guard = _spare_after_a_job(jobs)
+    keeper.send(signal.SIGSTOP)
+    results: list[unhang.Result] = []
+    command = f"echo ran >> {tmp_path}/witness"
+    thread = threading.Thread(target=lambda: results.append(unhang.run(command, shell=True)))
+    thread.start()
+    wait_until(lambda: any(_unread(keeper.pid, fd) for fd in _lines(keeper.pid)), "the job waits in its line")
+    keeper.send(signal.SIGKILL)
+    thread.join(PATIENCE)
+    assert [result.status for result in results] == ["success"]
+    assert (tmp_path / "witness").read_text() == "ran\n"
+    assert guard.wait_gone()
+
+
+@pytest.mark.parametrize("who", ["keeper", "guard"])
+def test_a_command_line_whose_spare_was_killed_forks_another_one(jobs: Jobs, who: str) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from unhang.jobs import launcher as launching\n"
+        "from unhang.jobs.request import prepare\n"
+        "launcher = launching.ForkingLauncher()\n"
+        "print(launcher._spare.guard, flush=True)\n"
+        "sys.stdin.readline()\n"
+        "prepared = prepare(['echo', 'ran'], stdin='null')\n"
+        "connection = launcher.launch(os.environ['UNHANG_HOME'], prepared, launching.CallerStreams(None, 1, 2))\n"
+        "connection.wait_until_closed()\n"
+        "connection.wait_for_guard()\n"
+        "print(connection.outcome()['phase'], flush=True)\n"
+    )
+    maker = jobs.popen_program(sys.executable, "-c", program, stdin=-1)
+    assert maker.stdin is not None
+    assert maker.stdout is not None
+    read_line(maker.stdout.fileno())
+    keeper, guard = _spare_of(maker.pid)
+    killed = keeper if who == "keeper" else guard
+    killed.send(signal.SIGKILL)
+    assert killed.wait_gone()
+    maker.stdin.write(b"\n")
+    maker.stdin.flush()
+    assert jobs.finish(maker).out.split() == [b"ran", b"completed"]
 
 
 def test_a_job_runs_on_without_its_guard_and_is_still_found_when_its_keeper_dies_too(

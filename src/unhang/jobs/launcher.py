@@ -20,6 +20,7 @@ from unhang.store import alert_news, layout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from collections.abc import Callable
     from typing import Protocol
 
     from unhang.jobs.request import Prepared
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 FEWEST_DESCRIPTORS = 20
 # What is needed to hand a job to its keeper, two descriptors each.
 _FREE_PIPES = 3
+# How long a keeper may take to say that it has its job. One that is stopped says nothing, and is left to its guard.
+_TO_TAKE = 1.0
 # On top of the shortest limit of a job.
 _TO_START = 10.0
 
@@ -80,27 +83,49 @@ class ForkingLauncher:
 
     def __init__(self) -> None:
         check_descriptors()
-        try:
-            self._spare = spare.make()
-        except OSError as error:
-            raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
+        self._spare = _forked()
 
     def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
         """Create the record of a job and give the job to the keeper; raise UnhangError if that was killed."""
         place = layout.create(home)
         ours, theirs = connections.pair()
         try:
-            self._spare.give(*_message(place, prepared, streams, theirs.fileno()))
-        except OSError as error:
-            raise UnhangError(f"the keeper was killed before it got its job: {error.strerror}") from None
+            self._give(*_message(place, prepared, streams, theirs.fileno()), [ours, theirs])
         finally:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
         return JobConnection(ours, place, start_patience=_patience(prepared), guard=self._spare.guard)
 
+    def _give(self, message: bytes, fds: list[int], ends: list[socket]) -> None:
+        """`ends`: of the owner's line. A keeper that is forked now inherits them, and must not hold the caller's."""
+
+        def close_ends() -> None:
+            for end in ends:
+                end.close()
+
+        for attempt in range(spare.MOST_TRIES):
+            if attempt:
+                self._spare.close()
+                self._spare = _forked(close_ends)
+            try:
+                self._spare.give(message, fds)
+            except OSError:
+                continue
+            if self._spare.took(_TO_TAKE) is not False:
+                self._spare.close()
+                return
+        raise UnhangError("the keeper was killed before it got its job")
+
     def close(self) -> None:
         """End the keeper, if it never got a job."""
-        self._spare.let_go()
+        self._spare.close()
+
+
+def _forked(in_child: Callable[[], None] | None = None) -> spare.Spare:
+    try:
+        return spare.make(in_child)
+    except OSError as error:
+        raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
 
 class ServedLauncher:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -49,7 +50,12 @@ def be_mortal() -> None:
     journal.EventLog = MortalLog  # type: ignore[attr-defined]
 
 
+def _made(make: Callable[[Callable[[], None]], spare.Spare], in_child: Callable[[], None] | None = None) -> spare.Spare:
+    del in_child
+    return make(be_mortal)
+
+
 MortalLog.who, MortalLog.fatal = sys.argv[1], int(sys.argv[2])
-spare.make = partial(spare.make, be_mortal)
+spare.make = partial(_made, spare.make)
 sys.argv[1:] = sys.argv[3:]
 main()

@@ -5,17 +5,19 @@ keeps this one-threaded helper, hands it each job with its descriptors, and neve
 keeper are always ready, so a job starts without waiting for a fork. The server lives as long as its client holds the
 line; background jobs outlive both.
 
-A request is what a spare takes (spare.py), passed on as it is. There is no answer: the owner's line tells everything,
-and closes if nothing came of it.
+A request is what a spare takes (spare.py), passed on as it is. A spare that is killed before it took its job leaves the
+job to the next one. There is no answer: the owner's line tells everything, and closes if nothing came of it.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 from _socket import socket
 
 from unhang.keeper.prefork import spare
+from unhang.keeper.prefork.spare import Spare
 
 # Python calls code hot after some eight rounds.
 _TIMES = 12
@@ -28,25 +30,92 @@ def main(line_fd: int) -> None:
     # a guard is our child: the kernel may forget it, its status is never asked for
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _preload()
-    ready = spare.make(line.close)
-    warm = False
-    while True:
-        received = spare.receive_raw(line)
-        if received is None:
-            ready.let_go()
-            return
-        message, fds = received
-        try:
-            ready.give(message, fds)
-        except OSError:  # it was killed while it waited
-            ready = spare.make(line.close)
-            ready.give(message, fds)
-        for fd in fds:
+    _ForkServer(line).serve()
+
+
+class _PendingJob:
+    """A job that was given to a spare: what is needed to give it to another one, should that not take it."""
+
+    def __init__(self, message: bytes, fds: list[int]) -> None:
+        self.tries = 0
+        self.message = message
+        self.fds = fds
+
+    def close(self) -> None:
+        for fd in self.fds:
             os.close(fd)
-        if not warm:  # once: it looks at all processes, which grow with every job
+
+
+class _ForkServer:
+    """One spare that is ready, and the jobs that were given and are not taken yet."""
+
+    def __init__(self, line: socket) -> None:
+        self._line = line
+        self._jobs: list[_PendingJob] = []
+        self._given: dict[int, tuple[Spare, _PendingJob]] = {}  # by the descriptor of the spare's line
+        self._poll = select.poll()
+        self._poll.register(line, select.POLLIN)
+        self._warm = False
+        self._ready: Spare | None = self._make()
+
+    def serve(self) -> None:
+        while True:
+            for fd, _ in self._poll.poll():
+                if fd != self._line.fileno():
+                    self._settle(fd)
+                elif (received := spare.receive_raw(self._line)) is not None:
+                    self._jobs.append(_PendingJob(*received))
+                    self._give(self._jobs[-1])
+                else:
+                    if self._ready is not None:
+                        self._ready.close()
+                    return
+
+    def _make(self) -> Spare:
+        def leave_the_client() -> None:
+            """A spare holds nothing of the client, nor of another's job: what it held would never close."""
+            self._line.close()
+            for given, _ in self._given.values():
+                given.close()
+            for job in self._jobs:
+                job.close()
+
+        return spare.make(leave_the_client)
+
+    def _give(self, job: _PendingJob) -> None:
+        """Give a job to the spare; to another one, if that was killed while it waited."""
+        while job.tries < spare.MOST_TRIES:
+            job.tries += 1
+            given, self._ready = self._ready or self._make(), None
+            try:
+                given.give(job.message, job.fds)
+            except OSError:
+                given.close()
+                continue
+            self._given[given.fileno()] = given, job
+            self._poll.register(given, select.POLLIN)
+            return
+        self._forget(job)
+
+    def _forget(self, job: _PendingJob) -> None:
+        self._jobs.remove(job)
+        job.close()
+
+    def _settle(self, fd: int) -> None:
+        """A spare has taken its job, or is gone without it."""
+        given, job = self._given.pop(fd)
+        self._poll.unregister(fd)
+        taken = given.took()
+        given.close()
+        if not taken:
+            self._give(job)
+            return
+        self._forget(job)
+        if not self._warm:  # once: it looks at all processes, which grow with every job
+            self._warm = True
             _preload_the_rest()
-            warm = True
-        ready = spare.make(line.close)
+        if self._ready is None:
+            self._ready = self._make()
 
 
 def _preload() -> None:

@@ -9,7 +9,8 @@ A spare that is let go without a job ends without a trace.
 The job arrives over a socket: 4 bytes length, JSON (home, id, spec, env, names of the descriptors), the descriptors
 attached. The keeper passes the job's place and limits on to the guard together with the owner's line: the guard keeps
 that line open until it ends, so the caller sees it close only when the end of the job, even its loss, has been
-recorded.
+recorded. Then the keeper writes one byte back: the job is taken. A spare that is killed before that has done nothing
+for its job, and its maker gives the job to another one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 MAX_REQUEST = 32 << 20
+# So many spares are tried for one job: what kills three of them would kill the next one, too.
+MOST_TRIES = 3
+_TAKEN = b"\1"
 _HEAD = 4
 _FD_SIZE = 4
 _MOST_FDS = 4
@@ -42,10 +46,23 @@ class Spare:
     def give(self, request: bytes, fds: list[int]) -> None:
         """Hand over the job. Raises OSError if the spare is gone (it was killed)."""
         send(self._line, request, fds)
-        self._line.close()
 
-    def let_go(self) -> None:
-        """Close the connection without a job; guard and keeper then exit."""
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when the job was taken, or when the spare is gone."""
+        return self._line.fileno()
+
+    def took(self, patience: float = 0.0) -> bool | None:
+        """Whether the job that was given is in the hands of keeper and guard; None: it did not say so in time."""
+        self._line.settimeout(patience)
+        try:
+            return self._line.recv(1) == _TAKEN
+        except (BlockingIOError, TimeoutError):
+            return None
+        except OSError:  # it was killed with the job unread
+            return False
+
+    def close(self) -> None:
+        """Close the connection; guard and keeper exit if they have no job."""
         self._line.close()
 
 
@@ -108,9 +125,18 @@ def _refuse(line: socket, error: BaseException) -> None:
         close_all_but({line.fileno()})  # makes room for the job's
         received = receive(line)
         if received is not None:
+            _say_taken(line)
             _turn_down(*received, getattr(error, "strerror", None) or str(error) or type(error).__name__)
     except Exception:  # then the line closes without a word, which its reader understands too
         pass
+
+
+def _say_taken(line: socket) -> None:
+    try:
+        line.send(_TAKEN)
+    except OSError:
+        pass  # the maker has ended or does not ask
+    line.close()
 
 
 def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
@@ -160,17 +186,23 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
     received = receive(line)
     if received is None:
         return  # let go
-    line.close()
     request, fds = received
     if len(fds) < len(request["fds"]):  # the kernel hands over as many as there is room for
+        _say_taken(line)
         _turn_down(request, fds, "too few file descriptors are left")
         return
-    job = keepers.unpack(request, fds)
-    owner = [] if job.owner is None else [job.owner.fileno()]
-    keepers.promise_to_start(job, ready)
-    told = {"home": job.place.home, "id": job.place.id, "limits": job.spec.limits.to_dict(), "retry": job.spec.retry}
-    send(guard_line, pack(told), owner)
+    try:
+        job = keepers.unpack(request, fds)
+        owner = [] if job.owner is None else [job.owner.fileno()]
+        keepers.promise_to_start(job, ready)
+        place, limits = job.place, job.spec.limits.to_dict()
+        told = {"home": place.home, "id": place.id, "limits": limits, "retry": job.spec.retry}
+        send(guard_line, pack(told), owner)
+    except BaseException:  # such as a guard that was killed: the closed line says that the job was not taken
+        line.close()
+        raise
     guard_line.close()
+    _say_taken(line)
     if not job.spec.foreground:
         # a background keeper must hold nothing of its caller: a pipe held open would make the caller's reader wait
         close_all_but(set(fds) | set(owner) | ready.signals.fds)
