@@ -31,6 +31,7 @@ def test_where_it_is_allowed_the_context_is_cleared_after_a_hang_and_nothing_is_
     session.ask("fake: hang")  # its prompt comes back into the box, and would stand before /clear
     wait_until(lambda: session.session_id != before, f"a new session:\n{watcher.story()}", PATIENCE)
     session.wait_status("idle")
+    watcher.wait("effect", count=2)  # of both steps: it sees a new session later than we do
     assert watcher.steps() == ["escape", "clear"]
     (state,) = saved(desk, before)
     assert state["draft"] == "fake: hang"
