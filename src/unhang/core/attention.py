@@ -91,7 +91,7 @@ def unseen_end(last: ev.Event, job: dict[str, Any], job_id: str) -> Attention | 
     if job.get("foreground", True) or phase not in _BAD_ENDS:
         return None
     why, since = str(last.get("message") or phase), str(last.get("ts") or "")
-    return Attention(_BAD_ENDS[phase], _line(why), since, f"unhang status {job_id}")
+    return Attention(_BAD_ENDS[phase], mask.one_line(why, _LONGEST), since, f"unhang status {job_id}")
 
 
 def urgency(found: Attention | None) -> int:
@@ -112,9 +112,11 @@ def _asked_by_agent(view: View, called: str) -> Attention | None:
     asked = values.text(event.get("request")) or waits.get("prompt") or str(event.get("message", ""))
     since = str(waits.get("since") or event.get("ts", ""))
     if event.get("phase") == "needs_approval":
-        answers = _line(values.text(event.get("answers")) or YES_OR_NO)
-        return Attention(APPROVAL, _line(asked), since, f"unhang send {called} ANSWER", answers=answers)
-    return Attention(INPUT, _line(asked), since, f"unhang send {called} ANSWER", answers="TEXT")
+        answers = mask.one_line(values.text(event.get("answers")) or YES_OR_NO, _LONGEST)
+        return Attention(
+            APPROVAL, mask.one_line(asked, _LONGEST), since, f"unhang send {called} ANSWER", answers=answers
+        )
+    return Attention(INPUT, mask.one_line(asked, _LONGEST), since, f"unhang send {called} ANSWER", answers="TEXT")
 
 
 def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
@@ -127,10 +129,16 @@ def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
     if not (job.get("pty") or job.get("stdin") == PIPE):
         at_terminal = job.get("foreground") and job.get("stdin") == INHERIT
         where = "; type the answer where it runs" if at_terminal else "; it has no stdin that an answer could reach"
-        return Attention(INPUT, _line(why + where), since, f"unhang cancel {called}")
+        return Attention(INPUT, mask.one_line(why + where, _LONGEST), since, f"unhang cancel {called}")
     if waits.get("password"):  # not as a word of a command, which a shell's history keeps
-        return Attention(INPUT, _line(why), since, f"unhang send {called} - < FILE", answers="the password, in a file")
-    return Attention(INPUT, _line(why), since, f"unhang send {called} ANSWER", answers="TEXT")
+        return Attention(
+            INPUT,
+            mask.one_line(why, _LONGEST),
+            since,
+            f"unhang send {called} - < FILE",
+            answers="the password, in a file",
+        )
+    return Attention(INPUT, mask.one_line(why, _LONGEST), since, f"unhang send {called} ANSWER", answers="TEXT")
 
 
 def _near_limit(view: View, called: str) -> Attention | None:
@@ -143,7 +151,7 @@ def _near_limit(view: View, called: str) -> Attention | None:
     at, left = values.moment(warning.get("ts")), values.number(warning.get("willAbortInMs"))
     return Attention(
         WARNING,
-        _line(f"{what}: its {limit} limit is near" + (f"; {because}" if because else "")),
+        mask.one_line(f"{what}: its {limit} limit is near" + (f"; {because}" if because else ""), _LONGEST),
         str(warning.get("since") or warning.get("ts") or ""),
         f"unhang extend {called} --{limit} {MORE_TIME}",
         ends_at=None if at is None or left is None else at + left / 1000,
@@ -155,7 +163,7 @@ def _stuck(view: View, called: str) -> Attention | None:
         return None
     return Attention(
         STUCK,
-        _line(_reason(view) or "no output and no progress"),
+        mask.one_line(_reason(view) or "no output and no progress", _LONGEST),
         view.last_activity_at or "",
         f"unhang diagnose {called}",
     )
@@ -163,7 +171,3 @@ def _stuck(view: View, called: str) -> Attention | None:
 
 def _reason(view: View) -> str:
     return str((view.diagnosis or {}).get("reason") or "")
-
-
-def _line(text: str) -> str:
-    return plain_text.one_line(mask.line(text), _LONGEST)

@@ -12,6 +12,8 @@ secret and are returned as they are; the patterns are compiled for the others, w
 
 from __future__ import annotations
 
+from unhang.core import plain_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -86,6 +88,11 @@ def line(text: str, secrets: Iterable[str] = (), *, depth: int = 0) -> str:
     for i, word in zip(places, _masked([parts[i] for i in places], depth), strict=True):
         parts[i] = word
     return _in_text("".join(parts))
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a sentence that may hold words of a job with its secrets masked, harmless, on one line and cut."""
+    return plain_text.one_line(line(text), most)
 
 
 def arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:

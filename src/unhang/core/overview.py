@@ -120,7 +120,7 @@ class Pulse:
         if call in self.calls:  # the second event of a call is its end
             del self.calls[call]
         elif event.get("phase") in ev.AT_WORK and len(self.calls) < _MOST_CALLS:
-            self.calls[call] = {"what": _line(str(event.get("message", ""))), "since": event.get("ts")}
+            self.calls[call] = {"what": mask.one_line(str(event.get("message", "")), LINE), "since": event.get("ts")}
 
     def spark(self) -> dict[str, Any] | None:
         """Return the bytes of each step up to the last that had some; `endMs` is the end of that step."""
@@ -346,14 +346,14 @@ def _is_well(entry: Entry) -> bool:
 def _doing(view: View, pulse: Pulse) -> str:
     """What a job does or waits for now, or how it ended, in one line."""
     if view.outcome is not None:
-        return _line(str(view.outcome.get("message") or ""))
+        return mask.one_line(str(view.outcome.get("message") or ""), LINE)
     if pulse.stopping:
-        return _line(str(view.last_events[-1].get("message") or "")) if view.last_events else ""
+        return mask.one_line(str(view.last_events[-1].get("message") or ""), LINE) if view.last_events else ""
     if view.silent and view.diagnosis is not None:
-        return _line(str(view.diagnosis.get("reason") or ""))
+        return mask.one_line(str(view.diagnosis.get("reason") or ""), LINE)
     if view.agent is not None:
-        return _line(str(view.agent.get("message") or ""))
-    return _line(view.heartbeat or "")
+        return mask.one_line(str(view.agent.get("message") or ""), LINE)
+    return mask.one_line(view.heartbeat or "", LINE)
 
 
 def _agent_of(record: dict[str, Any], view: View, pulse: Pulse) -> dict[str, Any] | None:
@@ -372,7 +372,3 @@ def _agent_of(record: dict[str, Any], view: View, pulse: Pulse) -> dict[str, Any
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _line(text: str) -> str:
-    return plain_text.one_line(mask.line(text), LINE)

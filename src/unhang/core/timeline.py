@@ -6,7 +6,7 @@ Built from the events alone, of which any number may come: what is kept is bound
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core import mask, plain_text, values
+from unhang.core import mask, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,4 +149,4 @@ def _ms(seconds: float) -> int:
 
 
 def _line(event: ev.Event) -> str:
-    return plain_text.one_line(mask.line(str(event.get("message") or "")), _LINE)
+    return mask.one_line(str(event.get("message") or ""), _LINE)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Of so many jobs each keeper is asked how long its job has been silent; a longer list asks of the silent ones only.
 _ASKED = 50
+# The longest line about a job.
+_LINE = 300
 
 
 class Outlook(Record):
@@ -93,10 +95,12 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
         last = last_event(place.events) or {}
         why = "" if row.status == "success" and not last.get("leaked") else str(last.get("message", ""))
         signal, needs = values.text(last.get("signal")), unseen_ends.unseen(place, row.status, row.ended)
-        return Outlook(row, needs, _line(why), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last))
+        return Outlook(
+            row, needs, mask.one_line(why, _LINE), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last)
+        )
     if row.phase == reconcile.ELSEWHERE:
         where = f"runs elsewhere: {reconcile.whereabouts(place)}"
-        return Outlook(row, None, _line(where), None, [], started=row.started)
+        return Outlook(row, None, mask.one_line(where, _LINE), None, [], started=row.started)
     view = view_of(place)
     found = need_of(place, view)
     if found is not None:
@@ -110,11 +114,7 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
         if found is not None and found.ends_at is not None
         else ends_at(place, view, always_ask=always_ask)
     )
-    return Outlook(row, found, _line(why), ends, ports, started=view.started_at or row.started)
-
-
-def _line(text: str) -> str:
-    return plain_text.one_line(mask.line(text), 300)
+    return Outlook(row, found, mask.one_line(why, _LINE), ends, ports, started=view.started_at or row.started)
 
 
 def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:

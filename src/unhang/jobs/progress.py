@@ -90,7 +90,7 @@ def progress_line(job: Job, view: View) -> str:
     left = time_left(job, view, elapsed)
     if left is not None:
         parts.append(f"stopped in {human(left.seconds)} {left.unless}")
-    return plain_text.one_line(mask.line(" · ".join(part for part in parts if part)), LONGEST_LINE)
+    return mask.one_line(" · ".join(part for part in parts if part), LONGEST_LINE)
 
 
 def _state_of(job: Job, view: View) -> str:
@@ -122,11 +122,11 @@ class Waited:
         view = self._job.view()
         if view.ended:
             message = str((view.outcome or {}).get("message") or view.status)
-            return Standing(self._name, None, None, "", None, "", ended=plain_text.one_line(mask.line(message), 190))
+            return Standing(self._name, None, None, "", None, "", ended=mask.one_line(message, 190))
         elapsed = elapsed_of(view)
         doing = _state_of(self._job, view) or plain_text.last_line(_end_of_output(self._job), 80)
         left = time_left(self._job, view, elapsed or 0.0)
-        doing = plain_text.one_line(mask.line(doing), LONGEST_LINE)
+        doing = mask.one_line(doing, LONGEST_LINE)
         seconds, unless = (None, "") if left is None else (left.seconds, left.unless)
         return Standing(self._name, elapsed, self._usual, doing, seconds, unless)
 

@@ -90,7 +90,7 @@ def occasion_of(event: ev.Event, view: View, job: dict[str, Any], subject: Alert
         seq=int(event.get("seq") or 0),
         at=values.moment(event.get("ts")) or 0.0,
         stall=_stall_of(event, view),
-        what=_line(_time_left(event, kind) + (found.why if found else _reason(event))),
+        what=mask.one_line(_time_left(event, kind) + (found.why if found else _reason(event)), _LONGEST),
         command=found.command if found else f"unhang {'result' if kind in ENDS else 'status'} {subject.id}",
         lasted=(values.number(event.get("durationMs")) or 0) / 1000,
         offers=offers(found),
@@ -109,7 +109,7 @@ def session_occasion(event: ev.Event, subject: AlertSubject) -> Occasion | None:
         seq=int(event.get("seq") or 0),
         at=values.moment(event.get("ts")) or 0.0,
         stall=str(event.get("toolUseId") or event.get("limit") or event.get("askedAtMs") or "session"),
-        what=_line(str(event.get("message", ""))),
+        what=mask.one_line(str(event.get("message", "")), _LONGEST),
         command=f"unhang watch events {subject.id}",
         answered=bool(event.get("answered")),
     )
@@ -129,7 +129,3 @@ def _time_left(event: ev.Event, kind: str) -> str:
 def _reason(event: ev.Event) -> str:
     known = values.mapping(event.get("diagnosis")) or {}
     return str(known.get("reason") or event.get("message") or "")
-
-
-def _line(text: str) -> str:
-    return plain_text.one_line(mask.line(text), _LONGEST)

@@ -130,7 +130,7 @@ def quoted(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Return a sentence of unhang's, which quotes the words of a job already, on one line, cut."""
-    return plain_text.one_line(mask.line(text), _SENTENCE)
+    return mask.one_line(text, _SENTENCE)
 
 
 def in_tool_words(event: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def table(found: Sequence[Summary], width: int, blocks: bool = True) -> list[str
     """Return the lines of a table: by directory, the command cut to fit, numbers, a small chart of the last runs."""
     rows: list[tuple[str, ...]] = [
         (
-            plain_text.one_line(mask.line(_named(item)), 300),
+            mask.one_line(_named(item), 300),
             str(item.runs),
             f"{100 * item.succeeded // item.runs}%",
             str(item.failed),
