@@ -85,6 +85,12 @@ def test_the_image_of_an_interpreter_ends_with_its_zeroed_memory() -> None:
     assert ranges == [(0x400000, 0x484000), (0xA00000, 0xB40000)]
 
 
+def test_a_path_with_a_carriage_return_is_one_line() -> None:
+    maps = b"1000-2000 rw-s 00000000 00:01 7 /tmp/a\r3000-zz r w x 8\n3000-4000 rw-p 00000000 00:00 0 \n"
+    assert mapping(maps, 0x1000) == (True, "00:01:7", "/tmp/a\r3000-zz r w x 8")
+    assert mapping(maps, 0x3000) == (False, "00:00:0", "")
+
+
 def test_the_mapping_of_an_address() -> None:
     assert mapping(MAPS, 0x7F0000000010) == (True, "00:01:34288", "/dev/zero (deleted)")
     assert mapping(MAPS, 0x1C00010) == (False, "00:00:0", "[heap]")

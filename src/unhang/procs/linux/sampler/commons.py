@@ -16,8 +16,8 @@ import time
 from unhang.core.diagnosis.samples import FOREVER, Common, ProcessSample, Thread
 from unhang.procs.linux.procfs import read_all, short_name
 from unhang.procs.linux.sampler.files import MOST_OUTSIDE, outside_holders
+from unhang.procs.linux.sampler.maps import is_shared, key_of, mappings, path_of, read_maps, span_of
 
-MOST_MAPS = 1 << 20
 MOST_SEMAPHORES = 64
 _GETPID = 11
 
@@ -35,7 +35,7 @@ def commons_of(
     for pid, process in processes.items():
         objects.update(thread.common for thread in process.threads if thread.common)
         if any(_in_shared_memory(thread) for thread in process.threads):
-            known[pid] = _located(process, read_all(f"/proc/{pid}/maps", MOST_MAPS), paths)
+            known[pid] = _located(process, read_maps(pid), paths)
     found = _memories(paths, known, foreign) if paths else {}
     for name in objects:
         if (common := _system_v(name, known)) is not None:
@@ -65,20 +65,11 @@ def _located(process: ProcessSample, maps: bytes, paths: dict[str, str]) -> Proc
 
 def mapping(maps: bytes, address: int) -> tuple[bool, str, str] | None:
     """(shared, device and inode, path) of the mapping that an address lies in."""
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        try:
-            low, high = (int(part, 16) for part in words[0].split(b"-"))
-            if low <= address < high:
-                path = words[5].decode("utf-8", "replace") if len(words) > 5 else ""
-                return words[1][3:4] == b"s", _key(words), path
-        except (ValueError, IndexError):
-            continue
+    for each in mappings(maps):
+        low, high = span_of(each)
+        if low <= address < high:
+            return is_shared(each), key_of(each), path_of(each)
     return None
-
-
-def _key(words: list[bytes]) -> str:
-    return f"{words[3].decode()}:{words[4].decode()}"
 
 
 def nameless(path: str) -> bool:
@@ -101,7 +92,7 @@ def _memories(paths: dict[str, str], processes: dict[int, ProcessSample], foreig
         if not name.isdecimal():
             continue
         pid = int(name)
-        maps = read_all(f"/proc/{pid}/maps", MOST_MAPS)
+        maps = read_maps(pid)
         keys = wanted if not maps and pid in above else _shared_keys(maps) & wanted
         for key in keys:
             if pid in processes:
@@ -121,12 +112,7 @@ def _memories(paths: dict[str, str], processes: dict[int, ProcessSample], foreig
 
 
 def _shared_keys(maps: bytes) -> set[str]:
-    found = set()
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        if len(words) > 5 and words[1][3:4] == b"s":
-            found.add(_key(words))
-    return found
+    return {key_of(each) for each in mappings(maps) if is_shared(each) and path_of(each)}
 
 
 def _system_v(name: str, processes: dict[int, ProcessSample]) -> Common | None:

@@ -25,8 +25,8 @@ from unhang.core.diagnosis.runtimes import (
 )
 from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux.procfs import read_all
+from unhang.procs.linux.sampler.maps import mappings, path_of, read_maps, span_of
 
-MOST_MAPS = 1 << 20
 # Where OCaml's runtime has its text: at the end of the code or in the constants, within the first megabytes.
 MOST_PROGRAM = 32 << 20
 _PT_LOAD, _PT_NOTE = 1, 4
@@ -54,7 +54,7 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
         return GO
     if any(is_tick(pid, each) for each in others) and is_ocaml(pid):
         return OCAML
-    if any(asks_again(each) for each in threads) and _maps_python(read_all(f"/proc/{pid}/maps", MOST_MAPS)):
+    if any(asks_again(each) for each in threads) and _maps_python(read_maps(pid)):
         return PYTHON
     return NODE if is_node(pid, threads) else ""
 
@@ -63,7 +63,7 @@ def marked(pid: int, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
     """Return the threads of a Python process; those whose lock word lies in the interpreter's image are marked
     `static`.
     """
-    ranges = image_of(read_all(f"/proc/{pid}/maps", MOST_MAPS), _is_python)
+    ranges = image_of(read_maps(pid), _is_python)
     return tuple(
         each._replace(static=True)
         if each.futex is not None and any(low <= each.futex < high for low, high in ranges)
@@ -148,7 +148,7 @@ def has_own_timer(pid: int) -> bool:
 
 def maps_ruby(pid: int) -> bool:
     """Return whether a process runs Ruby, by what it maps."""
-    return any(_is_ruby(path) for path in _mapped(read_all(f"/proc/{pid}/maps", MOST_MAPS)))
+    return any(_is_ruby(path) for path in _mapped(read_maps(pid)))
 
 
 def is_go(pid: int) -> bool:
@@ -207,12 +207,7 @@ def is_node(pid: int, threads: tuple[Thread, ...]) -> bool:
 
 
 def _mapped(maps: bytes) -> set[str]:
-    found = set()
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        if len(words) == 6:
-            found.add(os.path.basename(words[5]).decode("utf-8", "replace"))
-    return found
+    return {os.path.basename(path) for each in mappings(maps) if (path := path_of(each))}
 
 
 def _maps_python(maps: bytes) -> bool:
@@ -235,14 +230,10 @@ def _is_ruby(name: str) -> bool:
 def image_of(maps: bytes, belongs: Callable[[str], bool]) -> list[tuple[int, int]]:
     """Return the address ranges of a program's file, and of the zeroed memory that follows it without a gap."""
     found: list[tuple[int, int]] = []
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        try:
-            low, high = (int(part, 16) for part in words[0].split(b"-"))
-        except (ValueError, IndexError):
-            continue
-        if len(words) == 6 and belongs(os.path.basename(words[5]).decode("utf-8", "replace")):
+    for each in mappings(maps):
+        path, (low, high) = path_of(each), span_of(each)
+        if path and belongs(os.path.basename(path)):
             found.append((low, high))
-        elif len(words) == 5 and found and found[-1][1] == low:
+        elif not path and found and found[-1][1] == low:
             found[-1] = found[-1][0], high
     return found
