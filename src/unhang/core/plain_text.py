@@ -116,6 +116,12 @@ def visible(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
+def escaped(text: str, most: int = 200) -> str:
+    """Return a text, cut, with every character that cannot be seen written as its escape (\\n, \\x1b)."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
 def _harmless(line: str, colours: bool) -> str:
     out: list[str] = []
     i = 0

@@ -17,6 +17,7 @@ from typing import Any
 
 from unhang.core import settings_text
 from unhang.core.limits import DEFAULT_HARD, DEFAULT_IDLE, LONG_GRACE
+from unhang.core.plain_text import escaped
 from unhang.core.policy import builtin
 from unhang.core.policy.file import keys, position
 from unhang.core.policy.file.keys import FieldError
@@ -61,13 +62,7 @@ def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Poli
     except FieldError as problem:
         find = position.in_toml if toml else position.in_json
         line, column = find(text, problem.path)
-        raise PolicyError(f"{name}:{line}:{column}: {_short(str(problem))}") from None
-
-
-def _short(message: str) -> str:
-    """One line that a screen can hold: a key or a value may be anything."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message[: _LONGEST_MESSAGE + 1])
-    return shown if len(shown) <= _LONGEST_MESSAGE else shown[: _LONGEST_MESSAGE - 1] + "…"
+        raise PolicyError(f"{name}:{line}:{column}: {escaped(str(problem), _LONGEST_MESSAGE)}") from None
 
 
 def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
@@ -76,7 +71,7 @@ def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
             return settings_text.toml(text)
         except ValueError as error:
             what, line, column = _toml_place(str(error), text)
-            raise PolicyError(f"{name}:{line}:{column}: {_short(what)}") from None
+            raise PolicyError(f"{name}:{line}:{column}: {escaped(what, _LONGEST_MESSAGE)}") from None
     import json
 
     try:
@@ -86,12 +81,13 @@ def _parse(text: str, name: str, toml: bool) -> dict[str, Any]:
         raise PolicyError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
     except _TwiceError as twice:
         line, column = _second(text, str(twice))
-        raise PolicyError(f"{name}:{line}:{column}: {_short(str(twice))} stands twice in one object") from None
+        key = escaped(str(twice), _LONGEST_MESSAGE)
+        raise PolicyError(f"{name}:{line}:{column}: {key} stands twice in one object") from None
     except settings_text.TooMuch as error:
         line, column = position.line_column(text, error.at)
         raise PolicyError(f"{name}:{line}:{column}: {error}") from None
     except ValueError as error:
-        raise PolicyError(f"{name}:1:1: {_short(str(error))}") from None
+        raise PolicyError(f"{name}:1:1: {escaped(str(error), _LONGEST_MESSAGE)}") from None
     except RecursionError:
         raise PolicyError(f"{name}:1:1: nested too deep") from None
     if not isinstance(data, dict):

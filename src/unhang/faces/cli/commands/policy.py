@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from unhang.core.durations import human
+from unhang.core.plain_text import escaped
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 
@@ -90,14 +91,14 @@ def _explain(args: argparse.Namespace) -> int:
 
 def _explained_text(resolution: Resolution) -> str:
     lines = [f"category  {resolution.category}" + ("   never ends by itself" if resolution.never_ending else "")]
-    lines.append(f"pattern   {safe(resolution.pattern or '(none)')}")
-    lines.append(f"policy    {safe(resolution.policy)}")
+    lines.append(f"pattern   {escaped(resolution.pattern or '(none)')}")
+    lines.append(f"policy    {escaped(resolution.policy)}")
     lines.append("pieces")
     for piece in resolution.pieces[:50]:
         more = f"   through {', '.join(piece.through)}" if piece.through else ""
         more += f"   {piece.note}" if piece.note else ""
-        shown = f"{safe(piece.text, 60):<40} {piece.category:<10} {safe(piece.pattern or '-', 40)}"
-        lines.append(f"  {shown}{safe(more)}")
+        shown = f"{escaped(piece.text, 60):<40} {piece.category:<10} {escaped(piece.pattern or '-', 40)}"
+        lines.append(f"  {shown}{escaped(more)}")
     if len(resolution.pieces) > 50:
         lines.append(f"  … and {len(resolution.pieces) - 50} more")
     lines.append("limits")
@@ -109,14 +110,8 @@ def _explained_text(resolution: Resolution) -> str:
         lines.append(f"  {name[:-2]:<6} {value:<9} {sourced.source}{asked}")
     lines.append(f"liveness  {resolution.liveness}")
     if resolution.env:
-        lines.append("env       " + " ".join(f"{name}={safe(value)}" for name, value in resolution.env.items()))
+        lines.append("env       " + " ".join(f"{name}={escaped(value)}" for name, value in resolution.env.items()))
     return "\n".join(lines)
-
-
-def safe(text: str, longest: int = 200) -> str:
-    """Return the text, cut to `longest`, with control characters as visible escapes."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: longest + 1])
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 # -- check, init, schema
@@ -150,7 +145,7 @@ def _check(args: argparse.Namespace) -> int:
     else:
         for item in shown:
             where = f"{path}:{item['line']}:{item['column']}"
-            output.print_wrapped(f"{where}: {item['level']}: {safe(str(item['message']), 500)}")
+            output.print_wrapped(f"{where}: {item['level']}: {escaped(str(item['message']), 500)}")
         if not shown:
             counts = f"{len(policy.categories)} categories, {len(policy.patterns)} patterns"
             output.print_line(f"{path}: sound ({counts})")
