@@ -11,7 +11,7 @@ import asyncio
 import functools
 import json
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core import values
 from unhang.core.fleet import subjects
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from unhang.core.fleet.messages import EventMessage, Stored
     from unhang.core.fleet.presence import Machine
 
+_T = TypeVar("_T")
 # How long a server may take to answer. A cluster elects a new leader in 4 to 8 seconds.
 PATIENCE = 5.0
 KEPT_DAYS = 30
@@ -151,6 +152,19 @@ async def connect(
         await first.close()
         raise ServerRefused(why)
     return Connection(first, denied, credentials)
+
+
+def with_connection(address: str, work: Callable[[Connection], Awaitable[_T]], *, lasting: bool = False) -> _T:
+    """Connect as `connect` does, do something with the server in an event loop of its own, and close the connection."""
+
+    async def run() -> _T:
+        connection = await connect(address, lasting=lasting)
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())
 
 
 def _secured(address: str, options: dict[str, Any]) -> tuple[list[str], Credentials | None]:

@@ -26,7 +26,7 @@ from unhang.faces.cli.queued_job import NotRunYet, end_of_queued, named_in_queue
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note
 from unhang.fleet.command_client import Offline, ask
-from unhang.fleet.connection import connect
+from unhang.fleet.connection import with_connection
 from unhang.fleet.end_tasks import end
 from unhang.fleet.view import FleetRow, fleet_rows, follow, result_from, status_from, view_of
 from unhang.jobs.home import state_home
@@ -97,15 +97,7 @@ def with_server(
 ) -> _T:
     """Do something with the server; `lasting`: whenever it is away, wait until it is there again."""
     address = note.server_of(state_home(), os.environ, address)
-
-    async def run() -> _T:
-        connection = await connect(address, lasting=lasting)
-        try:
-            return await work(connection)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
+    return with_connection(address, work, lasting=lasting)
 
 
 async def _found(connection: Connection, names: list[str]) -> list[There]:

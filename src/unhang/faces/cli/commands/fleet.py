@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import socket
 import sys
@@ -17,7 +16,6 @@ from unhang.jobs.home import ensure_state_home, state_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 SUMMARY = "see and steer the jobs of many machines: join a fleet, list its machines, try it out"
 VERBS = ("join", "leave", "machines", "forget", "prepare", "user", "try")
@@ -158,18 +156,9 @@ def _leave() -> int:
 
 
 def _machines(args: argparse.Namespace) -> int:
-    from unhang.fleet import connection as server
+    from unhang.fleet.connection import with_connection
 
-    address = _address(args)
-
-    async def read() -> Any:
-        connection = await server.connect(address)
-        try:
-            return await connection.machines()
-        finally:
-            await connection.close()
-
-    found = asyncio.run(read())
+    found = with_connection(_address(args), lambda connection: connection.machines())
     if args.json:
         output.print_json([machine.to_json() for machine in found.values()])
         return 0
@@ -183,46 +172,36 @@ def _machines(args: argparse.Namespace) -> int:
 
 
 def _forget(args: argparse.Namespace) -> int:
-    from unhang.fleet import connection as server
+    from unhang.fleet.connection import Connection, with_connection
 
-    address = _address(args)
+    async def forget(connection: Connection) -> None:
+        machine = (await connection.machines()).get(args.machine)
+        if machine is None:
+            raise UnhangError(f"no machine has the name {args.machine!r}; unhang fleet machines lists them")
+        if machine.online:
+            raise UnhangError(f"machine {args.machine} is online; run `unhang fleet leave` there first")
+        await connection.forget(args.machine)
 
-    async def forget() -> None:
-        connection = await server.connect(address)
-        try:
-            machine = (await connection.machines()).get(args.machine)
-            if machine is None:
-                raise UnhangError(f"no machine has the name {args.machine!r}; unhang fleet machines lists them")
-            if machine.online:
-                raise UnhangError(f"machine {args.machine} is online; run `unhang fleet leave` there first")
-            await connection.forget(args.machine)
-        finally:
-            await connection.close()
-
-    asyncio.run(forget())
+    with_connection(_address(args), forget)
     return 0
 
 
 def _prepare(args: argparse.Namespace) -> int:
-    from unhang.fleet import connection as server
     from unhang.fleet import users
+    from unhang.fleet.connection import Connection, with_connection
 
     known = None if args.config is None else users.listed(args.config)
     if known == []:
         raise UsageError(f"--config: {args.config} has no users")
 
-    async def prepare() -> list[str]:
-        connection = await server.connect(_address(args))
-        try:
-            await connection.prepare()
-            await connection.prepare_queues(each=True)
-            if known is None:
-                return []
-            return await connection.keep_operators([each.key for each in known if each.role == OPERATOR])
-        finally:
-            await connection.close()
+    async def prepare(connection: Connection) -> list[str]:
+        await connection.prepare()
+        await connection.prepare_queues(each=True)
+        if known is None:
+            return []
+        return await connection.keep_operators([each.key for each in known if each.role == OPERATOR])
 
-    for user in asyncio.run(prepare()):
+    for user in with_connection(_address(args), prepare):
         _say(f"{user} is no operator any more: what it has signed is not run")
     return 0
 
