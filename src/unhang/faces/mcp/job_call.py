@@ -163,6 +163,11 @@ async def end_editor(backend: Backend, job: Job) -> None:
     """End a job that has opened an editor where there is no terminal: nothing else will."""
     with contextlib.suppress(UnhangError, OSError):  # it has ended meanwhile, or its limits end it
         await backend.in_thread(job.cancel, wait=False, by="unhang, an editor needs a terminal")
+    await wait_for_end(backend, job)
+
+
+async def wait_for_end(backend: Backend, job: Job) -> None:
+    """Wait until a job that is being ended has ended: a grace and SIGKILL, so it takes no longer than a call may."""
     await wait_until(
         [job],
         bool,

@@ -12,7 +12,7 @@ from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import McpCall, ToolResult
-from unhang.faces.mcp.job_call import end_editor
+from unhang.faces.mcp.job_call import end_editor, wait_for_end
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
 from unhang.faces.mcp.result import Seen, result_of
@@ -25,7 +25,6 @@ from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.early_look import EarlyLook
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
-from unhang.jobs.progress import SilentListener
 
 WAIT = """Wait until a job has ended and return its result; of several, until the first (with all=true: every one) has.
 
@@ -128,14 +127,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
         insist = f'cancel(job_id="{job.id}", force=true)'
         await backend.in_thread(job.cancel, force=force, wait=False, by="an agent", by_force=insist)
         # stopping is finite (grace, then SIGKILL); the result names the processes that survive it
-        await wait_until(
-            [job],
-            bool,
-            backend.settings.wait,
-            in_thread=backend.in_thread,
-            listener=SilentListener(),
-            times=backend.report_times,
-        )
+        await wait_for_end(backend, job)
         backend.pool.forget(job)
         shown = await backend.in_thread(result_of, job, backend.settings)
         return tool_result(shown, text_of_result(shown))
