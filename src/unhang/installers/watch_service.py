@@ -65,16 +65,14 @@ class UnitInstall(Record):
         enable = f"will run: systemctl --user daemon-reload; systemctl --user enable --now {UNIT}"
         return [*self.file.preview(), enable]
 
-    def _started(self) -> dict[str, Any]:
-        return {"command": self.command, "options": self.options}
-
     def apply(self) -> str:
         """Write the unit, enable and start it; return what was done, as one line."""
         backup = None
         if self.file.before != self.file.after:
             backup = user_file.write(self.file.path, self.file.before, self.file.after)
         # noted before systemd is asked, so that an installation that fails half-way can be undone
-        _note(self.home, {"how": SYSTEMD, "path": self.file.path, "backup": backup} | self._started())
+        noted = {"how": SYSTEMD, "path": self.file.path, "backup": backup}
+        _note(self.home, noted, self.command, self.options)
         _systemctl(self.environ, "daemon-reload")
         _systemctl(self.environ, "enable", "--now", UNIT)
         return f"done: {UNIT} is enabled and running"
@@ -92,15 +90,13 @@ class JobInstall(Record):
         """Return the line that names the command of the job."""
         return [f"will start a background job (until this machine restarts): {shlex.join(self.command)}"]
 
-    def _started(self) -> dict[str, Any]:
-        return {"command": self.command, "options": self.options}
-
     def apply(self) -> str:
         """Start the job, and return what was done, as one line."""
         from unhang.jobs import api
 
         job = api.start(self.command, idle="off", hard="off", stall="off", labels={"unhang": "watch"})
-        _note(self.home, {"how": JOB, "path": _note_path(self.home), "jobId": job.id} | self._started())
+        noted = {"how": JOB, "path": _note_path(self.home), "jobId": job.id}
+        _note(self.home, noted, self.command, self.options)
         return f"done: job {job.id}"
 
 
@@ -195,10 +191,10 @@ def _note_path(home: str) -> str:
     return f"{homes.watch_folder(home)}/installed.json"
 
 
-def _note(home: str, done: dict[str, Any]) -> None:
+def _note(home: str, done: dict[str, Any], command: list[str], options: list[str]) -> None:
     homes.make(home)
     homes.make(homes.watch_folder(home))
-    files.write_json(_note_path(home), done)
+    files.write_json(_note_path(home), done | {"command": command, "options": options})
 
 
 def _systemctl(environ: Mapping[str, str], *words: str) -> None:

@@ -283,13 +283,16 @@ class History:
 
     # -- the file
 
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return sqlite_file.connect(self.path, _BUSY_SECONDS)
+        except sqlite3.Error as error:
+            raise StateError(f"cannot open the history {self.path}: {error}") from None
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that has the write lock from its beginning: it waits rather than fail half-way."""
-        try:
-            db = sqlite_file.connect(self.path, _BUSY_SECONDS)
-        except sqlite3.Error as error:
-            raise StateError(f"cannot open the history {self.path}: {error}") from None
+        db = self._opened()
         try:
             _prepare(db)
             db.execute("BEGIN IMMEDIATE")
@@ -306,10 +309,7 @@ class History:
         if not os.path.exists(self.path):
             yield None
             return
-        try:
-            db = sqlite_file.connect(self.path, _BUSY_SECONDS)
-        except sqlite3.Error as error:
-            raise StateError(f"cannot open the history {self.path}: {error}") from None
+        db = self._opened()
         try:
             found = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'history_runs'").fetchone()
             yield db if found else None

@@ -26,7 +26,7 @@ from unhang.agents.acp.shutdown import AcpShutdown
 from unhang.agents.base.child import DISMISSAL, START_PAUSE, STARTS, RpcChild
 from unhang.agents.base.driver import Driver, main
 from unhang.agents.base.jsonrpc import Gone, Message, RpcError, WireRecorder
-from unhang.agents.base.keeper_channel import KeeperChannel, complain
+from unhang.agents.base.keeper_channel import KeeperChannel, complain, write_out
 from unhang.agents.base.update import AgentUpdate, StallReason, preview
 from unhang.core.durations import human
 from unhang.core.policy.model import Policy
@@ -159,16 +159,9 @@ class AcpDriver(Driver):
             self._child.peer.send(message)
 
     def _write(self, text: str) -> None:
-        """Write to our stdout, at once: what was written stays, however the job ends."""
-        if not text:
-            return
-        self._ends_in_newline = text.endswith("\n")
-        view = memoryview(text.encode("utf-8", "replace"))
-        try:
-            while view:
-                view = view[os.write(1, view) :]
-        except OSError:
-            pass  # the keeper is gone
+        if text:
+            self._ends_in_newline = text.endswith("\n")
+            write_out(text)
 
     def _end_line(self) -> None:
         if not self._ends_in_newline:

@@ -103,7 +103,12 @@ class KeeperChannel:
 
 def show(text: str) -> None:
     """Write what the agent wrote to the job's stdout, whole, with an end of line. What is no UTF-8 becomes a `?`."""
-    view = memoryview((text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace"))
+    write_out(text if text.endswith("\n") else f"{text}\n")
+
+
+def write_out(text: str) -> None:
+    """Write a text to the job's stdout, at once: what was written stays, however the job ends."""
+    view = memoryview(text.encode("utf-8", "replace"))
     try:
         while view:
             view = view[os.write(1, view) :]
