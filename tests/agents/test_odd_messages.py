@@ -203,10 +203,10 @@ def test_what_is_suggested_runs_nothing_that_an_agent_wrote() -> None:
 
 @pytest.mark.parametrize("name", ["--dangerously-skip-permissions", "", "a\nb", 5, None, ["x"]])
 def test_a_name_that_would_be_an_option_is_not_resumed(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    job: Any = SimpleNamespace(id="j")
+    job: Any = SimpleNamespace(id="j", events=list)
     monkeypatch.setattr(claude_job, "attach", lambda *_: job)
-    monkeypatch.setattr(claude_job, "report_of", lambda _: {"sessionId": name})
-    monkeypatch.setattr(codex_job, "report_of", lambda _: {"threadId": name})
+    monkeypatch.setattr(claude_job, "report", lambda _: {"sessionId": name})
+    monkeypatch.setattr(codex_job, "report", lambda _: {"threadId": name})
     with pytest.raises(UsageError):
         claude_job.session_of("j")
     with pytest.raises(UsageError):

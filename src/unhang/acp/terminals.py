@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from unhang.acp.host import Host
 from unhang.acp.protocol import META, Refused
 from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
-from unhang.errors import UnhangError
+from unhang.core.extras import Extra
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -110,10 +110,8 @@ def _meta(kwargs: dict[str, Any]) -> dict[str, Any] | None:
 
 def _schema() -> Any:
     """Import the SDK late: it takes most of a second, and a client that uses it has imported it already."""
-    try:
+    with Extra("ACP terminals need the official SDK", "acp"):
         from acp import schema
-    except ModuleNotFoundError as error:
-        raise UnhangError(f"ACP terminals need the official SDK: pip install 'unhang[acp]' ({error})") from None
     return schema
 
 

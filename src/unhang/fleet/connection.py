@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from unhang.core import values
+from unhang.core.extras import Extra
 from unhang.core.fleet import subjects
 from unhang.core.fleet.messages import unpack
 from unhang.core.fleet.permissions import API, inbox_of
@@ -83,10 +84,8 @@ class Raw(Record):
 
 def check_installed() -> None:
     """Raise UnhangError, with what to do, where nats-py is missing."""
-    try:
+    with Extra("the fleet needs nats-py", "fleet"):
         import nats  # noqa: F401 - only whether it is there
-    except ModuleNotFoundError:
-        raise UnhangError("the fleet needs nats-py: pip install 'unhang[fleet]'") from None
 
 
 async def connect(

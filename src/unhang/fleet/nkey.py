@@ -9,7 +9,8 @@ import base64
 import binascii
 import os
 
-from unhang.errors import UnhangError, UsageError
+from unhang.core.extras import Extra
+from unhang.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,10 +70,8 @@ def _signature(seed: str, data: bytes) -> bytes:
 
 
 def _key(seed: str) -> Ed25519PrivateKey:
-    try:
+    with Extra("nkeys need the package cryptography", "fleet"):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    except ModuleNotFoundError:
-        raise UnhangError("nkeys need the package cryptography: pip install 'unhang[fleet]'") from None
     raw = _read(seed)
     if len(raw) != _BYTES + 2 or raw[0] & 248 != _SEED or ((raw[0] & 7) << 5 | raw[1] >> 3) != _USER:
         raise UsageError("the credentials hold no seed of a user")

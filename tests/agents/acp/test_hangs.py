@@ -12,7 +12,7 @@ from tests.support.acp_agents.harness import PATIENT, Bench
 from tests.support.engine import wait_until
 from tests.support.turn import Turn
 from unhang.agents.acp import catalogue
-from unhang.agents.acp.job import report_of
+from unhang.agents.acp.report import report as report_on
 from unhang.procs import command_line, tree
 from unhang.testing.liveness import Process
 
@@ -106,7 +106,7 @@ def test_an_agent_that_dies_is_said_to_have_died(bench: Bench, name: str) -> Non
     result = job.wait(60)
     assert (result.status, result.exit_code, result.timeout_reason) == ("error", 1, None)
     assert "ended while in a turn (killed by SIGKILL)" in result.stderr
-    report = report_of(job)
+    report = report_on(job.events())
     assert "killed by SIGKILL" in report["error"]["message"]
     error = result.to_json()["error"]
     assert error["code"] == "EAGENT"
@@ -160,7 +160,7 @@ def test_cancel_climbs_the_same_ladder_and_names_no_budget(bench: Bench) -> None
     wait_until(lambda: "hang" in bench.fake.asked, "the model is asked", timeout=100)
     done = bench.call("cancel", job.id)
     assert job.result().status == "cancelled", done.err
-    report = report_of(job)
+    report = report_on(job.events())
     assert {step["step"]: step["done"] for step in report["ladder"]} == {"cancel": True, "close": True}
     assert (report["budget"], report["stopReason"]) == (None, "cancelled")
 
@@ -170,7 +170,7 @@ def test_an_open_question_is_answered_when_the_turn_is_cancelled(bench: Bench) -
     job = bench.begun("claude", "[[shell:touch marker]]", *PATIENT, "--permissions", "ask", "--grace", "30")
     wait_until(lambda: any(e["phase"] == "needs_approval" for e in job.events()), "it asks", timeout=100)
     bench.call("cancel", job.id)
-    report = report_of(job)
+    report = report_on(job.events())
     assert [one["decision"] for one in report["permissions"]] == ["cancelled"]
     assert {step["step"]: step["done"] for step in report["ladder"]}["cancel"] is True
     assert not (bench.workspace / "marker").exists()

@@ -106,14 +106,9 @@ def prepare(plan: AcpPlan, asked: LimitRequest, options: JobOptions) -> Prepared
     return resolved.prepare(name, plan, asks=plan.permissions == ASK)
 
 
-def report_of(job: Job) -> dict[str, Any]:
-    """Return what the agent did in a job, from its events."""
-    return report(job.events())
-
-
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of a job, with what the agent did as `agent`. What it wrote is on stdout, and whole there."""
-    found = report_of(job)
+    found = report(job.events())
     if printed := whole_of(result, "stdout"):
         found["text"] = printed.removesuffix("\n")
     budget = found["budget"]

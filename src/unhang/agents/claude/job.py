@@ -50,17 +50,12 @@ def prepare(plan: ClaudePlan, asked: LimitRequest, options: JobOptions) -> Prepa
     return resolved.prepare("claude", plan, asks=False)
 
 
-def report_of(job: Job) -> dict[str, Any]:
-    """Return what Claude did in a job, from its events."""
-    return report(job.events())
-
-
 def session_of(name: str) -> str:
     """Return the id of a session, given as itself or as a job that worked on it. Raises UsageError if it had none."""
     if _SESSION.fullmatch(name):
         return name.lower()
     job = attach(state_home(), name)
-    found = text_of(report_of(job), "sessionId")
+    found = text_of(report(job.events()), "sessionId")
     if not _SESSION.fullmatch(found):  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Claude session: it ended before one was opened, or is no Claude job")
     return found
@@ -68,7 +63,7 @@ def session_of(name: str) -> str:
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of a job, with what Claude did as `claude`."""
-    known = report_of(job)
+    known = report(job.events())
     text, printed = text_of(known, "result"), whole_of(result, "stdout")
     is_cut = len(text) >= _CUT or text.endswith(_ELLIPSIS)
     if is_cut and printed.startswith(text.removesuffix(_ELLIPSIS)):

@@ -68,14 +68,9 @@ def prepare_cloud(
     )
 
 
-def report_of(job: Job) -> dict[str, Any]:
-    """Return what Codex did in a job, from its events."""
-    return report(job.events())
-
-
 def thread_of(job: Job) -> str:
     """Return the thread that a Codex job worked on. Raises UsageError if it had none."""
-    found = text_of(report_of(job), "threadId")
+    found = text_of(report(job.events()), "threadId")
     if not found or found.startswith("-") or not found.isprintable():  # it becomes a word of a command line
         raise UsageError(f"job {job.id} has no Codex thread: it ended before one was opened, or is no Codex job")
     return found
@@ -83,4 +78,4 @@ def thread_of(job: Job) -> str:
 
 def with_agent_report(job: Job, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of a job, with what Codex did as `codex`."""
-    return result | {"codex": report_of(job)}
+    return result | {"codex": report(job.events())}

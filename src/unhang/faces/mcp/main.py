@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.errors import UnhangError, UsageError
+from unhang.core.extras import Extra
+from unhang.errors import UsageError
 from unhang.faces.mcp.settings import Settings
 
 
@@ -37,12 +38,8 @@ def serve(args: argparse.Namespace) -> int:
     """Serve on stdio, or over HTTP if the options say so, and return the exit code."""
     settings = settings_of(args)
     if args.http is not None:
-        try:
+        with Extra("serving HTTP needs the official SDK", "mcp"):
             from unhang.faces.mcp import http
-        except ModuleNotFoundError as error:
-            if (error.name or "unhang").partition(".")[0] == "unhang":
-                raise
-            raise UnhangError(f"serving HTTP needs the official SDK: pip install 'unhang[mcp]' ({error})") from None
         return http.serve(settings, args.http, args.token_file)
     from unhang.faces.mcp import stdio
     from unhang.faces.mcp.backend import Backend

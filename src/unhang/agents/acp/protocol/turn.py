@@ -11,6 +11,7 @@ from __future__ import annotations
 from unhang.agents.acp.protocol import updates
 from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
+from unhang.agents.base.conversation import Conversation
 from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from unhang.core.policy.model import Policy
     from unhang.core.values import Message
 
-# A reply comes in thousands of chunks: each is a sign of life, one in two seconds is an event.
-PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 64_000
 _PASSED_OVER = frozenset({"elicitation/complete", "mcp/message"})
 STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "permission"
@@ -62,10 +61,11 @@ class AcpTurnEnd(Record):
     error: dict[str, Any] | None = None
 
 
-class AcpSession:
+class AcpSession(Conversation):
     """The state of one session: told its messages and the time, it says what they mean."""
 
     def __init__(self, budgets: TurnBudgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
+        super().__init__(now)
         self.budgets = budgets or TurnBudgets()
         self.id = ""
         self.version = 1  # of the protocol, as negotiated
@@ -73,7 +73,6 @@ class AcpSession:
         self.in_turn = False
         self.ended: AcpTurnEnd | None = None
         self.text = ""  # the newest turn's, its end if it is long
-        self.phase = "starting"
         self.plan: list[Message] = []
         self._planned_once = False
         self.usage = AcpUsage()
@@ -81,8 +80,6 @@ class AcpSession:
         self.doing = "starting"
         self._stage = STARTUP
         self._asking: dict[str, float] = {}  # open questions: tool call → how long a person may take
-        self._heard = now  # the last sign of life
-        self._shown = float("-inf")
         self._window: tuple[float | None, str] = (None, "")  # as the keeper knows it
         self._message = ""  # the id of the message that is being written
         self._fresh = ""
@@ -233,9 +230,8 @@ class AcpSession:
         written = kind == "agent_message_chunk"
         if ours and written and self.in_turn:
             self._write(text, id_of(update, "messageId"))
-        if now - self._shown < PREVIEW_EVERY or not self.in_turn:
+        if not (self.in_turn and self._is_due(now)):
             return [AgentUpdate(alive=True)]
-        self._shown = now
         self.phase = "thinking"
         shown = self.text[-200:] if written and ours else text[-200:]
         return [AgentUpdate("thinking", f"The agent {'writes' if written else 'thinks'}: {preview(shown)}", kind, True)]
@@ -260,9 +256,8 @@ class AcpSession:
         if tool is None:
             return []
         self._breaks = True
-        if not changed and now - self._shown < PREVIEW_EVERY:
+        if not self._is_due(now, news=changed):
             return [AgentUpdate(alive=moved)]
-        self._shown = now
         self.phase = tool.phase
         return [AgentUpdate(tool.phase, _about(tool, now), kind, moved, fields=tool.fields(now))]
 

@@ -7,6 +7,7 @@ turn, and there may be several: a task in the background that ends begins anothe
 
 from __future__ import annotations
 
+from unhang.agents.base.conversation import Conversation
 from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from unhang.core.values import Message
 
-# A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
-PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 4000
 _KEPT_HOOKS = 100  # that run at once
 _AGENTS = frozenset({"local_agent", "remote_agent", "in_process_teammate", "local_workflow"})
@@ -48,10 +47,11 @@ class ClaudeTurnEnd(Record):
         return self.reason.startswith("aborted")
 
 
-class ClaudeStream:
+class ClaudeStream(Conversation):
     """The state of one headless Claude: told its lines and the time, it says what they mean."""
 
     def __init__(self, *, flight: tools.ClaudeTools | None = None) -> None:
+        super().__init__()
         self.session = ""
         self.model = ""
         self.turn = False  # one runs
@@ -62,14 +62,11 @@ class ClaudeStream:
         self.agents: set[str] = set()  # those of them that are agents, whose end begins another turn
         self.usage = ClaudeUsage()
         self.tools = flight or tools.ClaudeTools()
-        self.phase = "starting"
-        self._heard = 0.0  # the last sign of life
         self._hooks: dict[str, tuple[str, float]] = {}  # hook → its name, and since when it runs
         self._retries = 0
         self._retrying_since = 0.0
         self._trouble = ""
         self._writing = ""
-        self._shown = float("-inf")
 
     def begin(self, now: float) -> None:
         """The task was handed over."""
@@ -113,10 +110,6 @@ class ClaudeStream:
                 return [AgentUpdate("warning", f"Claude asks its host: {preview(what)}.", "control_request")]
         found = plain(message, self.phase)
         return [found or AgentUpdate("unknown", f"Unknown message type: {preview(kind)}.", kind)]
-
-    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
-        self.phase = phase
-        return AgentUpdate(phase, text, method, alive, fields=fields)
 
     # --- system lines ---------------------------------------------------------------------------------------
 
@@ -221,9 +214,8 @@ class ClaudeStream:
     def _delta(self, event: Any, now: float) -> AgentUpdate:
         kind = text_of(event, "delta", "type")
         self._writing = (self._writing + text_of(event, "delta", _DELTAS.get(kind, "text")))[-_KEPT_TEXT:]
-        if now - self._shown < PREVIEW_EVERY:
+        if not self._is_due(now):
             return AgentUpdate(alive=True)
-        self._shown = now
         verb = _VERBS.get(kind, "writes")
         text = f"Claude {verb}: {preview(self._writing[-200:])}"
         return self._now("thinking", text, "stream_event/content_block_delta", alive=True)

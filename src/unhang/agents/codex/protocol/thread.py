@@ -6,6 +6,7 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 
 from __future__ import annotations
 
+from unhang.agents.base.conversation import Conversation
 from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from unhang.core.policy.model import Policy
     from unhang.core.values import Message
 
-# A reply comes in thousands of deltas: each is a sign of life, one in two seconds is an event.
-PREVIEW_EVERY = 2.0
 _KEPT_TEXT = 4000
 _KEPT_ITEMS = 100  # that are being written at once; more were begun by an agent that finishes none
 _AT_REST = frozenset({"starting", "idle", "completed", "failed"})
@@ -58,10 +57,11 @@ class CodexTurnEnd(Record):
     error: dict[str, Any] | None = None
 
 
-class CodexThread:
+class CodexThread(Conversation):
     """The state of one thread: told its messages and the time, it says what they mean."""
 
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
+        super().__init__()
         self.thread = ""
         self.turn = ""  # the one that runs
         self.ended: CodexTurnEnd | None = None  # the last one that has ended
@@ -69,15 +69,12 @@ class CodexThread:
         self.compacted = 0  # compactions that came to their end
         self.usage = CodexUsage()
         self.tools = CodexTools(tool_limit, policy)
-        self.phase = "starting"
         self.waiting = ""  # "approval" or "input": what it asks for at this moment
         self._job = job
-        self._heard = 0.0  # the last sign of life
         self._reconnects = 0
         self._reconnecting_since = 0.0
         self._cause = ""
         self._writing: dict[str, str] = {}  # item → the end of what it has written so far
-        self._shown = float("-inf")
 
     def adopt(self, thread: str, now: float) -> None:
         """A thread that was started or resumed: from here on its turns are ours."""
@@ -137,10 +134,6 @@ class CodexThread:
         found = plain(method, params, self.phase)
         return [found or AgentUpdate("unknown", f"Unknown message type: {preview(method)}.", method)]
 
-    def _now(self, phase: str, text: str, method: str, *, alive: bool = False, **fields: Any) -> AgentUpdate:
-        self.phase = phase
-        return AgentUpdate(phase, text, method, alive, fields=fields)
-
     def _moved(self, phase: str, text: str, method: str, changed: bool, **fields: Any) -> AgentUpdate:
         """A sign of life that may have changed what is in flight."""
         self.phase = phase
@@ -184,9 +177,8 @@ class CodexThread:
         self._writing[item] = (self._writing.pop(item, "") + text_of(params, "delta"))[-_KEPT_TEXT:]
         while len(self._writing) > _KEPT_ITEMS:
             del self._writing[next(iter(self._writing))]
-        if now - self._shown < PREVIEW_EVERY:
+        if not self._is_due(now):
             return [AgentUpdate(alive=True, windowed=changed, window=self.tools.window)]
-        self._shown = now
         verb = "writes" if method == "item/agentMessage/delta" else "thinks"
         text = f"Codex {verb}: {preview(self._writing[item][-200:])}"
         return [self._moved("thinking", text, method, changed, itemId=item)]
@@ -195,9 +187,8 @@ class CodexThread:
         item = id_of(params, "itemId")
         if item and method == "item/commandExecution/outputDelta" and not self.tools.waited_for(item):
             return []  # a command in the background: the model does not wait for it
-        if now - self._shown < PREVIEW_EVERY:
+        if not self._is_due(now):
             return [AgentUpdate(alive=True)]
-        self._shown = now
         text = f"Output: {preview(text_of(params, 'delta')[-200:])}"
         return [AgentUpdate(self.phase, text, method, True, fields={"itemId": item or None})]
 

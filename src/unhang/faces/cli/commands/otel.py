@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from unhang.core.extras import Extra
 from unhang.errors import UnhangError, UsageError
 from unhang.jobs.home import state_home
 from unhang.jobs.request import split_pairs
@@ -30,12 +31,8 @@ def main(args: argparse.Namespace) -> int:
     """Export until SIGTERM or Ctrl-C; return 0."""
     endpoint = _endpoint(args.endpoint)
     headers = {name: _value(path) for name, path in split_pairs("--header-file", args.header_file).items()}
-    try:
+    with Extra("traces need OpenTelemetry", "otel"):
         from unhang.telemetry.otlp import OtlpSender
-    except ModuleNotFoundError as error:
-        if (error.name or "unhang").partition(".")[0] == "unhang":
-            raise
-        raise UnhangError(f"traces need OpenTelemetry: pip install 'unhang[otel]' ({error})") from None
     from unhang.telemetry.exporter import export, refusal
 
     sender = OtlpSender(endpoint, headers)

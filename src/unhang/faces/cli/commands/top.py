@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from unhang.core.extras import Extra
 from unhang.errors import UnhangError
 from unhang.faces.cli import output
 
@@ -21,10 +22,6 @@ def main(args: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UnhangError("top needs a terminal; for other programs: unhang ps --json")
     # A face does not import another one; this command starts the screen, and only when it is used.
-    try:
+    with Extra("top needs Textual", "top", "without it: unhang ps --watch"):
         from unhang.faces.top.main import show
-    except ModuleNotFoundError as error:
-        if (error.name or "unhang").partition(".")[0] == "unhang":
-            raise
-        raise UnhangError("top needs Textual: pip install 'unhang[top]'; without it: unhang ps --watch") from None
     return show(fleet=args.fleet)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from unhang.errors import UnhangError
+from unhang.core.extras import Extra
 from unhang.faces.cli import output
 
 SUMMARY = "a live page of all jobs and sessions, for your browser; prints its address"
@@ -25,10 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C; return 0."""
     # A face does not import another one; this command starts the page, and only when it is used.
-    try:
+    with Extra("the page needs Starlette and uvicorn", "web"):
         from unhang.faces.web.main import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "unhang").partition(".")[0] == "unhang":
-            raise
-        raise UnhangError(f"the page needs Starlette and uvicorn: pip install 'unhang[web]' ({error})") from None
     return serve(args)
