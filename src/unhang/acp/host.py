@@ -202,7 +202,9 @@ class Host:
         return launch(prepared), prepared.spec
 
     def prepared(self, request: TerminalRequest) -> Prepared:
-        """In a thread: it reads the policy's file and asks after programs and folders."""
+        """Make the job of a command in a thread, since that reads the policy's file and asks after programs and
+        folders.
+        """
         environ = dict(os.environ) | request.env
         line = at.is_line(request.command, request.args, lambda name: _runs(name, environ, request.cwd))
         wishes = self._limits | self._sessions.get(request.session, {}) | request.wishes

@@ -241,7 +241,7 @@ def _limit(asked: Any, default: int) -> int:
 
 
 def wishes_of(meta: Any) -> dict[str, Any]:
-    """`_meta: {"unhang": {"hard": "2m"}}`: limits for this one terminal."""
+    """Return the limits for this one terminal: `_meta: {"unhang": {"hard": "2m"}}`."""
     said = meta.get(META) if isinstance(meta, dict) else None
     if said is None:
         return {}
@@ -258,7 +258,7 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGKILL")
 
 
 def timeout_of(params: Any) -> float | None:
-    """`_meta: {"unhang": {"timeout": "30s"}}` of a wait: how long it may take; None: until the command has ended."""
+    """Return how long a wait may take, `_meta: {"unhang": {"timeout": "30s"}}`; None: until the command has ended."""
     given = _said(params, "timeout")
     try:
         return read_duration(f"_meta.{META}.timeout", given, off=False)
@@ -267,7 +267,7 @@ def timeout_of(params: Any) -> float | None:
 
 
 def signal_of(params: Any) -> str:
-    """`_meta: {"unhang": {"signal": "SIGINT"}}` of a kill: the signal that it begins with."""
+    """Return the signal that a kill begins with: `_meta: {"unhang": {"signal": "SIGINT"}}`."""
     given = _said(params, "signal")
     if given is None:
         return SIGNALS[0]

@@ -41,5 +41,5 @@ class TimedOut:
 
     @property
     def ok(self) -> bool:
-        """Always False: the command did not come to its end."""
+        """Return False: the command did not come to its end."""
         return False

@@ -58,7 +58,7 @@ class Terminals(Host):
         output_byte_limit: int | None = None,
         **kwargs: Any,
     ) -> CreateTerminalResponse:
-        """`kwargs` is the request's `_meta`: `{"unhang": {"hard": "2m"}}` limits this one command."""
+        """Start a command; `kwargs` is the request's `_meta`: `{"unhang": {"hard": "2m"}}` limits this one command."""
         given = {
             "sessionId": session_id,
             "command": command,

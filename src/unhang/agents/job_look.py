@@ -16,7 +16,7 @@ _ASKED = ("cwd", "labels", "stdin", "pty", "kind", "category", "createdAt")
 
 
 def look_at(job: Job) -> dict[str, Any]:
-    """`unhang status --json`, with what was asked for, and at most 64 KiB of each stream."""
+    """Return what `unhang status --json` prints, with what was asked for, and at most 64 KiB of each stream."""
     status = registry.with_agent_report(job, job.status())
     for stream in ("stdout", "stderr"):
         status[stream] = status[stream][-_MOST_EXCERPT:]

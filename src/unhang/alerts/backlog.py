@@ -35,7 +35,7 @@ class Backlog(Record):
         return ""
 
     def to_json(self) -> dict[str, Any]:
-        """As `unhang alerts status --json` prints it."""
+        """Return it as `unhang alerts status --json` prints it."""
         return dict(self.to_dict())
 
 

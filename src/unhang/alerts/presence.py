@@ -21,7 +21,7 @@ RECENT = 120.0
 
 
 def see(home: str, job_id: str) -> None:
-    """A person looks at this job in the page. Without rules no process asks for that, and nothing is written."""
+    """Note that a person looks at this job in the page. Without rules nothing asks for that, and nothing is written."""
     if alert_news.settings_file(os.environ) is None:
         return
     folder = _folder(home)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def advise(
     status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str, needs_input: bool = False
 ) -> dict[str, Any] | None:
-    """`suggestions` and `retryable` for a job of this status; None for a success that left nothing running.
+    """Return `suggestions` and `retryable` for a job of this status; None for a success that left nothing running.
 
     `last` is the last event of an ended job, with the suggestions of an agent's driver in front of its own.
     """

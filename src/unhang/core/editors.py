@@ -38,6 +38,6 @@ def way_without(command: str) -> str:
 
 
 def refused_editor(stderr: str) -> bool:
-    """Whether a program has failed because the editor that it was given cannot edit."""
+    """Return whether a program has failed because the editor that it was given cannot edit."""
     end = stderr[-4000:]
     return any(f"{left}false{right}" in end and "edit" in end.lower() for left, right in (("'", "'"), ('"', '"')))

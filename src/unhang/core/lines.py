@@ -19,7 +19,7 @@ class Lines:
         self.streaming = False  # in the middle of a line whose beginning has gone through already
 
     def feed(self, chunk: bytes) -> tuple[bytes, list[bytes]]:
-        """(the rest of an over-long line, to be passed on unread; whole lines with their newlines).
+        """Return the rest of an over-long line, to be passed on unread, and the whole lines with their newlines.
 
         The last of the lines may have no newline: the beginning of an over-long one.
         """

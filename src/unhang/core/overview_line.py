@@ -17,7 +17,7 @@ _SPARK_WIDTH = 12
 
 
 def status_line(entries: Iterable[Entry], most: int = 80) -> str:
-    """`2 run · 1 needs you: npm init`: empty where nothing runs and nothing needs a person."""
+    """Return a line such as `2 run · 1 needs you: npm init`, empty where nothing runs and nothing needs a person."""
     known = list(entries)
     found = overview.counts(known)
     parts = [f"{found['running']} run"] if found["running"] else []

@@ -11,7 +11,7 @@ _CONTINUATION = range(0x80, 0xC0)
 
 
 def decode(data: bytes) -> str:
-    """Never raises; what is no UTF-8 becomes U+FFFD."""
+    """Return the text of bytes; what is no UTF-8 becomes U+FFFD, and nothing is raised."""
     return data.decode("utf-8", "replace")
 
 
@@ -99,8 +99,10 @@ def _is_colour(sequence: str) -> bool:
 
 
 def harmless(text: str, *, colours: bool = False) -> str:
-    """Safe to print: whole escape sequences dropped (`colours`: those stay), tabs to blanks, all other control
-    characters made visible. An ESC that begins no whole sequence is shown as ^[, and what follows it stays."""
+    """Return a text that is safe to print: whole escape sequences dropped (`colours`: those stay), tabs to blanks, all
+    other control characters made visible. An ESC that begins no whole sequence is shown as ^[, and what follows it
+    stays.
+    """
     if text.isprintable():
         return text
     # no sequence goes beyond its line
@@ -108,7 +110,7 @@ def harmless(text: str, *, colours: bool = False) -> str:
 
 
 def visible(text: str) -> str:
-    """Every character that cannot be seen (controls, ESC, marks of direction, lone surrogates) becomes U+FFFD.
+    """Replace every character that cannot be seen (controls, ESC, marks of direction, lone surrogates) by U+FFFD.
 
     For a sentence of ours that holds the name of a process or of a file: `harmless` drops whole escape sequences, and
     one that a name leaves open would take our own words behind it along.
@@ -198,7 +200,7 @@ def _whole_sequences(text: str) -> int:
 
 
 def one_line(text: str, most: int) -> str:
-    """Harmless, on one line, with single blanks, and cut."""
+    """Return a text harmless, on one line, with single blanks, and cut."""
     line = " ".join(harmless(text[: 8 * most]).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -210,7 +212,7 @@ def end_on_one_line(text: str, most: int) -> str:
 
 
 def quoted(text: str, most: int = 120) -> str:
-    """Words of a job's inside a sentence of ours: in quotation marks that they cannot close, on one line, cut."""
+    """Return words of a job's for a sentence of ours: in quotation marks that they cannot close, on one line, cut."""
     return '"' + one_line(text, most).replace('"', "'") + '"'
 
 

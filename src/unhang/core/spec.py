@@ -67,7 +67,7 @@ class JobSpec(Record):
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> JobSpec:
-        """Unknown keys (a newer writer's) are passed over, missing ones get their default."""
+        """Read a spec; unknown keys (a newer writer's) are passed over, missing ones get their default."""
         known = {name: value[name] for name in cls.__match_args__ if name in value}
         known["limits"] = Limits(**{n: v for n, v in value["limits"].items() if n in Limits.__match_args__})
         if known.get("size") is not None:
@@ -156,7 +156,7 @@ _JOB: dict[str, values.Reading] = {
 
 
 def job_record(value: dict[str, Any]) -> dict[str, Any]:
-    """job.json with every field that we know of its type; one that is not is left out."""
+    """Return job.json with every field that we know of its type; one that is not is left out."""
     job = values.with_types(value, _JOB)
     if job.get("kind") == AGENT and job.get("agent") is None:
         found = _agent_of_an_older_record(job)

@@ -40,7 +40,7 @@ class Trace(Record):
         return f"00-{self.id}-{self.span}-{self.flags:02x}"
 
     def to_json(self) -> dict[str, Any]:
-        """As job.json holds it; `from_json` reads it back."""
+        """Return it as job.json holds it; `from_json` reads it back."""
         return {"traceId": self.id, "spanId": self.span, "parentSpanId": self.parent, "flags": self.flags}
 
 

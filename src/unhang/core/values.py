@@ -131,8 +131,11 @@ def object_of(fields: Mapping[str, Reading]) -> Reading:
 
 
 def with_types(value: dict[str, Any], fields: Mapping[str, Reading]) -> dict[str, Any]:
-    """`value` with every named field read. A field that cannot be read is left out, as if it had not been written;
-    null stays null; fields that are not named stay as they are."""
+    """Return `value` with every named field read.
+
+    A field that cannot be read is left out, as if it had not been written; null stays null; fields that are not named
+    stay as they are.
+    """
     wrong: list[str] = []
     changed: dict[str, Any] = {}
     for name, found in value.items():
@@ -165,7 +168,10 @@ _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
 
 
 def parse(data: bytes) -> Any:
-    """JSON in UTF-8 → its value, with null for numbers that are not finite, and not too deep. Raises ValueError."""
+    """Return the value of JSON in UTF-8, with null for numbers that are not finite, and not too deep.
+
+    Raises ValueError.
+    """
     try:
         value = _DECODER.decode(data.decode())
     except RecursionError:
@@ -229,7 +235,7 @@ def for_json(value: Any, levels: int = DEEPEST) -> Any:
 
 
 def visible_bytes(value: str) -> str:
-    """Lone surrogates shown: a byte that was no UTF-8 as \\xNN, any other as U+FFFD."""
+    """Return a text with lone surrogates shown: a byte that was no UTF-8 as \\xNN, any other as U+FFFD."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -258,7 +264,7 @@ def parse_message(line: bytes, most_parts: int = PARTS) -> Any:
 
 
 def dig(value: Any, *path: str) -> Any:
-    """value[a][b]…, or None wherever the shape is another one."""
+    """Return value[a][b]…, or None wherever the shape is another one."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

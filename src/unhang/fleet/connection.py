@@ -223,12 +223,12 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether the server is there now."""
+        """Return whether the server is there now."""
         return self._client.is_connected
 
     @property
     def closed(self) -> bool:
-        """Whether the client has given up: the server refuses its credentials by now."""
+        """Return whether the client has given up: the server refuses its credentials by now."""
         return self._client.is_closed
 
     async def close(self) -> None:
@@ -729,7 +729,7 @@ class Heard:
         self._place = self._tries = 0
 
     def tell(self, place: str) -> None:
-        """The server has told of a message at this place."""
+        """Note that the server has told of a message at this place."""
         self._place = max(self._place, int(place) if place.isdigit() else 0)
         self._tries = 0
         self.wake.set()
@@ -783,7 +783,8 @@ async def _unheard(subscription: Subscription) -> None:
 
 
 def is_stored(newest: Raw) -> bool:
-    """Whether `Connection.store` stored what `Connection.newest` returned, and not the server's answer to another.
+    """Return whether `Connection.store` stored what `Connection.newest` returned, and not the server's answer to
+    another.
 
     The server does not ask whether one who reads a stream may publish on the subject that is named for the answer. Such
     an answer says which stream it is from, or has none of the headers that were stored.

@@ -40,5 +40,5 @@ class JobRows:
             keepers[pid].used(now, usage)
 
     def forget(self, job: str) -> None:
-        """Nothing more of a job will be published."""
+        """Forget a job of which nothing more will be published."""
         self._jobs.pop(job, None)

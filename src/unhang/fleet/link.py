@@ -92,7 +92,7 @@ class FleetLink:
 
     @property
     def fd(self) -> int:
-        """Readable when there may be something new."""
+        """Return a descriptor that is readable when there may be something new."""
         return self._news
 
     def clear(self) -> None:

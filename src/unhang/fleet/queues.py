@@ -48,7 +48,7 @@ class Mirror:
 
     @property
     def queues(self) -> list[str]:
-        """The names of all queues that have a job or settings."""
+        """Return the names of all queues that have a job or settings."""
         return sorted({*self._settings, *(job.queue for job in self.jobs.values())})
 
     def take(self, subject: str, place: int, data: bytes) -> bool:
@@ -89,7 +89,7 @@ class Mirror:
             await asyncio.sleep(_LAG)  # a copy that lags behind has answered
 
     def begin_again(self) -> None:
-        """It may be another store, at the same address."""
+        """Forget everything: it may be another store, at the same address."""
         self.jobs.clear()
         self._over.clear()
         self._settings.clear()

@@ -38,7 +38,7 @@ class Elsewhere:
         self._link = link
 
     def place(self, name: str) -> tuple[str, str] | None:
-        """The machine and the id of a job of another machine; None if the name means a job of this one.
+        """Return the machine and the id of a job of another machine; None if the name means a job of this one.
 
         Raises NoSuchJob or AmbiguousJob, and ControlError for one that waits in a queue: there is nothing of it yet.
         """
@@ -51,17 +51,17 @@ class Elsewhere:
         return found_by(state.rows, *found)
 
     def here(self, name: str) -> str:
-        """The name of a job of this machine without the machine's."""
+        """Return the name of a job of this machine without the machine's."""
         found = split_name(name)
         return name if found is None else found[0]
 
     def waiting(self, name: str) -> dict[str, Any] | None:
-        """The row of a job of a queue that no machine has, by what the overview calls it; None: it is another's."""
+        """Return the row of a job of a queue that no machine has, by its name in the overview; None: it is no such."""
         rows = self._link.state().queued
         return next((row for row in rows if queued_name(row["jobId"], row["queue"]) == name), None)
 
     def waiting_job(self, row: dict[str, Any]) -> dict[str, Any]:
-        """What `job` says of one that waits."""
+        """Return what `job` says of one that waits."""
         nothing = result_from(View(), row["jobId"], row["command"]).to_json() | View().summary()
         return nothing | {"needsInput": None, "heartbeat": None, "ending": None, "lastEvents": []} | row
 
@@ -73,7 +73,9 @@ class Elsewhere:
     # --- reading ----------------------------------------------------------------------------------------------
 
     def job(self, machine: str, job: str) -> dict[str, Any]:
-        """As `agents/job_look.py`; while the machine is offline without output, and `unknown` if it had not ended."""
+        """Return it as `agents/job_look.py` does; while the machine is offline without output, and `unknown` if it had
+        not ended.
+        """
         try:
             found: dict[str, Any] = self._page(machine, job, "look")
         except Offline:
@@ -84,11 +86,11 @@ class Elsewhere:
         return found | {"machine": machine}
 
     def events(self, machine: str, job: str, after: int, limit: int) -> list[Event]:
-        """The events of a job after a number, from the server."""
+        """Return the events of a job after a number, from the server."""
         return self._link.events(machine, job, after, min(limit, MOST_EVENTS))
 
     def timeline(self, job_id: str) -> dict[str, Any] | None:
-        """The life of a job as a picture; of one that waits in a queue an empty one. None: it is of this home."""
+        """Return the life of a job as a picture, an empty one if it waits in a queue; None: it is of this home."""
         found = Timeline()
         if self.waiting(job_id) is None:
             there = self.place(job_id)
@@ -99,7 +101,7 @@ class Elsewhere:
         return found.to_json()
 
     def rows(self, machine: str, job: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
-        """Rows of the output by number; see `jobs/output_viewer.py`."""
+        """Return rows of the output by number; see `jobs/output_viewer.py`."""
         around = [] if at is None else [f"--at={at}"]
         found: dict[str, Any] = self._page(
             machine, job, "rows", f"--stream={stream}", f"--first={first}", f"--count={count}", *around
@@ -107,12 +109,12 @@ class Elsewhere:
         return found
 
     def search(self, machine: str, job: str, stream: str, text: str) -> dict[str, Any]:
-        """The numbers of the rows that hold a text."""
+        """Return the numbers of the rows that hold a text."""
         found: dict[str, Any] = self._page(machine, job, "search", f"--stream={stream}", f"--text={text[:200]}")
         return found
 
     def download(self, machine: str, job: str, stream: str) -> tuple[str, Iterator[bytes]]:
-        """The id of a job, and everything that is kept of a stream."""
+        """Return the id of a job, and everything that is kept of a stream."""
 
         def read(at: int) -> Slice:
             found = self._page(machine, job, "piece", f"--stream={stream}", f"--at={at}")
@@ -122,7 +124,7 @@ class Elsewhere:
         return job, whole_output(read)
 
     def tree(self, machine: str, job: str) -> dict[str, Any]:
-        """The processes of a job and what each waits for, looked at now by its machine."""
+        """Return the processes of a job and what each waits for, looked at now by its machine."""
         return _object(self._link.ask(machine, Request("diagnose", [job], ["--json"])))
 
     def _page(self, machine: str, job: str, what: str, *options: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class JobSpool:
         self.chain.resume(stored, None if stored is None else self._line(stored.last))
 
     def stored(self, lines: list[Line], place: int) -> None:
-        """The server has stored what the chain made of these lines."""
+        """Note that the server has stored what the chain made of these lines."""
         self.chain.stored(place)
         last = next((line for seq, line in lines if seq == self.chain.last), b"")
         event = ev.from_line(last)
@@ -106,7 +106,7 @@ class Spool:
 
     @property
     def fd(self) -> int:
-        """Readable when a log may have grown; -1 where the system cannot tell."""
+        """Return a descriptor that is readable when a log may have grown; -1 where the system cannot tell."""
         return self._files.fd
 
     @property
@@ -157,7 +157,7 @@ class Spool:
         self._files.read()
 
     def finish(self, job: str) -> None:
-        """The whole log and the last row of a job are on the server."""
+        """Note that the whole log and the last row of a job are on the server."""
         self._forget(job)
         self.done.add(job)
 

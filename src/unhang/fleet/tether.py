@@ -49,12 +49,12 @@ class Tether:
         self._tell(_said(place, until, grace))
 
     def release(self, place: JobDir) -> None:
-        """The job has ended."""
+        """Let a job go that has ended."""
         if self._held.pop(place.id, None) is not None:
             self._tell(f"-{place.id}\n".encode())
 
     def check(self) -> None:
-        """A child was stopped or has ended: if it was this one, wake or replace it."""
+        """Wake or replace this child, if it is the one that was stopped or has ended."""
         try:
             pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED) if self._pid else (0, 0)
         except ChildProcessError:

@@ -66,7 +66,7 @@ def plan(environ: Mapping[str, str], *, project: bool, installs: bool) -> flow.F
 
 
 def states(environ: Mapping[str, str]) -> dict[str, str]:
-    """Settings file → whether the hooks are in it; for `unhang claude status`."""
+    """Return for each settings file whether the hooks are in it; for `unhang claude status`."""
     found: dict[str, str] = {}
     for project in (False, True):
         path = ".claude/settings.json"
@@ -80,7 +80,7 @@ def states(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def plugin_states(environ: Mapping[str, str]) -> dict[str, bool]:
-    """Settings file → whether it enables the plugin; for `unhang claude status`."""
+    """Return for each settings file whether it enables the plugin; for `unhang claude status`."""
     found: dict[str, bool] = {}
     for project in (False, True):
         try:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
             """Return why there is nothing to do, as one line; None where there is something to do."""
             ...
 
-        def preview(self) -> list[str]: ...
+        def preview(self) -> list[str]:
+            """Return what would be done, as lines for people."""
 
         def apply(self) -> str:
-            """Makes the change and returns what was done, as one line."""
+            """Make the change, and return what was done, as one line."""
             ...
 
 

@@ -43,7 +43,7 @@ def plan_install(home: str, options: list[str], environ: Mapping[str, str], *, j
 
 
 def plan_uninstall(home: str, environ: Mapping[str, str]) -> Uninstall:
-    """What the last `install` did, undone. Raises UnhangError where nothing is installed."""
+    """Return the change that undoes what the last `install` did. Raises UnhangError where nothing is installed."""
     there = installed(home)
     if there is None:
         raise UnhangError("`unhang watch install` has installed nothing")

@@ -44,7 +44,7 @@ def plan_install(path: str, name: str | None, options: list[str], agent: list[st
 
 
 def plan_uninstall(path: str, name: str | None) -> flow.FileChange:
-    """Without the entry `name`, or without all entries that unhang added."""
+    """Return the change that removes the entry `name`, or all entries that unhang added."""
     entries: dict[str, list[str]] = {}
 
     def without(text: str) -> str:

@@ -167,7 +167,7 @@ class AttendedJob:
         self._connection.close()
 
     def finish(self) -> None:
-        """The job has ended."""
+        """Note that the job has ended."""
         self._pool.forget(self.job)
         self._connection.close()
 

@@ -36,7 +36,7 @@ def _touch(stamp: str) -> None:
 
 
 def in_a_child(home: str) -> None:
-    """For a command line: a process of its own does the work, and the command does not wait for it."""
+    """Remove old jobs for a command line: a process of its own does the work, and the command does not wait for it."""
     if not due(home) or os.fork():
         return
     try:
@@ -49,7 +49,7 @@ def in_a_child(home: str) -> None:
 
 
 def in_a_thread(home: str) -> None:
-    """For a library, which must not fork its caller's process."""
+    """Remove old jobs for a library, which must not fork its caller's process."""
     if due(home):
         import threading
 

@@ -19,7 +19,7 @@ _MOST = 8
 
 
 def open_client() -> list[int] | None:
-    """Descriptors that become readable when the client or a wrapper around us dies; None: one is dead already."""
+    """Return descriptors that become readable when the client or a wrapper around us dies; None: one is dead."""
     found: list[int] = []
     pid = os.getppid()
     for _ in range(_MOST):

@@ -48,7 +48,7 @@ _GUARD_CHECK = 5.0
 
 
 def pair() -> tuple[socket, socket]:
-    """Two connected sockets: the caller's and the keeper's."""
+    """Make two connected sockets: the caller's and the keeper's."""
     return socketpair(AF_UNIX, SOCK_STREAM)
 
 
@@ -91,7 +91,7 @@ class JobConnection:
 
     @property
     def started(self) -> bool:
-        """The keeper has recorded a first event: the job runs, or could not be started."""
+        """Return whether the keeper has recorded a first event: the job runs, or could not be started."""
         return self.seq > 0
 
     # --- requests -------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class JobConnection:
         return self._heard(chunk)
 
     def wait_until_started(self) -> None:
-        """Until the job runs, or the record says why not. Bounded: a job may stop its keeper before that reports."""
+        """Wait until the job runs, or the record says why not. Bounded: a job may stop its keeper before."""
         while not self.started and not self.ended:
             if not self.hear(_START_CHECK):
                 self.settle()  # lost at birth: no process has the job, and none will start it
@@ -190,7 +190,7 @@ class JobConnection:
             self.insist()
 
     def wait_until_ended(self, heard: Callable[[], None] | None = None) -> None:
-        """Until the end of the job is recorded. `heard` is called when there may be new events."""
+        """Wait until the end of the job is recorded. `heard` is called when there may be new events."""
         more = True
         while more and not self.ended:
             more = self.hear(self.patience())
@@ -199,7 +199,7 @@ class JobConnection:
                 heard()
 
     def wait_until_closed(self) -> None:
-        """Until nothing of the job is left."""
+        """Wait until nothing of the job is left."""
         while self.hear(self.patience()):
             self.insist()
 
@@ -223,14 +223,14 @@ class JobConnection:
         return self.hear(0.0)
 
     async def insist_async(self, in_thread: InThread) -> None:
-        """As `insist`; ending a job without its keeper takes time, and is left to a thread."""
+        """Do what `insist` does; ending a job without its keeper takes time, and is left to a thread."""
         if self._left() == 0.0:
             await in_thread(self.insist)
         else:
             self._wake_children()
 
     async def wait_until_ended_async(self, in_thread: InThread, heard: Callable[[], None] | None = None) -> None:
-        """As `wait_until_ended`, without blocking the event loop."""
+        """Do what `wait_until_ended` does, without blocking the event loop."""
         more = True
         while more and not self.ended:
             more = await self.hear_async(self.patience())
@@ -292,7 +292,7 @@ class JobConnection:
         return last if last is not None and last["type"] == EXITED else None
 
     def wait_for_guard(self) -> None:
-        """When a guard of our own has exited, nothing of the job or of unhang is left."""
+        """Wait until a guard of our own has exited: nothing of the job or of unhang is left then."""
         if self.guard is None:
             return
         try:

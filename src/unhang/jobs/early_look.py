@@ -46,11 +46,11 @@ class EarlyLook:
 
     @property
     def decided(self) -> bool:
-        """Whether the caller need not wait any longer: the job is a server, hangs, or has opened an editor."""
+        """Return whether the caller need not wait any longer: the job is a server, hangs, or has opened an editor."""
         return self.diagnosis is not None or bool(self.seen.editors)
 
     def wake_at(self, otherwise: float) -> float:
-        """When to call `poll`; `otherwise` if a look is under way or none is left."""
+        """Return when to call `poll`; `otherwise` if a look is under way or none is left."""
         if self._task is not None and not self._task.done():
             return time.monotonic() + _STEP
         return self._began + self._times[0] if self._times else otherwise

@@ -29,7 +29,7 @@ class EndTime(Record):
 
 
 def ask_keeper(place: JobDir) -> EndTime | None:
-    """When the nearer of a job's limits ends it, as its keeper says; None: it does not answer."""
+    """Return when the nearer of a job's limits ends it, as its keeper says; None: it does not answer."""
     try:
         said = control_client.ask(place, do="ping", patience=_PATIENCE)
     except (UnhangError, OSError):
@@ -41,7 +41,7 @@ def ask_keeper(place: JobDir) -> EndTime | None:
 
 
 def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | None:
-    """When the nearer of a job's limits ends it, in seconds since 1970; None if none will, or it has ended.
+    """Return when the nearer of a job's limits ends it, in seconds since 1970; None if none will, or it has ended.
 
     Its keeper is asked if it has an idle limit and is silent (`always_ask`: also if it talks).
     """

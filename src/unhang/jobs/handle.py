@@ -76,7 +76,10 @@ class Job:
         return result_of(self.place, view)
 
     def note_seen(self, view: View | None = None) -> None:
-        """Its end, if it has one, is shown to a person or an agent: it needs no look any more. `view`: if known."""
+        """Note that its end, if it has one, is shown to a person or an agent: it needs no look any more.
+
+        `view`: if known.
+        """
         from unhang.jobs import unseen_ends
 
         view = view or self.view()
@@ -138,7 +141,7 @@ class Job:
         return int((last_event(self.place.events) or {}).get("seq", 0))
 
     def follow(self, after_seq: int = 0, timeout: Duration = None) -> EventStream:
-        """Events as they come, until the last one or until the time is over: for `for` and for `async for`."""
+        """Return events as they come, until the last one or until the time is over: for `for` and for `async for`."""
         return EventStream(self.place, after_seq=after_seq, timeout=read_duration("timeout", timeout))
 
     def watch(self, after_seq: int = 0, timeout: Duration = None) -> Iterator[Event]:

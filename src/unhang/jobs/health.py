@@ -54,7 +54,9 @@ def _problem(place: JobDir) -> str:
 
 
 def disk_answers(home: str, patience: float = 5.0) -> bool:
-    """Can the state directory be written to within `patience`? OSError: it answers, and cannot be written to.
+    """Return whether the state directory can be written to within `patience`.
+
+    OSError: it answers, and cannot be written to.
 
     Tried by a process of its own: a disk that hangs would hold the one that tries, and no signal frees it.
     """

@@ -88,7 +88,7 @@ def _task_of(home: str, job_id: str | None) -> str | None:
 
 
 def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[str, Any]:
-    """The newest runs of a command in a directory as JSON, and the limits that they would teach (null: too few)."""
+    """Return the newest runs of a command in a directory as JSON, and the limits that they teach (null: too few)."""
     catch_up(home)
     history = History(listing.index_path(home))
     profile = history.profile(command, directory)
@@ -126,7 +126,7 @@ def forget(home: str, keep: Keep, now: float | None = None) -> int:
 
 
 def run_of(place: JobDir) -> Run | None:
-    """The run of an ended job; None: it never ran, or nothing is known of how it went."""
+    """Return the run of an ended job; None: it never ran, or nothing is known of how it went."""
     job, last = records.job(place), last_event(place.events)
     if job is None or last is None or last["type"] != EXITED or last.get("durationMs") is None:
         return None

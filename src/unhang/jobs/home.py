@@ -8,7 +8,7 @@ from unhang.store import home as homes
 
 
 def state_home() -> str:
-    """Where this user's jobs are kept: `$UNHANG_HOME`, `$XDG_STATE_HOME/unhang` or `~/.local/state/unhang`."""
+    """Return where this user's jobs are kept: `$UNHANG_HOME`, `$XDG_STATE_HOME/unhang` or `~/.local/state/unhang`."""
     return homes.locate(os.environ)
 
 

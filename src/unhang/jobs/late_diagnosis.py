@@ -34,7 +34,7 @@ class LateDiagnosis:
         self._wanted = seconds > _SHORT
 
     def wake_at(self, otherwise: float) -> float:
-        """When to call `poll`, or to look whether it has found something; `otherwise` if it is over."""
+        """Return when to call `poll`, or to look whether it has found something; `otherwise` if it is over."""
         if self._task is not None:
             return otherwise if self._task.done() else time.monotonic() + _STEP
         return self._due if self._wanted else otherwise

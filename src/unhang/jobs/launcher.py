@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     class Launcher(Protocol):
         """Gives a prepared job to a keeper, and connects the caller to it."""
 
-        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection: ...
+        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
+            """Give the job to a keeper; return the connection to it."""
 
 
 # The keeper has up to 20 open while it starts a job, and needs two or three to look at it.

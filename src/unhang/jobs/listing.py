@@ -29,7 +29,7 @@ def index_path(home: str) -> str:
 
 
 def list_jobs(home: str, *, running_only: bool = False, labels: dict[str, str] | None = None) -> list[Row]:
-    """Newest first; every row is true at the moment it was read."""
+    """Return the jobs, newest first; every row is true at the moment it was read."""
     ids = find.all_ids(home)
     if not ids:
         return []
@@ -56,7 +56,9 @@ def row_of(place: JobDir) -> Row | None:
 
 
 def read_row(place: JobDir) -> Row | None:
-    """None: it is just being born, was removed while we looked, or is no job directory of ours."""
+    """Return the row of a job; None: it is just being born, was removed while we looked, or is no job directory of
+    ours.
+    """
     refused = False
     try:
         final = reconcile.settle(place)

@@ -72,7 +72,7 @@ def scraper_token(home: str) -> str:
 
 
 def count_before_removal(home: str) -> None:
-    """Records are about to be removed: count what is in them, if metrics were ever asked for here."""
+    """Count what is in records that are about to be removed, if metrics were ever asked for here."""
     if not os.path.exists(_state_path(home)):
         return
     try:

@@ -38,7 +38,7 @@ class JobNews:
         self.seen(self._seen)
 
     def seen(self, seq: int) -> None:
-        """The agent was told all up to this event in another way."""
+        """Note that the agent was told all up to this event in another way."""
         self._seen = max(self._seen, seq)
         if self._untold is not None and self._untold.seq <= self._seen:
             self._untold = None

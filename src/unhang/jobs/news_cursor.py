@@ -29,7 +29,7 @@ def is_of(job: Job, environ: Mapping[str, str]) -> bool:
 
 
 def note(job: Job, seq: int, environ: Mapping[str, str]) -> None:
-    """The agent has been told all up to this event. A disk that is full costs an agent that hears it twice."""
+    """Note that the agent has been told all up to this event. With a full disk the agent hears it twice."""
     if not is_of(job, environ) or seq <= read(job):
         return
     if seq >= job.last_seq():

@@ -45,7 +45,7 @@ class Outlook(Record):
 
     @property
     def state(self) -> str:
-        """Where it stands, in words."""
+        """Return where it stands, in words."""
         row = self.row
         kind = None if self.attention is None else self.attention.kind
         return wording.state(row.status, row.phase, needs=kind, exit_code=row.exit_code, signal=self.signal)
@@ -76,7 +76,7 @@ def may_need_a_look(home: str, row: Row) -> bool:
 
 
 def states_of(home: str, rows: list[Row]) -> list[str]:
-    """Where each job stands, in words; no keeper is asked."""
+    """Return where each job stands, in words; no keeper is asked."""
     return [_state_of(home, row) for row in rows]
 
 
@@ -118,7 +118,7 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
 
 
 def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:
-    """At which addresses the processes of each of these jobs listen (TCP)."""
+    """Return at which addresses the processes of each of these jobs listen (TCP)."""
     keepers: dict[int, str] = {}
     for job in jobs:
         record = records.job(JobDir(home, job))
@@ -129,7 +129,7 @@ def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:
 
 
 def listening_below(keepers: list[int]) -> dict[int, list[str]]:
-    """At which addresses the processes below each of these listen (TCP)."""
+    """Return at which addresses the processes below each of these listen (TCP)."""
     from unhang.procs.sampler.connections import listening  # most lists are of jobs that have ended
 
     return listening(keepers)

@@ -113,7 +113,7 @@ class OutputTimes:
                 marks.append(((event.get("offset") or 0) + (event.get("bytes") or 0), at))
 
     def at(self, line: Line) -> float | None:
-        """When the end of a line was read; None if that is not recorded yet, or it is a line of ours."""
+        """Return when the end of a line was read; None if that is not recorded yet, or it is a line of ours."""
         if line.end is None:
             return None
         marks = self._marks[line.stream]

@@ -91,7 +91,7 @@ class OutputRows:
         self.total = row
 
     def read(self, first: int, count: int) -> list[OutputRow]:
-        """Rows from number `first` on."""
+        """Return rows from number `first` on."""
         found: list[OutputRow] = []
         for number, row in self._from(max(0, first)):
             if number >= first:

@@ -29,7 +29,10 @@ class OutputViewer:
         self._lock = threading.Lock()
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
-        """Rows of the output by number; `at`: those around a byte of the stream. A negative `first`: from the end."""
+        """Return rows of the output by number; `at`: those around a byte of the stream.
+
+        A negative `first`: from the end.
+        """
         with self._lock:
             rows = self._rows_of(job_id, stream)
             around = None if at is None else rows.row_at(at)

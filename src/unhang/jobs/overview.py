@@ -319,7 +319,9 @@ class Overview:
 
     @property
     def fd(self) -> int:
-        """Readable when there may be something new; -1: there is no such descriptor, so look now and then."""
+        """Return a descriptor that is readable when there may be something new; -1: there is none, so look now and
+        then.
+        """
         return self._files.fd
 
     def snapshot(self) -> Snapshot:

@@ -60,7 +60,7 @@ class JobPool:
         self._lease.release(job.place)
 
     def forget(self, job: Job) -> None:
-        """A job has ended, and no longer counts."""
+        """Forget a job that has ended: it no longer counts."""
         self._lease.release(job.place)
         self._started.pop(job.id, None)
 

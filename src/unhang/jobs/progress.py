@@ -76,7 +76,7 @@ class TimeLeft(Record):
 
 
 def progress_line(job: Job, view: View) -> str:
-    """Elapsed time, the last line, what the job waits for, how long until it is stopped.
+    """Return elapsed time, the last line, what the job waits for, and how long until it is stopped.
 
     It asks the job's keeper, so an event loop must not call it.
     """

@@ -40,7 +40,7 @@ _PAUSE = 0.02
 
 
 def has_ended(place: JobDir) -> bool:
-    """By the last record alone."""
+    """Return whether a job has ended, by its last record alone."""
     last = reader.last_event(place.events)
     return last is not None and last["type"] == ev.EXITED
 
@@ -52,7 +52,7 @@ def keeper_of(job: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def sight_of(job: dict[str, Any] | None) -> vantage.Sight:
-    """Can the keeper of this record be judged from here?"""
+    """Return whether the keeper of this record can be judged from here."""
     return vantage.sight(keeper_of(job), vantage.here())
 
 
@@ -81,7 +81,7 @@ def process_named(keeper: dict[str, Any], pid: str, start: str) -> ProcessInfo |
 
 
 def keeper_lives(job: dict[str, Any]) -> bool:
-    """By pid and start time: only for a record whose keeper can be seen from here."""
+    """Return whether a keeper lives, by pid and start time: only for a record whose keeper can be seen from here."""
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and identity.is_alive(process.pid, process.start)
 
@@ -225,7 +225,7 @@ def _signal(process: ProcessInfo, number: int) -> bool:
 
 
 def stop_keeper(place: JobDir) -> bool:
-    """For a keeper without a socket (no room for one): SIGTERM asks it to cancel. False: there is no keeper."""
+    """Ask a keeper without a socket (no room for one) to cancel, by SIGTERM. False: there is no keeper."""
     job = records.job(place)
     process = process_named(keeper_of(job), "pid", "start")
     return process is not None and sight_of(job).kind == vantage.HERE and _signal(process, signal.SIGTERM)
@@ -251,7 +251,7 @@ def end_without_keeper(place: JobDir) -> bool:
 
 
 def give_up(place: JobDir, where: str) -> bool:
-    """By a person's own order: record the loss of a job elsewhere whose log no process claims. False: one does.
+    """Record the loss of a job elsewhere whose log no process claims, by a person's own order. False: one does.
 
     Nothing is signalled. A container that was removed leaves such jobs behind, and no other process can settle them.
     """

@@ -61,7 +61,7 @@ class AgentTask(Record):
         return None if found is None else found.replace(liveness="agent")
 
     def to_record(self, env: Mapping[str, str]) -> dict[str, Any]:
-        """As job.json holds it; the words for people are without the secrets of this environment."""
+        """Return it as job.json holds it; the words for people are without the secrets of this environment."""
         from unhang.core import mask
 
         secrets = mask.secrets_in(self.task, env)
@@ -88,8 +88,9 @@ def prepare(
     budget: int | None = None,
     agent: AgentTask | None = None,
 ) -> Prepared:
-    """`policy`: one that is at hand, a file, or None for the one that holds in this directory. `agent`: what the
-    command, a driver, is to do."""
+    """Check a request and make a job of it; `policy`: one that is at hand, a file, or None for the one that holds in
+    this directory. `agent`: what the command, a driver, is to do.
+    """
     argv, line = _command(command, shell)
     folder = _folder(cwd)
     given = dict(os.environ) | {str(k): str(v) for k, v in (env or {}).items()}
@@ -228,7 +229,7 @@ def _labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_pairs(what: str, pairs: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE … as given on a command line."""
+    """Return NAME=VALUE … as given on a command line by name."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

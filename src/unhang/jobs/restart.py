@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def again(job: Job, env: Mapping[str, str]) -> Prepared:
-    """The job to be started in the place of this one, which must have ended. Its environment is that of the caller.
+    """Return the job to be started in the place of this one, which must have ended.
+
+    Its environment is that of the caller.
 
     `env`: the variables that are added. Their values are not recorded, so those of the first start are needed again.
     """

@@ -93,7 +93,7 @@ def result_of(place: JobDir, view: View | None = None) -> Result:
 
 
 def output_mark(place: JobDir) -> tuple[tuple[int, int], ...]:
-    """Sizes and times of the output files: empty before anything is printed, and another one after each write."""
+    """Return sizes and times of the output files: empty before anything is printed, another one after each write."""
     found: list[tuple[int, int]] = []
     for name in ("stdout", "stderr"):
         for path in (place.stream(name), output.ring_path(place.stream(name))):

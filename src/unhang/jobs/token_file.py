@@ -13,7 +13,7 @@ _LONGEST = 1024
 
 
 def token_path(name: str) -> str:
-    """Where a token of this name is kept unless another file is given: in the state directory, which is made."""
+    """Return where a token of this name is kept unless another file is given: in the state directory, which is made."""
     return os.path.join(ensure_state_home(), name)
 
 

@@ -26,7 +26,7 @@ _BAD = ("error", "timeout")
 
 
 def note(place: JobDir, status: str, ended: str | None) -> None:
-    """Its end was shown. Where nothing can be written, it is shown again."""
+    """Note that its end was shown. Where nothing can be written, it is shown again."""
     if not awaits_look(place, status, ended):
         return
     try:

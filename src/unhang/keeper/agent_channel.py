@@ -70,7 +70,10 @@ class AgentChannel:
 
 
 def said_of(line: bytes) -> dict[str, Any] | None:
-    """None: not an object. `alive` and `window`, if they are there, have the types that the loop expects."""
+    """Return what a driver has said; None: it is not an object.
+
+    `alive` and `window`, if they are there, have the types that the loop expects.
+    """
     from unhang.core.values import number_of, parse_message, text_of  # only the keeper of an agent's job needs them
 
     said = parse_message(line, _PARTS)
@@ -85,7 +88,10 @@ def said_of(line: bytes) -> dict[str, Any] | None:
 
 
 def event_of(said: dict[str, Any]) -> ev.Event | None:
-    """None: it only wants to be counted as a sign of life. Its fields are cut until they fit into one line."""
+    """Return the event of what a driver has said; None: it only wants to be counted as a sign of life.
+
+    Its fields are cut until they fit into one line.
+    """
     from unhang.core.values import bounded, text_of
 
     phase = text_of(said, "phase", most=40)

@@ -227,7 +227,7 @@ class Attempts:
         return self._person.shown(at_the_end=True)
 
     def pass_on_the_rest(self) -> None:
-        """The job has ended and is recorded; its last words may still wait for a slow reader, as any program's."""
+        """Pass on the last words of a job that has ended and is recorded: a slow reader may still wait for them."""
         relays = [stream.relay for stream in self._outputs if stream.relay is not None]
         while blocked := [relay for relay in relays if relay.waiting and not relay.broken]:
             poll = select.poll()

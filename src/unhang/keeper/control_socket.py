@@ -35,7 +35,9 @@ _BACKLOG = 128
 
 
 def listen(folder: str, name: str) -> socket | None:
-    """None where no socket can be had (a full disk, a file system without them): the job runs on without."""
+    """Listen for callers; None where no socket can be had (a full disk, a file system without them): the job runs on
+    without.
+    """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

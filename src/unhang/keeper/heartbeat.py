@@ -82,7 +82,9 @@ class HeartbeatSocket:
         return self._rests_until or None
 
     def environment(self, idle: float | None) -> dict[str, str]:
-        """For the job: where to send, and how often it is worth it (systemd's advice: half of the limit)."""
+        """Return the variables that tell the job where to send, and how often it is worth it (systemd's advice: half of
+        the limit).
+        """
         if self._sock is None:
             return {}
         shown = {"NOTIFY_SOCKET": self._path or "@" + self._name}
@@ -125,7 +127,7 @@ def _sender(ancillary: list[tuple[int, int, bytes]]) -> int | None:
 
 
 def parse(data: bytes) -> Beat:
-    """Never raises; what it does not know it passes over."""
+    """Read a heartbeat; nothing is raised, and what is not known is passed over."""
     alive, status, extend = False, None, 0.0
     for line in data.decode("utf-8", "replace").split("\n"):
         name, _, value = line.partition("=")

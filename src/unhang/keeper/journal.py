@@ -82,7 +82,7 @@ class Journal:
             stream.announced = stream.store.total
 
     def beat(self, status: str | None, now: float) -> bool:
-        """A heartbeat: recorded when it says something new (once a second at most), or now and then."""
+        """Take a heartbeat; it is recorded when it says something new (once a second at most), or now and then."""
         text = self._beat_text if status is None else status
         due = self._beat_at + (STATUS_EVERY if text != self._beat_text else BEAT_EVERY)
         if now < due:
@@ -92,7 +92,7 @@ class Journal:
         return True
 
     def record(self, event: ev.Event) -> None:
-        """Anything but output; the output so far comes first, so that the order is the true one."""
+        """Record anything but output; the output so far comes first, so that the order is the true one."""
         now = clock.monotonic()
         for stream in list(self._pending.values()):
             self._say(stream, now)
@@ -111,7 +111,7 @@ class Journal:
                 self._durability.wrote_event(clock.monotonic())
 
     def make_durable(self) -> None:
-        """The job's record and its events so far would survive a power cut when this returns."""
+        """Make the job's record and its events so far survive a power cut once this returns."""
         self._durability.now(self._log.sync)
 
     def sync_due(self) -> float | None:

@@ -691,7 +691,7 @@ class Loop:
         self._record(ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=verdict))
 
     def answered(self) -> None:
-        """A caller has sent input: a prompt that was reported is answered, until the next look sees one."""
+        """Note that a caller has sent input: a prompt that was reported is answered, until the next look sees one."""
         if self.dog.phase != RUNNING:
             return
         now = clock.monotonic()

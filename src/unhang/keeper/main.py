@@ -63,7 +63,9 @@ class Ready(Record):
 
 
 def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Ready:
-    """`line`: where the job will come from; if it waits there already, nothing is rehearsed."""
+    """Prepare everything that needs no job; `line`: where the job will come from; if it waits there already, nothing is
+    rehearsed.
+    """
     tree.adopt()
     me = os.getpid()
     stands = vantage.here()
@@ -100,7 +102,7 @@ def _rehearse() -> None:
 
 
 def promise_to_start(launch: Launch, ready: Ready) -> None:
-    """To the guard, before anything is done that could keep us: the start is as bounded as the job is."""
+    """Promise the guard, before anything is done that could keep us, a start that is as bounded as the job is."""
     limits = [limit for limit in (launch.spec.limits.idle, launch.spec.limits.hard) if limit is not None]
     now = clock.monotonic()
     ready.board.post(Promise(now + min([LONGEST, *limits]), START, now, now))

@@ -31,21 +31,48 @@ if TYPE_CHECKING:
         into: InputStream | None
         master: int | None
 
-        def stop(self, by: str, *, force: bool, interrupt: bool = False) -> None: ...
-        def typed(self, data: bytes) -> None: ...
-        def interrupt(self) -> None: ...
-        def pass_on(self, name: str) -> None: ...
-        def press(self, name: str) -> None: ...
-        def wants_keys(self) -> bool: ...
-        def pause(self, *, force: bool) -> None: ...
-        def go_on(self, *, here: bool) -> None: ...
-        def extend(self, idle: float, hard: float) -> None: ...
-        def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None: ...
-        def answered(self) -> None: ...
-        def silence(self) -> float: ...
-        def ends_in(self) -> tuple[float, str] | None: ...
+        def stop(self, by: str, *, force: bool, interrupt: bool = False) -> None:
+            """Cancel the job; `force`: kill it at once."""
+
+        def typed(self, data: bytes) -> None:
+            """Take what a person has typed at the terminal."""
+
+        def interrupt(self) -> None:
+            """Take a Ctrl-C of the person."""
+
+        def pass_on(self, name: str) -> None:
+            """Pass a signal of the caller's terminal on to the job."""
+
+        def press(self, name: str) -> None:
+            """Press the key of a signal at the job's terminal."""
+
+        def wants_keys(self) -> bool:
+            """Return whether what the person has typed is for the job."""
+
+        def pause(self, *, force: bool) -> None:
+            """Stop the job; `force`: it cannot refuse."""
+
+        def go_on(self, *, here: bool) -> None:
+            """Continue a job that was stopped; `here`: in the foreground."""
+
+        def extend(self, idle: float, hard: float) -> None:
+            """Move the limits by so many seconds."""
+
+        def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
+            """Record a silence of a turn that the proxy of an agent knows of."""
+
+        def answered(self) -> None:
+            """Note that a caller has sent input."""
+
+        def silence(self) -> float:
+            """Return for how many seconds there was no sign of life."""
+
+        def ends_in(self) -> tuple[float, str] | None:
+            """Return in how many seconds a limit ends the job, and which; None: none does."""
+
         @property
-        def phase(self) -> str: ...
+        def phase(self) -> str:
+            """Return where the watchdog stands."""
 
 
 MAX_SEATS = 64
@@ -88,7 +115,7 @@ class RequestServer:
             poll.register(fd, reads | (select.POLLOUT if client.writing else 0))
 
     def due(self) -> float | None:
-        """When to wake without a readable descriptor: a client timed out, or accepting resumes."""
+        """Return when to wake without a readable descriptor: a client timed out, or accepting resumes."""
         if not self._clients:
             return self._rests_until
         dues = [0.0 if client.behind else client.due for client in self._clients.values() if not client.owner]

@@ -24,7 +24,7 @@ class SignalPipe:
 
     @property
     def fds(self) -> set[int]:
-        """Both ends of the pipe."""
+        """Return both ends of the pipe."""
         return {self.fd, self._write_end}
 
     def _note_stop(self, _number: int, _frame: object) -> None:

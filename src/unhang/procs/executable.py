@@ -27,12 +27,12 @@ def command() -> list[str]:
 
 
 def command_line(*words: str) -> list[str]:
-    """`unhang WORDS`, isolated."""
+    """Return the words of `unhang WORDS`, isolated."""
     return isolated(_MAIN, *words)
 
 
 def module(name: str, *words: str) -> list[str]:
-    """`python -m NAME WORDS`, isolated."""
+    """Return the words of `python -m NAME WORDS`, isolated."""
     return isolated(_AS_MODULE, name, *words)
 
 

@@ -93,7 +93,9 @@ def spawn(
     also: dict[int, int] | None = None,
     modes: list[Any] | None = None,
 ) -> Spawned:
-    """`stdin`: a descriptor to give, or None for a pipe of ours. With `terminal` stdin is the terminal.
+    """Start the job's command; `stdin`: a descriptor to give, or None for a pipe of ours.
+
+    With `terminal` stdin is the terminal.
 
     `modes`: what the terminal is set to, as termios has it. `also`: further descriptors that the job gets (its number
     there → ours).
@@ -367,7 +369,7 @@ def has_unread_line(path: str) -> bool:
 
 
 def set_size(master: int, size: tuple[int, int]) -> None:
-    """Rows and columns; the kernel tells the foreground program (SIGWINCH)."""
+    """Set rows and columns; the kernel tells the foreground program (SIGWINCH)."""
     import fcntl
     import struct
     import termios

@@ -38,7 +38,9 @@ class Wakeup:
 
     @property
     def fd(self) -> int:
-        """For an event loop: readable when a watched file changes; -1 where not everything can be watched."""
+        """Return a descriptor for an event loop, readable when a watched file changes; -1 where not everything can be
+        watched.
+        """
         return -1 if self._blind else self._files.fd
 
     def add_file(self, path: str) -> None:

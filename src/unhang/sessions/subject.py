@@ -159,7 +159,9 @@ class Subject:
         return mine and event.get("pid") in (None, self.pid)
 
     def read_transcript(self) -> None:
-        """Growth counts from the file's own time stamp, unless the wall clock was set since the last look."""
+        """Read how the transcript has grown, by the file's own time stamp unless the wall clock was set since the last
+        look.
+        """
         now, wall = clock.monotonic(), clock.wall()
         self._find_transcript()
         grew, changed = self._transcript.grew()

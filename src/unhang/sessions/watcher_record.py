@@ -40,7 +40,7 @@ def remove(home: str) -> None:
 
 
 def ping_of(home: str, who: dict[str, Any] | None) -> dict[str, Any] | None:
-    """`trouble`: why the pings of the watcher that holds the lock stay away, or None; None: it is to send none."""
+    """Return the state of the pings of the watcher that holds the lock; None: it is to send none."""
     found = mapping_of(_read(home, who), "ping")
     return {"trouble": text_of(found, "trouble") or None} if "trouble" in found else None
 

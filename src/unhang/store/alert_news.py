@@ -69,7 +69,9 @@ def _places(environ: Mapping[str, str]) -> list[str]:
 
 
 def expect(home: str, *, wanted: bool = False) -> None:
-    """A job begins: see that a deliverer runs, where there are rules. `wanted`: the job names targets of its own.
+    """See that a deliverer runs for a job that begins, where there are rules.
+
+    `wanted`: the job names targets of its own.
 
     Not left to the keeper that has the news: whatever it starts is below its guard, and would be a part of the job.
     """
@@ -85,7 +87,7 @@ def expect(home: str, *, wanted: bool = False) -> None:
 
 
 def tell(home: str, subject: str, *, wanted: bool = False) -> None:
-    """There is news of a job or session: leave a mark for the deliverer."""
+    """Leave a mark for the deliverer: there is news of a job or session."""
     if not wanted and settings_file(os.environ) is None:
         return
     try:

@@ -42,7 +42,7 @@ def take(fd: int) -> bool:
 
 
 def is_claimed(path: str) -> bool:
-    """Does a living process claim this log? False also where that cannot be told (no log, no locks)."""
+    """Return whether a living process claims this log. False also where that cannot be told (no log, no locks)."""
     if not SUPPORTED or _GET is None:
         return False
     try:

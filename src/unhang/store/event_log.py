@@ -75,7 +75,7 @@ class EventLog:
         return True
 
     def append(self, event: ev.Event, *, last: bool = False) -> ev.Event | None:
-        """Number, stamp and write it. None: it could not be written (and is counted)."""
+        """Number, stamp and write an event. None: it could not be written (and is counted)."""
         batch = [event]
         if self.unrecorded and event.get("type") != ev.STORE:
             missing = self.unrecorded

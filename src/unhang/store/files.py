@@ -45,7 +45,9 @@ def open_plain(path: str, flags: int, mode: int = 0o600) -> int:
 
 
 def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> None:
-    """Atomic: a reader sees the old or the new file. ASCII, so that undecodable bytes of a command survive.
+    """Write a file in one step: a reader sees the old or the new one.
+
+    ASCII, so that undecodable bytes of a command survive.
 
     `durable`: the contents are on the disk before the name is; the folder is for the caller to sync.
     """
@@ -79,7 +81,7 @@ def sync(fd: int) -> None:
 
 
 def sync_path(path: str) -> None:
-    """The same for a file or a folder by its name; one that is gone needs nothing."""
+    """Sync a file or a folder by its name; one that is gone needs nothing."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -89,7 +91,7 @@ def sync_path(path: str) -> None:
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """None when it is missing, broken (a cache may be both) or no file at all."""
+    """Return the object in a file; None when it is missing, broken (a cache may be both) or no file at all."""
     try:
         fd = open_plain(path, os.O_RDONLY)
     except (OSError, StateError):
@@ -106,7 +108,7 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 
 def refuse_newer(value: dict[str, Any], path: str) -> None:
-    """A newer format may be read as far as possible, but never written."""
+    """Raise StateError for a newer format, which may be read as far as possible, but never written."""
     if is_newer(value):
         version = value.get("v")
         raise StateError(f"refused to change {path}: it has format {version}, this unhang writes {FORMAT}")

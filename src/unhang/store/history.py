@@ -135,7 +135,7 @@ class History:
         self.add_many([run])
 
     def add_many(self, runs: Iterable[Run]) -> None:
-        """All or none of them, in one transaction."""
+        """Add all of these runs or none of them, in one transaction."""
         with self._writing() as db:
             for run in runs:
                 run = run._replace(command=_text(run.command), directory=_text(run.directory))
@@ -202,7 +202,7 @@ class History:
         return [values.text(row[0]) or "error" for row in rows]
 
     def runs(self, command: str, directory: str, count: int) -> list[Run]:
-        """The newest runs of a command in a directory, oldest first."""
+        """Return the newest runs of a command in a directory, oldest first."""
         with self._reading() as db:
             if db is None:
                 return []

@@ -34,7 +34,7 @@ def locate(environ: Mapping[str, str]) -> str:
 
 
 def settings(environ: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Where a person may keep their own settings for us under one of these names; none, if they have no home."""
+    """Return where a person may keep their own settings for us under one of these names; none, if they have no home."""
     config, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
     if not config or not os.path.isabs(config):
         if not home:
@@ -92,7 +92,7 @@ def _make_with_parents(folder: str) -> None:
 
 
 def make_one(folder: str) -> None:
-    """A directory for this user alone; left alone if it is there already."""
+    """Make a directory for this user alone; one that is there already is left alone."""
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:

@@ -92,7 +92,7 @@ class OutputStore:
             self._fd = -1
 
     def sync(self) -> None:
-        """What was printed so far would survive a power cut when this returns; for a thread beside the writer's."""
+        """Make what was printed so far survive a power cut once this returns; for a thread beside the writer's."""
         files.sync_path(self._path)  # first: while the ring is safe, what stands before it is
         if self._ring.used:
             self._ring.sync()
@@ -114,7 +114,7 @@ class OutputStore:
         return b"".join(self._recent)[-size:]
 
     def finish(self, *, durable: bool = False) -> None:
-        """One plain file from the two parts. `durable`: a power cut must not take what the ring has kept so far."""
+        """Make one plain file of the two parts. `durable`: a power cut must not take what the ring has kept so far."""
         self._close_head()
         if self._ring.used:
             self._ring.close()
@@ -287,8 +287,10 @@ def read_piece(piece: OutputPiece, offset: int, count: int) -> bytes:
 
 
 def join(path: str, *, cut: bool = False) -> int:
-    """For recovery: one plain file from what a crash has left (`cut`: of the machine). How much was printed, as far as
-    is known."""
+    """Make one plain file of what a crash has left (`cut`: of the machine), for recovery; return how much was printed.
+
+    How much was printed, as far as is known.
+    """
     parts = pieces(path, cut=cut)
     printed = max((part.position + part.length for part in parts), default=0)
     if not os.path.exists(ring_path(path)):
@@ -301,7 +303,7 @@ def join(path: str, *, cut: bool = False) -> int:
 
 
 def append(path: str, data: bytes) -> int:
-    """For recovery: the last words of a stream, behind what is kept of it; how many bytes of them could be written."""
+    """Write the last words of a stream behind what is kept of it, for recovery; return how many bytes that were."""
     if not data:
         return 0
     fd = files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -39,7 +39,7 @@ class OrderWriter:
         self._at = 0.0
 
     def note(self, stream: str, total: int, at: float) -> None:
-        """`total` bytes of this stream have been read, the last of them now."""
+        """Note that `total` bytes of this stream have been read, the last of them now."""
         if self._speaker and stream != self._speaker:
             self._write(f"{_LETTERS.get(self._speaker, '?')} {self._end} {round(self._at * 1000)}\n".encode())
         self._speaker, self._end, self._at = stream, total, at
@@ -63,7 +63,7 @@ class OrderReader:
         self._at = 0
 
     def new(self) -> list[Turn]:
-        """The turns that were noted since the last call."""
+        """Return the turns that were noted since the last call."""
         try:
             fd = files.open_plain(self._path, os.O_RDONLY)
         except (OSError, StateError):

@@ -39,7 +39,9 @@ _HIGHEST = 64
 
 
 def find(explicit: str | None, cwd: str, environ: Mapping[str, str]) -> Policy:
-    """Raises UsageError (with line and column where there is one) rather than run under a doubtful policy."""
+    """Return the policy that holds, or raise UsageError (with line and column where there is one) rather than run under
+    a doubtful one.
+    """
     found, stall = _find(explicit, cwd, environ), stall_of(environ)
     return found if stall is None else found.replace(stall=stall)
 

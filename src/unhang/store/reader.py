@@ -158,7 +158,7 @@ def last_event(path: str, kind: str | None = None, within: int = _FAR) -> ev.Eve
 
 
 def lines_from_the_end(fd: int, size: int, until: int = 0) -> Iterator[tuple[int, int]]:
-    """(start, end) of each whole line, the last one first; those longer than any event are passed over.
+    """Yield start and end of each whole line, the last one first; those longer than any event are passed over.
 
     In pieces, so that a log that was filled with anything costs time but no memory. `until`: no further back.
     """

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def job(place: JobDir) -> dict[str, Any] | None:
-    """job.json; None when it is missing or broken."""
+    """Return job.json; None when it is missing or broken."""
     value = files.read_json(place.job)
     return None if value is None else job_record(value)

@@ -16,7 +16,9 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: str) -> bool:
-    """False: something of it is left (another file system is mounted in it, a file may not be removed)."""
+    """Remove a folder and what is in it; False: something of it is left (another file system is mounted in it, a file
+    may not be removed).
+    """
     try:
         top = os.open(path, _OPEN)
     except FileNotFoundError:

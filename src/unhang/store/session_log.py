@@ -75,7 +75,10 @@ class SessionLog:
     # --- writing --------------------------------------------------------------------------------------------
 
     def append(self, event: dict[str, Any]) -> int:
-        """Number, stamp and write it; its `seq`. OSError: it could not be written, and nothing of it was."""
+        """Number, stamp and write an event, and return its `seq`.
+
+        OSError: it could not be written, and nothing of it was.
+        """
         for folder in (self.home, f"{self.home}/{SESSIONS}", self.folder):
             homes.make(folder)
         seq, lost = self._append(event)

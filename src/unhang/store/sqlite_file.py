@@ -48,7 +48,7 @@ def _make_private(path: str) -> None:
 
 
 def stored(value: Any) -> Any:
-    """Any value of a column as SQLite takes it."""
+    """Return any value of a column as SQLite takes it."""
     if not isinstance(value, str):
         return value
     try:

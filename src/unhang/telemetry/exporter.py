@@ -39,9 +39,14 @@ if TYPE_CHECKING:
         """Sends spans to a receiver."""
 
         @property
-        def trouble(self) -> str: ...
-        def send(self, spans: list[Span]) -> bool: ...
-        def close(self) -> None: ...
+        def trouble(self) -> str:
+            """Return why the last request was not taken, for people; empty: it is not known."""
+
+        def send(self, spans: list[Span]) -> bool:
+            """Send spans; return False if the receiver did not take them."""
+
+        def close(self) -> None:
+            """Break off what is being tried."""
 
 
 FOLDER = "otel"

@@ -49,7 +49,7 @@ class OtlpSender:
 
     @property
     def trouble(self) -> str:
-        """Why the last request was not taken, for people; empty: it is not known."""
+        """Return why the last request was not taken, for people; empty: it is not known."""
         return self._session.trouble
 
     def close(self) -> None:

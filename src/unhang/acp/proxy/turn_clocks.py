@@ -91,7 +91,7 @@ class OpenRequest:
         return same
 
     def heard(self, mark: int, now: float) -> None:
-        """Something that may have been said before."""
+        """Note something that may have been said before."""
         if self._said.pop(mark, 0) == 0:
             self.renewed = now
         self._said[mark] = None

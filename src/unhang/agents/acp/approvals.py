@@ -62,7 +62,7 @@ class Permissions(Approvals[AcpRequest]):
         return {"sessionId": self._session.id or None, "options": [option.id for option in question.options] or None}
 
     def cancel_all(self) -> None:
-        """The turn is being cancelled: every open question is answered so, and every later one."""
+        """Answer every open question, and every later one, as a cancelled turn wants it."""
         self._cancelled = True
         for task, question in list(self._open.items()):
             task.cancel()

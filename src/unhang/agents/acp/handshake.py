@@ -24,7 +24,10 @@ class HandshakeRefused(Exception):
 
 
 async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: KeeperChannel) -> None:
-    """Raises HandshakeRefused, RpcError or Gone. One budget holds for all of it."""
+    """Open a session, or load the one that the plan names; raises HandshakeRefused, RpcError or Gone.
+
+    One budget holds for all of it.
+    """
     session.doing = "initialize"
     hello = await peer.request("initialize", initialize(plan))
     who = hello.get("agentInfo")
@@ -103,7 +106,7 @@ def _explained(error: RpcError, plan: AcpPlan, hello: Message) -> Exception:
 
 
 def server(entry: str) -> Message:
-    """NAME=COMMAND WORDS… or NAME=URL, as `session/new` wants it."""
+    """Return a server given as NAME=COMMAND WORDS… or NAME=URL, as `session/new` wants it."""
     name, _, rest = entry.partition("=")
     if rest.startswith(("http://", "https://")):
         return {"type": "http", "name": name, "url": rest, "headers": []}

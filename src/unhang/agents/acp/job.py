@@ -83,7 +83,7 @@ def recipes() -> list[dict[str, Any]]:
 
 
 def check_mcp(entry: str) -> str:
-    """NAME=COMMAND or NAME=URL."""
+    """Return a server given as NAME=COMMAND or NAME=URL, if it is one."""
     name, _, rest = entry.partition("=")
     try:
         usable = bool(name and shlex.split(rest))

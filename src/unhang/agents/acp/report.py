@@ -18,7 +18,9 @@ _LISTED = 100  # permissions
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`budget`: the one that was used up (null: none was); `ladder`: the steps that ended it, and whether each did."""
+    """Report what the agent did; `budget`: the one that was used up (null: none was); `ladder`: the steps that ended
+    it, and whether each did.
+    """
     found: dict[str, Any] = {}
     tools: dict[str, dict[str, Any]] = {}
     permissions: list[dict[str, Any]] = []

@@ -264,7 +264,7 @@ class Child:
         return event.is_set()
 
     async def dismiss(self) -> bool:
-        """After its last turn: end its input, and send SIGTERM if that does not end it. False: it was needed."""
+        """End its input after its last turn, and send SIGTERM if that does not end it. False: it was needed."""
         if not self.exited:
             self.close_input()
         obeyed = await self.wait_exit(DISMISSAL)
@@ -276,7 +276,7 @@ class Child:
         return obeyed
 
     async def done(self) -> None:
-        """After its exit: take what it still said, and close everything of ours."""
+        """Take what it still said before its exit, and close everything of ours."""
         await asyncio.wait({self._listening}, timeout=_AFTER_EXIT)
         self._listening.cancel()
         self._watching.cancel()

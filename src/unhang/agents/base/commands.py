@@ -20,8 +20,9 @@ _CHECKS = (
 
 
 def phase_of_command(line: str) -> str:
-    """ "verifying" or "running": `/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check` does
-    not."""
+    """Return "verifying" or "running": `/usr/bin/pytest` and `npm run test:unit` check something, `touch tests/check`
+    does not.
+    """
     first, *rest = line.split()[:6] or [""]
     words = [first.rpartition("/")[2], *(part for word in rest if "/" not in word for part in word.split(":"))]
     return "verifying" if any(word in _CHECKS for word in words) else "running"

@@ -86,7 +86,7 @@ class Driver(ABC):
         self._recorder.close()
 
     async def run(self) -> int:
-        """From the start to the end; the exit code of the job."""
+        """Work from the start to the end, and return the exit code of the job."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop.set)
@@ -190,7 +190,10 @@ P = TypeVar("P", bound=AgentPlan)
 
 
 def main(kind: type[P], make: Callable[[P, KeeperChannel, Policy], Driver]) -> None:
-    """The whole life of a driver's process. The channel is opened first: no child may have its descriptor."""
+    """Be the process of a driver from its start to its end.
+
+    The channel is opened first: no child may have its descriptor.
+    """
     channel = KeeperChannel()
     try:
         plan = _read_plan(kind)

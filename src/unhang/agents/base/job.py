@@ -93,7 +93,10 @@ def _driver(protocol: str) -> list[str]:
 
 
 def resolve_job(protocol: str, asked: LimitRequest, category: str, options: JobOptions) -> ResolvedJob:
-    """Directory, policy and limits of a job. `category`: the one that holds if the caller asked for no other."""
+    """Return the directory, the policy and the limits of a job.
+
+    `category`: the one that holds if the caller asked for no other.
+    """
     folder = os.path.abspath(os.path.expanduser(options.cwd)) if options.cwd else os.getcwd()
     asked = asked.replace(category=asked.category or category, liveness=asked.liveness or "agent")
     rules = policy_for(asked.category or category, folder, options.policy, bounded=options.bounded)
@@ -102,7 +105,7 @@ def resolve_job(protocol: str, asked: LimitRequest, category: str, options: JobO
 
 
 def check_task(*tasks: str) -> None:
-    """Raises UsageError if a task is empty, or if they are too long for the record of a job."""
+    """Raise UsageError if a task is empty, or if they are too long for the record of a job."""
     if not tasks or not all(task.strip() for task in tasks):
         raise UsageError("the task is empty")
     if sum(len(task.encode("utf-8", "surrogatepass")) for task in tasks) > LONGEST_TASK:

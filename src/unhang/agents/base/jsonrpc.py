@@ -77,7 +77,7 @@ class WireRecorder(Recorder):
     """Records every line as it was on the wire, both ways: such a recording can be played to either side again."""
 
     def message(self, who: str, message: Message) -> None:
-        """Only lines are kept."""
+        """Keep nothing: only lines are kept."""
 
     def line(self, who: str, line: bytes) -> None:
         """Record a line as it was on the wire."""
@@ -121,7 +121,7 @@ class Peer(MessageWriter):
         self._why = ""  # nothing more comes
 
     def take(self, message: Message) -> None:
-        """A message of the other side: an answer to a request of ours, or one for `heard`."""
+        """Take a message of the other side: an answer to a request of ours, or one for `heard`."""
         if "method" in message:
             self._heard(message)
             return
@@ -137,7 +137,7 @@ class Peer(MessageWriter):
             future.set_result(message.get("result"))
 
     def leave(self, why: str) -> None:
-        """Nothing more comes: every request that waits for its answer raises Gone."""
+        """Note that nothing more comes: every request that waits for its answer raises Gone."""
         self._why = self._why or why
         for method, future in self._pending.values():
             if not future.done():

@@ -47,7 +47,7 @@ class AgentUpdate(Record):
         return not (self.phase or self.alive or self.windowed)
 
     def to_json(self) -> Message:
-        """As the keeper is told it (keeper/agent_channel.py)."""
+        """Return it as the keeper is told it (keeper/agent_channel.py)."""
         told: Message = {}
         if self.phase:
             told |= {"phase": self.phase, "message": self.message}

@@ -32,7 +32,7 @@ class ClaudePlan(AgentPlan):
         return self.task
 
     def to_argv(self) -> list[str]:
-        """Claude's own command line. Its stdin stays open: that is where it can be interrupted."""
+        """Return Claude's own command line. Its stdin stays open: that is where it can be interrupted."""
         argv = [self.claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         argv += ["--include-partial-messages", "--include-hook-events"]
         given = {

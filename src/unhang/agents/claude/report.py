@@ -18,8 +18,9 @@ _OF_A_RESULT = ("result", "isError", "terminalReason", "costUsd", "numTurns", "p
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`sessionId` is null if there never was a session; `isError` is null if no turn came to its end;
-    `ladder` are the steps that ended it."""
+    """Report what Claude did; `sessionId` is null if there never was a session; `isError` is null if no turn came to
+    its end; `ladder` are the steps that ended it.
+    """
     nothing: dict[str, Any] = {"sessionId": None, "result": None, "isError": None, "terminalReason": None}
     nothing |= {"usage": None, "costUsd": None, "numTurns": None, "permissionDenials": [], "error": None}
     found = dict(nothing)

@@ -116,7 +116,7 @@ class ExecDriver(Driver):
 
 
 def to_argv(plan: CodexPlan) -> list[str]:
-    """Codex's own command line."""
+    """Return Codex's own command line."""
     words = [plan.codex, "exec", "--json", "--skip-git-repo-check"]
     for name, value in (("--model", plan.model), ("--sandbox", plan.sandbox)):
         if value is not None:

@@ -50,7 +50,7 @@ def prepare(plan: CodexPlan, asked: LimitRequest, options: JobOptions) -> Prepar
 def prepare_cloud(
     program: str, words: list[str], folder: str, labels: dict[str, str], *, stdin: str = NULL, foreground: bool
 ) -> Prepared:
-    """`codex cloud WORDS` as a job: its tasks run elsewhere, so that only its own output is watched.
+    """Make a job of `codex cloud WORDS`: its tasks run elsewhere, so that only its own output is watched.
 
     `foreground`: it ends with its caller. A call of a tool hands it over instead, and it goes on.
     """

@@ -16,8 +16,9 @@ _LISTED = 100  # approvals
 
 
 def report(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """`threadId` is null if there never was a thread; `approvals` is everything that was asked, and the answer;
-    `ladder` the steps that ended it."""
+    """Report what Codex did; `threadId` is null if there never was a thread; `approvals` is everything that was asked,
+    and the answer; `ladder` the steps that ended it.
+    """
     nothing: dict[str, Any] = {"threadId": None, "turnStatus": None, "reply": None, "error": None}
     found = dict(nothing)
     usage: dict[str, Any] = {}

@@ -19,7 +19,7 @@ class AppServer(RpcChild):
         super().__init__(*given)
 
     async def greet(self) -> None:
-        """The handshake. Raises RpcError or Gone."""
+        """Do the handshake. Raises RpcError or Gone."""
         client = {"name": "unhang", "title": "unhang", "version": version()}
         hello = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
         answer = await self.peer.request("initialize", hello)

@@ -86,7 +86,10 @@ class Ledger:
             self._settle(occasion.subject.id, ENDS | {"recovered"}, answered=occasion.answered)
 
     def settle(self, subject: str, *, answered: bool = False) -> None:
-        """All that was to be told of this subject, except its end, is over. `answered`: by a person's decision."""
+        """Forget all that was to be told of this subject, except its end: it is over.
+
+        `answered`: by a person's decision.
+        """
         self._settle(subject, ENDS, answered=answered)
 
     def _wanted(self, occasion: Occasion) -> list[str]:
@@ -194,12 +197,12 @@ class Ledger:
         return [each for each in self._pending.values() if each.target in self._settings.targets]
 
     def sent(self, key: str) -> Outcome | None:
-        """A message has arrived."""
+        """Note that a message has arrived."""
         found = self._pending.pop(key, None)
         return None if found is None else Outcome(found.replace(attempts=found.attempts + 1), "sent")
 
     def failed(self, key: str, reason: str, now: float, *, for_good: bool = False) -> Outcome | None:
-        """A message could not be delivered. `for_good`: trying again cannot help."""
+        """Note that a message could not be delivered. `for_good`: trying again cannot help."""
         found = self._pending.pop(key, None)
         if found is None:
             return None
@@ -212,7 +215,7 @@ class Ledger:
         return Outcome(again, "retry", reason)
 
     def next_due(self, besides: Collection[str] = ()) -> float | None:
-        """When `ready` may have something new; None: never, unless there is another occasion.
+        """Return when `ready` may have something new; None: never, unless there is another occasion.
 
         `besides`: the keys of messages that are on their way, and are not to be sent again meanwhile.
         """

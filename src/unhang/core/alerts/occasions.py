@@ -53,7 +53,7 @@ class Occasion(Record):
 
     @property
     def key(self) -> str:
-        """The same for every delivery of this occasion, so that a receiver can drop a second one."""
+        """Return what is the same for every delivery of this occasion, so that a receiver can drop a second one."""
         return f"{self.subject.id}:{self.seq}:{self.kind}"
 
     @property

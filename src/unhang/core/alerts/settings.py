@@ -106,7 +106,7 @@ class AlertSettings(Record):
     page: str = ""  # the origin at which a person reaches `unhang web`
 
     def targets_of(self, occasion: Occasion) -> list[str]:
-        """The names of the targets that are to be told of an occasion, each once."""
+        """Return the names of the targets that are to be told of an occasion, each once."""
         found = {name: None for rule in self.rules if rule.matches(occasion) for name in rule.to}
         found |= {name: None for name in occasion.subject.notify if name in self.targets}
         return list(found)

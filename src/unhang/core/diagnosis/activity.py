@@ -42,7 +42,7 @@ class Activity(NamedTuple):
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """The names of those that came or went for more than a sleep."""
+        """Return the names of those that came or went for more than a sleep."""
         return tuple(name for name in self.started + self.ended if name not in PAUSES)
 
     @property

@@ -120,7 +120,7 @@ def _alone(view: SampleView, process: ProcessSample, thread: Thread) -> bool:
 
 
 def in_foreground(sample: FullSample, process: ProcessSample) -> bool:
-    """A background process that reads the terminal is stopped for it; one that is not may have none to obey."""
+    """Return whether a process may read the terminal: one in the background is stopped when it does."""
     terminal = sample.terminal
     if terminal is None or not process.tty:
         return True

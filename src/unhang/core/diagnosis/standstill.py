@@ -75,7 +75,7 @@ def heeds_signals(process: ProcessSample) -> bool:
 
 
 def place_of(kind: str) -> tuple[int, int]:
-    """Where a kind of wait stands in HOPE_GROUPS: its group, and its place in that."""
+    """Return where a kind of wait stands in HOPE_GROUPS: its group, and its place in that."""
     for group, kinds in enumerate(HOPE_GROUPS):
         if kind in kinds:
             return group, kinds.index(kind)

@@ -121,7 +121,7 @@ def terminal_number(path: str) -> int:
 
 
 def strangers(holders: tuple[tuple[int, str], ...]) -> str:
-    """Processes outside of the job, for people."""
+    """Return processes outside of the job, for people."""
     return ", ".join(f"{comm} [{pid}]" if pid else comm for pid, comm in holders[:3])
 
 
@@ -163,5 +163,5 @@ def for_timer(ends: float | None, before: str = "") -> Wait:
 
 
 def ends_of(thread: Thread) -> float | None:
-    """When the call that a thread sits in ends by itself: what is left of its timeout, or the whole of it."""
+    """Return when the call that a thread sits in ends by itself: what is left of its timeout, or the whole of it."""
     return thread.remaining if thread.remaining is not None else thread.timeout

@@ -50,11 +50,11 @@ class Chain:
         return self._sent
 
     def stored(self, place: int) -> None:
-        """The server has stored the message that `next` made, at this place of the stream."""
+        """Note that the server has stored the message that `next` made, at this place of the stream."""
         if self._sent is not None:
             self.last, self._place, self._again = self._sent.last, place, False
         self._sent = None
 
     def doubt(self) -> None:
-        """The message was refused, or no answer came: the server must be asked what it has."""
+        """Note that the message was refused, or no answer came: the server must be asked what it has."""
         self.sure, self._sent = False, None

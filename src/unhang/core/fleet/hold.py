@@ -61,7 +61,7 @@ class Silences:
         self.quiet: list[QueuedJob] = []  # of which two words did not come, by the last look
 
     def doubt(self) -> None:
-        """The server could not be read: what was not heard may have been said."""
+        """Note that the server could not be read: what was not heard may have been said."""
         self._since.clear()
         self.quiet = []
 

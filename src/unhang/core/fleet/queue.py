@@ -108,23 +108,23 @@ class QueuedJob(Record):
     # --- what may become of it --------------------------------------------------------------------------------
 
     def claimed(self, machine: str, worker: str) -> QueuedJob:
-        """A worker takes it: a new attempt."""
+        """Return the job as a worker has taken it, for a new attempt."""
         assert self.state == QUEUED
         return self.replace(state=RUNNING, attempt=self.attempt + 1, machine=machine, worker=worker, why="", ran_as="")
 
     def finished(self, ran_as: str, status: str, phase: str, exit_code: int | None, at: str, why: str) -> QueuedJob:
-        """It has ended, as its keeper recorded it."""
+        """Return the job as it has ended, by what its keeper recorded."""
         assert self.state == RUNNING
         ended: dict[str, Any] = {"state": ENDED, "status": status, "phase": phase, "exit_code": exit_code}
         return self.replace(**ended, ran_as=ran_as, ended_at=at, why=why)
 
     def given_back(self, why: str) -> QueuedJob:
-        """It was taken and has not run: the next worker may take it, at its old place."""
+        """Return the job, taken and not run, as the next worker may take it, at its old place."""
         assert self.state == RUNNING
         return self.replace(state=QUEUED, machine="", worker="", ran_as="", why=why)
 
     def lost(self, at: str, why: str, ran_as: str = "") -> QueuedJob:
-        """Its worker is gone, and nothing of it runs there any more: it is run again, or has failed."""
+        """Return the job without its worker, of which nothing runs any more: it is run again, or has failed."""
         assert self.state == RUNNING
         if self.on_lost == RETRY and self.attempt < MOST_ATTEMPTS:
             return self.given_back(f"run again: {why}")
@@ -132,7 +132,7 @@ class QueuedJob(Record):
         return self.finished(ran_as, "error", "lost", None, at, why + more)
 
     def cancelled(self, at: str, by: str) -> QueuedJob:
-        """It is not to run, or not any more: the worker that had it is fenced."""
+        """Return the job as one that is not to run, or not any more: the worker that had it is fenced."""
         assert self.state != ENDED
         return self.replace(state=ENDED, status="cancelled", phase="cancelled", ended_at=at, why=f"cancelled by {by}")
 

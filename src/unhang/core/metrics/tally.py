@@ -40,7 +40,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Tally:
-        """A field that is not as it was written counts as missing."""
+        """Read a tally; a field that is not as it was written counts as missing."""
         tally = cls()
         tally.counts = totals(value.get("counts"))
         tally._alive_at = values.number(value.get("aliveAt"))
@@ -75,7 +75,7 @@ class Tally:
                 self._exited(event, at)
 
     def saw_keeper(self, cpu: float) -> None:
-        """The keeper has used so many seconds of processor time up to now."""
+        """Note that the keeper has used so many seconds of processor time up to now."""
         key = series.counted(series.KEEPER_CPU)
         self.counts[key] = max(cpu, self.counts.get(key, 0.0))
 
@@ -162,6 +162,6 @@ def add(to: Totals, more: Totals) -> None:
 
 
 def totals(value: Any) -> Totals:
-    """Totals as they were stored, without what is no count."""
+    """Return totals as they were stored, without what is no count."""
     found: Totals = values.table_of(values.number)(value) or {}
     return found

@@ -134,7 +134,9 @@ class Found:
 
 
 def command_name(word: str) -> str:
-    """`/usr/bin/Python3.11` → `python3.11`; what is left is looked up with and without its version."""
+    """Return the name of a program, `/usr/bin/Python3.11` → `python3.11`; what is left is looked up with and without
+    its version.
+    """
     if "/" in word:
         word = word.rsplit("/", 1)[1] or word
     if "\\" in word:
@@ -199,7 +201,7 @@ def lookup(words: tuple[str, ...]) -> Found | None:
 
 
 def sort_args(args: tuple[str, ...], valued: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Sub-commands and operands apart from options; `-s read-only` becomes `-s=read-only`."""
+    """Return sub-commands and operands apart from options; `-s read-only` becomes `-s=read-only`."""
     plain: list[str] = []
     options: list[str] = []
     before = ""

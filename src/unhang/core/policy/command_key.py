@@ -37,7 +37,9 @@ def normal_word(word: str) -> str:
 
 
 def command_key(command: Sequence[str] | str) -> str:
-    """The command words are kept as they are (python3 is not python2); the arguments lose what varies, and secrets."""
+    """Return the key of a command: its command words as they are (python3 is not python2), and the arguments without
+    what varies, and secrets.
+    """
     command = mask.line(command) if isinstance(command, str) else mask.arguments(command)
     shown: list[str] = []
     for part in pieces_of(command)[:_MOST]:

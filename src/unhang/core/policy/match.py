@@ -36,7 +36,8 @@ class Verdict:
 
 
 def judge(part: Part, policy: Policy, meter: list[int]) -> Verdict:
-    """`meter` counts the work on one line; once it is full, no further piece is matched against the file.
+    """Find the category of each piece; `meter` counts the work on one line, and once it is full, no further piece is
+    matched against the file.
 
     Raises UsageError for a file whose patterns take too long.
     """

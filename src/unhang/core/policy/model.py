@@ -53,7 +53,9 @@ class Category(Record):
     given: frozenset[str] = frozenset()
 
     def generosity(self) -> tuple[float, float]:
-        """Most generous = the latest certain end; what never ends is the most generous of all."""
+        """Return what the most generous has most of: the latest certain end; what never ends is the most generous of
+        all.
+        """
         infinite = float("inf")
         return (infinite if self.hard is None else self.hard, infinite if self.idle is None else self.idle)
 

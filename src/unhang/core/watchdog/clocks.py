@@ -90,7 +90,10 @@ class Clocks:
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0, *, asked: bool = False) -> list[Action]:
-        """Output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on. `asked`: input."""
+        """Note output or a heartbeat; `at_least`: it asked for that many seconds of silence from now on.
+
+        `asked`: input.
+        """
         self._changed()
         self.longest_silence = self.longest_silence_at(now)
         back: list[Action] = []
@@ -163,7 +166,7 @@ class Clocks:
         return said
 
     def set_window(self, idle: float | None, purpose: str = "") -> None:
-        """While a tool of an agent is in flight its own limit runs instead of the idle limit."""
+        """Run the limit of an agent's tool instead of the idle limit while the tool is in flight."""
         self._changed()
         self._window_for = "" if idle is None else purpose
         self.moved = False  # what was seen to move was not what this window is for
@@ -258,7 +261,7 @@ class Clocks:
         return act.IDLE if idle <= hard else act.HARD
 
     def limit_due(self) -> tuple[float, str]:
-        """When the next limit ends the job, as far as is known now, and which; its warning may still be to come."""
+        """Return when the next limit ends the job, as far as is known now, and which; its warning may be to come."""
         hard = self._hard_end()
         if self._hard_warned is not None:
             hard = self._hard_due()
@@ -299,7 +302,7 @@ class Clocks:
         return best
 
     def next_due(self) -> float:
-        """When anything here is due next: a look, a notice or a limit."""
+        """Return when anything here is due next: a look, a notice or a limit."""
         if self._next is None:
             self._next = min([self.look_due(), *self._dues()])
         return self._next

@@ -190,7 +190,7 @@ class Watchdog:
         return unsaid
 
     def deadline(self) -> float | None:
-        """When to wake next, at the latest; None: only a fact can change anything."""
+        """Return when to wake next, at the latest; None: only a fact can change anything."""
         if self.phase == RUNNING:
             due = self.clocks.next_due()
         elif self.phase == CLOSING:
@@ -200,7 +200,8 @@ class Watchdog:
         return None if due == NEVER else due
 
     def limit_due(self) -> tuple[float, str]:
-        """When the next step towards an end is due, at the latest, and for which reason; looks and notices apart.
+        """Return when the next step towards an end is due, at the latest, and for which reason; looks and notices
+        apart.
 
         For the keeper's guard: a keeper that has not acted by then does not run. NEVER: there is no such time.
         """

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
         SUMMARY: str
 
-        def configure(self, parser: argparse.ArgumentParser) -> None: ...
-        def main(self, args: argparse.Namespace) -> int: ...
+        def configure(self, parser: argparse.ArgumentParser) -> None:
+            """Add the options of the command."""
+
+        def main(self, args: argparse.Namespace) -> int:
+            """Run the command, and return its exit code."""
 
     class LaunchingCommand(Protocol):
         """The contents of a command's module that starts its job with the launcher it is given."""
 
-        def main(self, args: argparse.Namespace, launcher: Launcher) -> int: ...
+        def main(self, args: argparse.Namespace, launcher: Launcher) -> int:
+            """Run the command, and return its exit code."""
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -54,12 +54,12 @@ class CommandCall(NamedTuple):
 
     @property
     def typed(self) -> bool:
-        """Whether the caller will type into the job: its stdin stays open."""
+        """Return whether the caller will type into the job: its stdin stays open."""
         return self.interactive or self.pty
 
     @property
     def bounded(self) -> bool:
-        """Whether the caller gave a limit that ends the job."""
+        """Return whether the caller gave a limit that ends the job."""
         return any(limit is not None for limit in (self.limits.timeout_sec, self.limits.hard, self.limits.idle))
 
     def _rules_by_one_number(self, resolution: Resolution) -> bool:
@@ -67,7 +67,8 @@ class CommandCall(NamedTuple):
         return self.limits.timeout_sec is not None and resolution.sourced["idleMs"].source == "argument:timeout_sec"
 
     def with_room(self, resolution: Resolution, *, stays: bool) -> CommandCall:
-        """The call with the limits that its purpose needs; itself where the caller has said which, or needs none.
+        """Return the call with the limits that its purpose needs; itself where the caller has said which, or needs
+        none.
 
         What is to stay (`start`) may be silent for as long as it likes, and has no hard limit if the policy does not
         know it: it may be a server. What is to be talked to waits for its caller, who needs time to think.
@@ -98,7 +99,7 @@ def command_call(
     interactive: bool,
     pty: bool,
 ) -> CommandCall:
-    """The arguments of `run` and `start` as they were given → checked. UsageError names the one that is wrong."""
+    """Check the arguments of `run` and `start` as they were given. UsageError names the one that is wrong."""
     limits = read_limits(
         {
             "idleTimeoutMs": idleTimeoutMs,
@@ -112,7 +113,7 @@ def command_call(
 
 
 def command_of(command: str, argv: list[str] | None) -> str | list[str]:
-    """The one of the two that was given."""
+    """Return the one of the two that was given."""
     if bool(command) == (argv is not None):
         raise UsageError("give either command (a shell line) or argv (a list of words)")
     if any(len(word) > LONGEST_WORD for word in argv or [command]):
@@ -121,14 +122,14 @@ def command_of(command: str, argv: list[str] | None) -> str | list[str]:
 
 
 def folder_of(cwd: str) -> str:
-    """The directory that a call names; the server's own if it names none."""
+    """Return the directory that a call names; the server's own if it names none."""
     if "\0" in cwd:
         raise UsageError("cwd holds a NUL byte")
     return os.path.abspath(os.path.expanduser(cwd)) if cwd else os.getcwd()
 
 
 def seconds_to_wait(settings: Settings, wait_sec: float | None) -> float:
-    """How long a call may take: what was asked for, but no longer than its client waits."""
+    """Return how long a call may take: what was asked for, but no longer than its client waits."""
     if wait_sec is None:
         return min(settings.wait, settings.longest_wait)
     return min(read_duration("wait_sec", wait_sec) or 0.0, settings.longest_wait)

@@ -46,7 +46,7 @@ class Backend:
         return await self.threads.loose(bound(work, args, {}))
 
     def job(self, name: str) -> Job:
-        """The job with this id, unique prefix or "@last"."""
+        """Return the job with this id, unique prefix or "@last"."""
         try:
             return attach(self.home, name)
         except NoSuchJob as error:
@@ -64,7 +64,7 @@ class Backend:
             self._calls -= 1
 
     def policy(self, cwd: str) -> Policy:
-        """The policy that holds in this directory. Where it sets no bounds, a caller may ask for 1 s to 24 h."""
+        """Return the policy that holds in this directory. Where it sets no bounds, a caller may ask for 1 s to 24 h."""
         found = find_policy(self.settings.policy, cwd)
         return found if found.bounds is not None else found.replace(bounds=BOUNDS)
 
@@ -79,7 +79,7 @@ class Backend:
         asked: LimitRequest,
         labels: dict[str, str],
     ) -> Prepared:
-        """A command → a job that can be started. Refuses what the lists of this server forbid."""
+        """Make a job that can be started of a command. Refuses what the lists of this server forbid."""
         folder = folder_of(cwd)
         check_access(self.settings, command, folder, env)
         return prepare(

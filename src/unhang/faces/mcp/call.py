@@ -12,7 +12,7 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 def reaches(level: str, least: str) -> bool:
-    """Whether a message of this level is for a client that wants the ones from `least` up."""
+    """Return whether a message of this level is for a client that wants the ones from `least` up."""
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
@@ -21,7 +21,7 @@ class McpClient(Protocol):
 
     @property
     def key(self) -> object:
-        """Whose news it is: the connection's; in the modern era, which has none, those of a client of this name."""
+        """Return whose news it is: the connection's; in the modern era, which has none, a client's of this name."""
 
     async def log(self, level: str, data: dict[str, Any]) -> None:
         """Send a log message between calls, if the client wants its level and its era has such messages."""
@@ -32,27 +32,29 @@ class McpCall(Protocol):
 
     @property
     def client(self) -> McpClient:
-        """The client that calls."""
+        """Return the client that calls."""
 
     @property
     def client_name(self) -> str:
-        """What the client calls itself; empty if it does not say."""
+        """Return what the client calls itself; empty if it does not say."""
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """The extensions of the protocol that the client declares."""
+        """Return the extensions of the protocol that the client declares."""
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """What the client says beside the parameters, such as its trace."""
+        """Return what the client says beside the parameters, such as its trace."""
 
     @property
     def named(self) -> str | None:
-        """What the call is about by its HTTP header; None where there is none."""
+        """Return what the call is about by its HTTP header; None where there is none."""
 
     @property
     def gone(self) -> asyncio.Event | None:
-        """The event that is set when the client has left without cancelling this call; None where that is not seen."""
+        """Return the event that is set when the client has left without cancelling this call; None where that is not
+        seen.
+        """
 
     async def progress(self, value: float, total: float | None, message: str) -> None:
         """Report progress, if the client has asked for it."""

@@ -108,7 +108,7 @@ def attend(backend: Backend, ctx: McpCall, connection: JobConnection) -> Attende
 
 
 def labels_of(ctx: McpCall) -> dict[str, str]:
-    """The labels of a job that names the client by which it was started."""
+    """Return the labels of a job that names the client by which it was started."""
     return {"client": ctx.client_name[:60]} if ctx.client_name else {}
 
 

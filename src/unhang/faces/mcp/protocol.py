@@ -93,7 +93,7 @@ class Caller(Record):
 
     @property
     def modern(self) -> bool:
-        """Whether the client speaks the modern era."""
+        """Return whether the client speaks the modern era."""
         return self.version in MODERN_VERSIONS
 
 

@@ -39,7 +39,7 @@ class Template(Record):
 
     @property
     def uri(self) -> str:
-        """The address, with a gap for the job."""
+        """Return the address, with a gap for the job."""
         return f"{SCHEME}{{job_id}}{self.part}"
 
     def to_json(self) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def result_of(
     seen: Seen = Seen(),  # noqa: B008 - it cannot be changed
     view: View | None = None,
 ) -> dict[str, Any]:
-    """What is known of a job now, as the tools return it. `view`: of all its events, where they are at hand."""
+    """Return what is known of a job now, as the tools return it. `view`: of all its events, where they are at hand."""
     found = short_result_of(job, settings.output_bytes, view)
     running = None
     job.note_seen(found.view)
@@ -91,7 +91,7 @@ def _of_running(found: ShortResult, running: _Running, seen: Seen) -> dict[str, 
 
 
 def agent_part(job: Job) -> dict[str, Any]:
-    """What the agent of a job did, in brief, under the agent's name; empty for any other job."""
+    """Return what the agent of a job did, in brief, under the agent's name; empty for any other job."""
     found = registry.with_agent_report(job, {})
     return {
         name: {key: about[key] for key in _BRIEF if about.get(key) is not None}
@@ -180,7 +180,7 @@ def _words_for(job: Job) -> dict[str, str]:
 
 
 def next_steps(found: ShortResult, running: _Running | None, seen: Seen) -> list[str]:
-    """What to call next, ready to be called; the first is the one that is most often right."""
+    """Return what to call next, ready to be called; the first is the one that is most often right."""
     steps = [] if running is None else _while_running(found, running, seen)
     job = f'job_id="{found.result.job_id}"'
     for name, excerpt in found.excerpts.items():

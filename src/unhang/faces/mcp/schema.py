@@ -92,7 +92,7 @@ def _with_bounds(schema: dict[str, Any], bounds: dict[str, Any], length: dict[st
 
 
 def lean(schema: dict[str, Any], default: Any) -> dict[str, Any]:
-    """The schema of an argument with a default, as a model pays for it: no "or null" for what may be left out."""
+    """Return the schema of an argument with a default, as a model pays for it: no "or null" for what may be omitted."""
     choices = [each for each in schema.get("anyOf", ()) if each != _NULL]
     if len(choices) == 1:
         schema = choices[0] | {key: value for key, value in schema.items() if key != "anyOf"}

@@ -80,7 +80,10 @@ class SdkClient:
         self.key: object = self.name if modern else self._connection
 
     def wants(self, level: str) -> bool:
-        """Whether the level of `logging/setLevel` lets this one through. The SDK itself applies the modern era's."""
+        """Return whether the level of `logging/setLevel` lets this one through.
+
+        The SDK itself applies the modern era's.
+        """
         return reaches(level, self._connection.state.get(_LEVEL_KEY, "debug"))
 
     async def log(self, level: str, data: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ class TopApp(App[None]):
         self._asks: tuple[str, str] | None = None  # what the line at the bottom is for, and of which job
 
     def compose(self) -> ComposeResult:
-        """The parts of the screen, from top to bottom."""
+        """Return the parts of the screen, from top to bottom."""
         yield Static("", id="counts")
         yield DataTable[Text](id="jobs", cursor_type="row", zebra_stripes=False)
         yield Static("", id="why", markup=False)
@@ -118,7 +118,7 @@ class TopApp(App[None]):
 
     @property
     def table(self) -> DataTable[Text]:
-        """The list of jobs."""
+        """Return the list of jobs."""
         return self.query_one("#jobs", DataTable)
 
     @work(thread=True, exclusive=True, group="follow")
@@ -155,7 +155,7 @@ class TopApp(App[None]):
         self._draw_below()
 
     def on_resize(self) -> None:
-        """The window has another size."""
+        """Lay the list out anew: the window has another size."""
         self._draw()
 
     def _ordered(self) -> list[Entry]:
@@ -183,23 +183,23 @@ class TopApp(App[None]):
 
     @property
     def selected(self) -> str | None:
-        """The id under the cursor."""
+        """Return the id under the cursor."""
         at = self.table.cursor_row
         keys: list[RowKey] = list(self.table.rows)
         return keys[at].value if 0 <= at < len(keys) else None
 
     def on_data_table_row_highlighted(self) -> None:
-        """Another job is under the cursor."""
+        """Show the job that is under the cursor now."""
         self._draw_below()
 
     def on_data_table_row_selected(self) -> None:
-        """Enter or a click: it was looked at."""
+        """Note, after Enter or a click, that the job was looked at."""
         entry = self._entry()
         if entry is not None and (entry["attention"] or {}).get("kind") in (FAILED, LOST):
             self._act(entry["id"], "seen")
 
     def on_tabbed_content_tab_activated(self) -> None:
-        """Another tab is in front."""
+        """Show the tab that is in front now."""
         self._draw_below()
 
     def _draw_below(self) -> None:
@@ -277,7 +277,7 @@ class TopApp(App[None]):
         line.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The line at the bottom has been filled in."""
+        """Do what the line at the bottom, which has been filled in, is for."""
         asks, self._asks = self._asks, None
         event.input.remove_class("shown")
         self.table.focus()
@@ -293,7 +293,7 @@ class TopApp(App[None]):
             self._act(job, "answer", event.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """One key answers whether a job is to be ended; any other than y leaves it alone."""
+        """Take the one key that answers whether a job is to be ended; any other than y leaves it alone."""
         if self._asks is None or self._asks[0] not in _SURE or not event.value:
             return
         (what, job), self._asks = self._asks, None
@@ -383,7 +383,7 @@ def _cells(entry: Entry, now: float) -> dict[str, Text]:
 
 
 def fitting_columns(width: int, cells: list[dict[str, Text]]) -> dict[str, int]:
-    """The columns that a window of this width has room for, with their widths; the reason has what is left."""
+    """Return the columns that a window of this width has room for, with their widths; the reason has what is left."""
     shown = [name for name in _COLUMNS if width >= {OUTPUT: _FOR_OUTPUT, RAN: _FOR_RAN}.get(name, 0)]
     widths = {name: max(len(name), *(row[name].cell_len for row in cells), 1) for name in shown}
     widths[JOB] = min(widths[JOB], _MOST_NAME, max(len(JOB), width // 4))

@@ -22,11 +22,11 @@ class FleetJobActions(HomeJobActions):
         self._elsewhere = Elsewhere(home, link)
 
     def is_elsewhere(self, job_id: str) -> bool:
-        """Whether another machine has to be asked about it."""
+        """Return whether another machine has to be asked about it."""
         return "@" in job_id
 
     def output(self, job_id: str) -> list[str]:
-        """The last lines that it printed, with their colours."""
+        """Return the last lines that it printed, with their colours."""
         if (row := self._elsewhere.waiting(job_id)) is not None:
             return [row["why"]]
         there = self._elsewhere.place(job_id)
@@ -39,14 +39,14 @@ class FleetJobActions(HomeJobActions):
         return lines[-LINES:]
 
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
-        """Its events after a number."""
+        """Return its events after a number."""
         if self._elsewhere.waiting(job_id) is not None:
             return []
         there = self._elsewhere.place(job_id)
         return super().events(job_id, after) if there is None else self._elsewhere.events(*there, after, 1000)
 
     def timeline(self, job_id: str) -> dict[str, Any]:
-        """Its life as a picture."""
+        """Return its life as a picture."""
         return self._elsewhere.timeline(job_id) or super().timeline(job_id)
 
     def do(self, job_id: str, what: str, text: str) -> str:

@@ -24,19 +24,19 @@ class JobActions(Protocol):
     """A way to the jobs that are shown."""
 
     def is_elsewhere(self, job_id: str) -> bool:
-        """Whether another machine has to be asked about it."""
+        """Return whether another machine has to be asked about it."""
         ...
 
     def output(self, job_id: str) -> list[str]:
-        """The last lines that it printed, with their colours."""
+        """Return the last lines that it printed, with their colours."""
         ...
 
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
-        """Its events after a number."""
+        """Return its events after a number."""
         ...
 
     def timeline(self, job_id: str) -> dict[str, Any]:
-        """Its life as a picture."""
+        """Return its life as a picture."""
         ...
 
     def do(self, job_id: str, what: str, text: str) -> str:
@@ -52,21 +52,21 @@ class HomeJobActions:
         self._timeline: tuple[str, Timeline] | None = None
 
     def is_elsewhere(self, job_id: str) -> bool:  # noqa: ARG002 - as of any other
-        """No."""
+        """Return False: every job of a home is here."""
         return False
 
     def output(self, job_id: str) -> list[str]:
-        """The last lines that it printed, with their colours."""
+        """Return the last lines that it printed, with their colours."""
         job = attach(self._home, job_id)
         kept = job.tail("stdout", _OUTPUT) + job.tail("stderr", _OUTPUT)
         return [rows.shown(row) for _, row in rows.split(kept.encode())[-LINES:]]
 
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
-        """Its events after a number."""
+        """Return its events after a number."""
         return attach(self._home, job_id).events(after_seq=after)
 
     def timeline(self, job_id: str) -> dict[str, Any]:
-        """Its life as a picture; of the one that was asked for last, only what is new is read."""
+        """Return its life as a picture; of the one that was asked for last, only what is new is read."""
         if self._timeline is None or self._timeline[0] != job_id:
             self._timeline = (job_id, Timeline())
         job, found = attach(self._home, job_id), self._timeline[1]

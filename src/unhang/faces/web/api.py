@@ -51,7 +51,7 @@ class Desk:
     # --- reading --------------------------------------------------------------------------------------------
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """`unhang status --json`, with excerpts of the output in the place of all of it."""
+        """Return what `unhang status --json` prints, with excerpts of the output in the place of all of it."""
         return look_at(attach(self.home, job_id))
 
     def events(self, job_id: str, after: int, limit: int) -> list[dict[str, Any]]:
@@ -69,7 +69,10 @@ class Desk:
             return found.to_json()
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
-        """Rows of the output by number; `at`: those around a byte of the stream. A negative `first`: from the end."""
+        """Return rows of the output by number; `at`: those around a byte of the stream.
+
+        A negative `first`: from the end.
+        """
         return self._output.rows(job_id, stream, first, count, at)
 
     def search(self, job_id: str, stream: str, text: str) -> dict[str, Any]:
@@ -90,7 +93,7 @@ class Desk:
         return [_summary(each) for each in history.summaries(self.home, text or None, None, 200)]
 
     def runs(self, command: str, directory: str) -> dict[str, Any]:
-        """The runs of one command in one directory, and what they would teach."""
+        """Return the runs of one command in one directory, and what they would teach."""
         return history.runs_of(self.home, command, directory)
 
     def session(self, session: str) -> dict[str, Any]:

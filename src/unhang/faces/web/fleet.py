@@ -23,21 +23,21 @@ class FleetDesk(Desk):
         self._elsewhere = Elsewhere(home, link)
 
     def find(self, job_id: str) -> str:
-        """The id of a job: JOB@MACHINE of another machine, JOB@queue.QUEUE of one that waits."""
+        """Return the id of a job: JOB@MACHINE of another machine, JOB@queue.QUEUE of one that waits."""
         if self._elsewhere.waiting(job_id) is not None:
             return job_id
         there = self._elsewhere.place(job_id)
         return super().find(self._elsewhere.here(job_id)) if there is None else f"{there[1]}@{there[0]}"
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """As of a job of this home; see `fleet/remote_jobs.py`."""
+        """Return it as for a job of this home; see `fleet/remote_jobs.py`."""
         if (row := self._elsewhere.waiting(job_id)) is not None:
             return self._elsewhere.waiting_job(row)
         there = self._elsewhere.place(job_id)
         return super().job(job_id) if there is None else self._elsewhere.job(*there)
 
     def events(self, job_id: str, after: int, limit: int) -> list[dict[str, Any]]:
-        """The events of a job after a number."""
+        """Return the events of a job after a number."""
         if self._elsewhere.waiting(job_id) is not None:
             return []
         there = self._elsewhere.place(job_id)
@@ -46,11 +46,11 @@ class FleetDesk(Desk):
         return self._elsewhere.events(*there, after, limit)
 
     def timeline(self, job_id: str) -> dict[str, Any]:
-        """The life of a job as a picture."""
+        """Return the life of a job as a picture."""
         return self._elsewhere.timeline(job_id) or super().timeline(job_id)
 
     def rows(self, job_id: str, stream: str, first: int, count: int, at: int | None) -> dict[str, Any]:
-        """Rows of the output by number."""
+        """Return rows of the output by number."""
         if self._elsewhere.waiting(job_id) is not None:
             return {"first": 0, "total": 0, "bytes": 0, "at": None, "rows": []}
         there = self._elsewhere.place(job_id)
@@ -59,17 +59,17 @@ class FleetDesk(Desk):
         return self._elsewhere.rows(*there, stream, first, count, at)
 
     def search(self, job_id: str, stream: str, text: str) -> dict[str, Any]:
-        """The numbers of the rows that hold a text."""
+        """Return the numbers of the rows that hold a text."""
         there = self._elsewhere.place(job_id)
         return super().search(job_id, stream, text) if there is None else self._elsewhere.search(*there, stream, text)
 
     def download(self, job_id: str, stream: str) -> tuple[str, Iterator[bytes]]:
-        """The id of a job, and everything that is kept of a stream."""
+        """Return the id of a job, and everything that is kept of a stream."""
         there = self._elsewhere.place(job_id)
         return super().download(job_id, stream) if there is None else self._elsewhere.download(*there, stream)
 
     def tree(self, job_id: str) -> dict[str, Any]:
-        """The processes of a job and what each waits for, looked at now."""
+        """Return the processes of a job and what each waits for, looked at now."""
         there = self._elsewhere.place(job_id)
         return super().tree(job_id) if there is None else self._elsewhere.tree(*there)
 

@@ -49,7 +49,7 @@ def _running(tasks: list[Any]) -> int:
 
 
 def wall_of(event: dict[str, Any]) -> float:
-    """When the event was recorded, in seconds of the wall clock; 0 if it cannot be read."""
+    """Return when the event was recorded, in seconds of the wall clock; 0 if it cannot be read."""
     try:
         return clock.parse(text_of(event, "ts", most=40))
     except (ValueError, OverflowError, OSError):

@@ -146,7 +146,7 @@ def _end(pid: int, start: str) -> bool:
 
 
 def main(path: str) -> None:
-    """In the pane: become the agent again."""
+    """Become the agent again, in the pane."""
     with open(path, "rb") as file:
         value = json.load(file)
     os.unlink(path)

@@ -83,7 +83,7 @@ class Transcript:
         return [call for call in calls if f'"tool_use_id":"{call}"'.encode("utf-8", "replace") in data]
 
     def open_calls(self) -> list[OpenCall]:
-        """The calls of the main loop without a result. A session without hooks shows them only here."""
+        """Return the calls of the main loop without a result. A session without hooks shows them only here."""
         fd = opened(self.path) if self.path else None
         if fd is None:
             return []
@@ -100,7 +100,7 @@ class Transcript:
 
 
 def open_calls(data: bytes) -> list[OpenCall]:
-    """The calls without a result in the last lines of a transcript.
+    """Return the calls without a result in the last lines of a transcript.
 
     A line of the user that is no result begins a turn, or says that the last one was interrupted: no earlier call runs.
     """

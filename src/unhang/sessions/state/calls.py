@@ -87,11 +87,11 @@ class Calls:
         self._open.clear()
 
     def doubt(self) -> None:
-        """The main loop's calls may have been interrupted; the calls of a subagent are not affected."""
+        """Note that the main loop's calls may have been interrupted; the calls of a subagent are not affected."""
         self._open = {i: call if call.agent_id else call.replace(doubtful=True) for i, call in self._open.items()}
 
     def begin_again(self, at: float) -> None:
-        """The limits count from `at`: until then the session waited for a person."""
+        """Count the limits from `at`: until then the session waited for a person."""
         self._open = {i: call.replace(at=max(call.at, at)) for i, call in self._open.items()}
 
     def get(self, call_id: str) -> ToolCall | None:

@@ -55,7 +55,7 @@ class Known:
         return BUSY if self.active else IDLE
 
     def prompt_is_free(self) -> None:
-        """The screen shows a free prompt: a turn was interrupted, and only background agents go on."""
+        """Note that the screen shows a free prompt: a turn was interrupted, and only background agents go on."""
         self.active = False
         self.background = max(1, self.background)
         self.calls.close_of("")

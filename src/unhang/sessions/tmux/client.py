@@ -49,7 +49,7 @@ class Address(Record):
 
     @classmethod
     def of(cls, tmux: str, pane: str) -> Address | None:
-        """From $TMUX (`/tmp/tmux-0/default,1234,0`) and $TMUX_PANE."""
+        """Read the address from $TMUX (`/tmp/tmux-0/default,1234,0`) and $TMUX_PANE."""
         socket, _, rest = tmux.rpartition(",")
         socket, _, server = socket.rpartition(",")
         if not socket.startswith("/") or not _is_number(server) or not _is_number(rest.lstrip("-")):
@@ -122,7 +122,7 @@ class Tmux:
         return parse_pane(out)
 
     def send(self, address: Address, pane_pid: int, *keys: str, in_mode: bool = False) -> bool:
-        """Keys, if the server finds at that moment that the pane is still the one that was looked at."""
+        """Send keys, if the server finds at that moment that the pane is still the one that was looked at."""
         quoted = " ".join(_quoted(key) for key in keys)
         sent = self._if_same(address, pane_pid, f"send-keys -t {address.pane} {quoted}", in_mode=in_mode)
         if sent:
@@ -132,7 +132,7 @@ class Tmux:
         return sent
 
     def sent_at(self, address: Address) -> float:
-        """When this process last sent a key to the pane, by the wall clock; 0: never."""
+        """Return when this process last sent a key to the pane, by the wall clock; 0: never."""
         return self._sent.get((address.socket, address.pane), 0.0)
 
     def _if_same(self, address: Address, pane_pid: int, command: str, *, in_mode: bool) -> bool:

@@ -18,21 +18,21 @@ class CancelGuard:
         self._last = 0
 
     def begin(self, request: int) -> bool:
-        """May this prompt be sent? Numbers only grow."""
+        """Return whether this prompt may be sent. Numbers only grow."""
         if self.running is not None or self.spent or request <= self._last:
             return False
         self.running = self._last = request
         return True
 
     def cancel(self, request: int | None) -> bool:
-        """Is a cancel to be sent now?"""
+        """Return whether a cancel is to be sent now."""
         if request is None or request != self.running or self.spent:
             return False
         self.spent = True
         return True
 
     def ended(self, request: int) -> bool:
-        """Was it this one that ran?"""
+        """Return whether the turn that has ended is the one that ran."""
         if request != self.running:
             return False
         self.running = None

@@ -82,7 +82,7 @@ class AcpRequest(Record):
         return self.result({"outcome": outcome}), "allowed" if option.kind.startswith("allow") else "denied"
 
     def cancelled(self) -> Message:
-        """As the protocol wants every open question answered when a turn is cancelled."""
+        """Return the answer that the protocol wants to every open question when a turn is cancelled."""
         return self.result({"outcome": {"outcome": "cancelled"}})
 
     def refusal(self) -> Message:

@@ -79,11 +79,13 @@ class AcpTools:
 
     @property
     def names(self) -> list[str]:
-        """The calls in flight, for people."""
+        """Return the calls in flight, for people."""
         return [tool.name for tool in self.running.values()]
 
     def note(self, call: Any, now: float) -> tuple[AcpTool | None, bool, bool]:
-        """A word about a call → (it, whether it began, ended or got its name by it, whether it is progress)."""
+        """Take a word about a call; return the call, whether it began, ended or got its name by it, and whether it is
+        progress.
+        """
         identity = id_of(call, "toolCallId")
         if not identity or identity in self._over:
             return None, False, False
@@ -107,13 +109,13 @@ class AcpTools:
         return tool, begun or named, begun or tool.status != before or not (tool.parallel or repeated)
 
     def granted(self, identity: str, now: float) -> None:
-        """It may run from now on."""
+        """Note that a call may run from now on."""
         tool = self.running.get(identity)
         if tool is not None:
             tool.since = now
 
     def refused(self, identity: str) -> None:
-        """It will not run; its agent may or may not say so."""
+        """Note that a call will not run; its agent may or may not say so."""
         tool = self.running.pop(identity, None)
         if tool is not None:
             self._refused[identity] = tool
@@ -121,12 +123,12 @@ class AcpTools:
                 del self._refused[next(iter(self._refused))]
 
     def model_spoke(self) -> None:
-        """The model has spoken: it does not wait for the calls in flight alone."""
+        """Note that the model has spoken: it does not wait for the calls in flight alone."""
         for tool in self.running.values():
             tool.parallel = True
 
     def clear(self) -> list[str]:
-        """The turn is over, and with it whatever was still called in flight."""
+        """Forget whatever was still called in flight: the turn is over."""
         left = self.names
         for identity in (*self.running, *self._refused):
             self._remember(identity)

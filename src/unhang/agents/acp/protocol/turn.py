@@ -11,7 +11,7 @@ from __future__ import annotations
 from unhang.agents.acp.protocol import updates
 from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
-from unhang.agents.base.conversation import Conversation
+from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
 from unhang.core.durations import human
 from unhang.core.record import Record
@@ -61,7 +61,7 @@ class AcpTurnEnd(Record):
     error: dict[str, Any] | None = None
 
 
-class AcpSession(Conversation):
+class AcpSession(AgentState):
     """The state of one session: told its messages and the time, it says what they mean."""
 
     def __init__(self, budgets: TurnBudgets | None = None, policy: Policy | None = None, now: float = 0.0) -> None:
@@ -125,20 +125,20 @@ class AcpSession(Conversation):
         return [one for one in [*found[:-1], last] if not one.empty]
 
     def begin(self, now: float) -> list[AgentUpdate]:
-        """The agent is being started."""
+        """Note that the agent is being started."""
         self._heard = now
         return self._rewind(
             [AgentUpdate("starting", "The agent is being started.", fields={"budget": self._json(now)})]
         )
 
     def adopt(self, session: str, now: float) -> None:
-        """A session that was opened: from here on its updates are ours."""
+        """Take the updates of a session that was opened for ours from here on."""
         self.id = session
         self._heard = now
         self.text = ""  # of a replay
 
     def prompt(self, now: float) -> list[AgentUpdate]:
-        """A turn begins: the prompt has been sent."""
+        """Note that a turn begins: the prompt has been sent."""
         self.in_turn, self.ended, self.text = True, None, ""
         self._stage, self._heard, self.phase = FIRST, now, "thinking"
         self._message, self._breaks, self.doing = "", False, "in a turn"
@@ -146,13 +146,13 @@ class AcpSession(Conversation):
         return self._rewind([AgentUpdate("thinking", "The turn has started.", "session/prompt", True, fields=fields)])
 
     def asks(self, tool: Any, wait: float, now: float) -> list[AgentUpdate]:
-        """A person is asked, and may take so long."""
+        """Note that a person is asked, and may take so long."""
         self._asking[id_of(tool, "toolCallId")] = wait
         self._heard = now
         return self._rewind([AgentUpdate(alive=True)])
 
     def permitted(self, tool: Any, allowed: bool, now: float) -> list[AgentUpdate]:
-        """A question was answered. The call is known from here on, even if nothing was said of it before."""
+        """Note that a question was answered. The call is known from here on, even if nothing was said of it before."""
         identity = id_of(tool, "toolCallId")
         self._asking.pop(identity, None)
         if self.in_turn:
@@ -172,7 +172,7 @@ class AcpSession(Conversation):
     # --- one message ----------------------------------------------------------------------------------------
 
     def hear(self, message: Message, now: float) -> list[AgentUpdate]:
-        """A notification; requests and answers are the driver's."""
+        """Return what a notification means; requests and answers are the driver's."""
         method = text_of(message, "method", most=120)
         if not method or "id" in message:
             return []
@@ -281,11 +281,11 @@ class AcpSession(Conversation):
     # --- the end --------------------------------------------------------------------------------------------
 
     def accepted_only(self, result: Message) -> bool:
-        """Version 2: the answer to a prompt may mean no more than that it was understood."""
+        """Return whether the answer to a prompt meant no more than that it was understood, as in version 2."""
         return self.version >= 2 and not text_of(result, "stopReason")
 
     def answered(self, result: Message, now: float) -> list[AgentUpdate]:
-        """The turn has ended, in the agent's words."""
+        """Note that the turn has ended, in the agent's words."""
         self._heard = now
         reason = text_of(result, "stopReason", most=80) or "unknown"
         self.usage.total(result)
@@ -299,7 +299,7 @@ class AcpSession(Conversation):
         return self._rewind([AgentUpdate(self.phase, said, "session/prompt", True, fields=fields)])
 
     def failed(self, error: Message, now: float) -> list[AgentUpdate]:
-        """The prompt was answered by an error."""
+        """Note that the prompt was answered by an error."""
         self._heard = now
         error = {
             "code": integer_of(error, "code"),

@@ -48,7 +48,7 @@ def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
 
 
 def content_text(content: Any) -> str:
-    """Of one block, or of several; whole, since it is what the agent has written."""
+    """Return the text of one block or of several, whole, since it is what the agent has written."""
     if isinstance(content, list):
         return "".join(_block_text(one) for one in content)
     return _block_text(content)
@@ -81,7 +81,7 @@ class AcpUsage:
         self.latest: Message = {}
 
     def read(self, update: Message) -> list[AgentUpdate]:
-        """A `usage_update`: the tokens so far."""
+        """Take a `usage_update`, which tells the tokens so far."""
         used, size = count_of(update, "used"), count_of(update, "size")
         share = round(used / size, 4) if used is not None and size else None
         new = {"contextTokens": used, "contextWindow": size, "occupancy": share, "cost": _cost(update.get("cost"))}
@@ -92,7 +92,7 @@ class AcpUsage:
         return [AgentUpdate("metering", usage_text(used, size, share), "usage_update", fields=dict(self.latest))]
 
     def total(self, result: Message) -> None:
-        """As the answer to a prompt has it: in `usage`, or in Gemini's own place."""
+        """Take the tokens that the answer to a prompt tells: in `usage`, or in Gemini's own place."""
         usage = result.get("usage")
         own = dig(result, "_meta", "quota", "token_count")
         names = ("inputTokens", "outputTokens", "totalTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens")

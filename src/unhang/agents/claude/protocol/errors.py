@@ -27,7 +27,7 @@ _NETWORK = "check the network and the address of the service (ANTHROPIC_BASE_URL
 
 
 def error_text(result: Message) -> str:
-    """Of a `result` with is_error: its text, or the errors that it lists."""
+    """Return the text of a `result` with is_error, or the errors that it lists."""
     text = text_of(result, "result")
     if not text:
         errors = [text_of(error) or raw_of(error) for error in items_of(result, "errors", most=20)]
@@ -48,7 +48,7 @@ def error_json(result: Message) -> Message:
 
 
 def suggestions(error: Message | None, session: str) -> list[str]:
-    """For an error as `error_json` has it."""
+    """Return what to do about an error, given as `error_json` has it."""
     if not error:
         return []
     message, status = str(error.get("message", "")).lower(), error.get("httpStatus")

@@ -7,7 +7,7 @@ turn, and there may be several: a task in the background that ends begins anothe
 
 from __future__ import annotations
 
-from unhang.agents.base.conversation import Conversation
+from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
@@ -47,7 +47,7 @@ class ClaudeTurnEnd(Record):
         return self.reason.startswith("aborted")
 
 
-class ClaudeStream(Conversation):
+class ClaudeStream(AgentState):
     """The state of one headless Claude: told its lines and the time, it says what they mean."""
 
     def __init__(self, *, flight: tools.ClaudeTools | None = None) -> None:
@@ -69,7 +69,7 @@ class ClaudeStream(Conversation):
         self._writing = ""
 
     def begin(self, now: float) -> None:
-        """The task was handed over."""
+        """Note that the task was handed over."""
         self.turn, self._heard = True, now
 
     # --- one line -------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def phase_of(use: Message) -> str:
 
 
 def subject_of(use: Message) -> str:
-    """`pytest -q`, a file, an address: what it is at."""
+    """Return what a call is at: `pytest -q`, a file, an address."""
     if text_of(use, "name") == "Bash":
         return preview(text_of(use, "input", "command"), 500)
     return next((preview(found, 500) for name in _SUBJECTS if (found := text_of(use, "input", name))), "")
@@ -113,25 +113,28 @@ class ClaudeTools:
         return max((tool.limit for tool in self._open.values()), default=None)
 
     def begin(self, use: Message, now: float, agent: str = "") -> None:
-        """A call has begun."""
+        """Note that a call has begun."""
         tool = ClaudeTool(text_of(use, "name", most=120) or "a tool", subject_of(use), now, self.limit_of(use), agent)
         self._open[id_of(use, "id")] = tool
         while len(self._open) > MOST_CALLS:
             del self._open[next(iter(self._open))]
 
     def end(self, identity: str) -> ClaudeTool | None:
-        """A call has ended: the call, or None if it was not known."""
+        """Note that a call has ended, and return it; None if it was not known."""
         return self._open.pop(identity, None)
 
     def clear(self, *, agents: bool) -> bool:
-        """No call of Claude's own is open any more, or none of its agents'. True: the window may have changed."""
+        """Forget the calls of Claude's own, or those of its agents: none is open any more.
+
+        True: the window may have changed.
+        """
         kept = {name: tool for name, tool in self._open.items() if bool(tool.agent) != agents}
         changed = len(kept) != len(self._open)
         self._open = kept
         return changed
 
     def ages(self, now: float) -> list[Message]:
-        """For events and people: what is open, the oldest first."""
+        """Return what is open for events and people, the oldest first."""
         tools = sorted(self._open.values(), key=lambda tool: tool.since)
         return [
             {"tool": tool.name, "what": preview(tool.what), "ageMs": round((now - tool.since) * 1000)}

@@ -22,11 +22,11 @@ class ClaudeUsage:
         self._warning = ContextWarning("unhang claude resume SESSION /compact")
 
     def start(self, usage: object) -> None:
-        """message_start: what is in the context before the answer."""
+        """Take a message_start, which tells what is in the context before the answer."""
         self._asked = sum(count_of(usage, name) or 0 for name in _IN_CONTEXT)
 
     def delta(self, usage: object, method: str) -> list[AgentUpdate]:
-        """message_delta: how long the answer was."""
+        """Take a message_delta, which tells how long the answer was."""
         output = count_of(usage, "output_tokens") or 0
         if not self._asked:
             return []
@@ -34,7 +34,7 @@ class ClaudeUsage:
         return [AgentUpdate("metering", self._text(), method, fields=dict(self.latest) | {"outputTokens": output})]
 
     def result(self, message: Message, model: str, method: str) -> list[AgentUpdate]:
-        """Only here is said how large the context may be."""
+        """Take a result: only here is said how large the context may be."""
         window = count_of(message, "modelUsage", model, "contextWindow")
         total = sum((count_of(message, "usage", name) or 0) for name in (*_IN_CONTEXT, "output_tokens"))
         share = round(self.latest["contextTokens"] / window, 4) if window and "contextTokens" in self.latest else None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def info_of(error: Any) -> str:
-    """`codexErrorInfo` is a word, or an object with one key."""
+    """Return `codexErrorInfo`, which is a word, or an object with one key."""
     info = dig(error, "codexErrorInfo")
     if isinstance(info, dict):
         info = next(iter(info), "")

@@ -54,7 +54,7 @@ class CodexExec:
         return [] if found.empty else [found]
 
     def begin(self, now: float) -> None:
-        """It is being started."""
+        """Note that it is being started."""
         self._heard = now
 
     def silent(self, now: float) -> float:
@@ -62,7 +62,7 @@ class CodexExec:
         return 0.0 if self.status else max(0.0, now - self._heard)
 
     def bytes_came(self, now: float) -> AgentUpdate:
-        """The model's socket has received something: the only life that a thinking model shows here."""
+        """Note that the model's socket has received something: the only life that a thinking model shows here."""
         self._heard = now
         return AgentUpdate(alive=True)
 

@@ -182,7 +182,7 @@ def _seconds(item: Message) -> float:
 
 
 def message_text(item: Message) -> str:
-    """Whole: a reply is printed as it was written."""
+    """Return the text of a message, whole: a reply is printed as it was written."""
     if isinstance(item.get("text"), str):
         return whole_of(item, "text")
     return "".join(whole_of(part, "text") for part in items_of(item, "content"))

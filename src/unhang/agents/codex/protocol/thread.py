@@ -6,7 +6,7 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 
 from __future__ import annotations
 
-from unhang.agents.base.conversation import Conversation
+from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
@@ -57,7 +57,7 @@ class CodexTurnEnd(Record):
     error: dict[str, Any] | None = None
 
 
-class CodexThread(Conversation):
+class CodexThread(AgentState):
     """The state of one thread: told its messages and the time, it says what they mean."""
 
     def __init__(self, *, tool_limit: float | None = None, policy: Policy | None = None, job: str = "") -> None:
@@ -77,7 +77,7 @@ class CodexThread(Conversation):
         self._writing: dict[str, str] = {}  # item → the end of what it has written so far
 
     def adopt(self, thread: str, now: float) -> None:
-        """A thread that was started or resumed: from here on its turns are ours."""
+        """Take the turns of a thread that was started or resumed for ours from here on."""
         self.thread = thread
         self._heard = now
 

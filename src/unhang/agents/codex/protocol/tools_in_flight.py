@@ -39,7 +39,7 @@ class CodexTools:
         return max(self._running.values(), default=None)
 
     def begin(self, item: Message) -> bool:
-        """True: the window has changed."""
+        """Note that a call has begun; return whether the window has changed."""
         kind = items.kind_of(item)
         if kind not in items.TOOLS:
             return False
@@ -54,21 +54,21 @@ class CodexTools:
         return True
 
     def end(self, item: Message) -> bool:
-        """True: the window has changed."""
+        """Note that a call has ended; return whether the window has changed."""
         name = id_of(item, "id")
         self.names.pop(name, None)
         self.about.pop(name, None)
         return self._running.pop(name, None) is not None
 
     def typed_at(self, item_id: str) -> bool:
-        """The model looks at a command in the background again: it waits for it once more."""
+        """Note that the model looks at a command in the background again: it waits for it once more."""
         if item_id not in self.names or item_id in self._running:
             return False
         self._running[item_id] = self._limit if self._limit is not None else DEFAULT_IDLE
         return True
 
     def model_spoke(self) -> bool:
-        """What still runs does so in the background. True: the window has changed."""
+        """Note that what still runs does so in the background. True: the window has changed."""
         changed = bool(self._running)
         self._running.clear()
         return changed

@@ -24,7 +24,9 @@ class CodexUsage:
         return count_of(self.latest, "contextTokens")
 
     def read(self, params: Message, method: str) -> list[AgentUpdate]:
-        """`last` is what is in the context now; `total` is everything the thread has ever cost."""
+        """Take what a thread has used: `last` is what is in the context now; `total` is everything the thread has ever
+        cost.
+        """
         usage = params.get("tokenUsage")
         last, window = count_of(usage, "last", "totalTokens"), count_of(usage, "modelContextWindow")
         total = count_of(usage, "total", "totalTokens")

@@ -51,7 +51,7 @@ _TIERS = ("liveness", "on_hung", "stall", "warn", "grace")
 
 
 def load(text: str, name: str, toml: bool = False, trusted: bool = True) -> Policy:
-    """`trusted` is False for a file that came with a project: it may set only harmless variables."""
+    """Read a policy; `trusted` is False for a file that came with a project: it may set only harmless variables."""
     largest = LARGEST if trusted else LARGEST_OF_A_PROJECT
     if len(text) > largest:
         raise PolicyError(f"{name}: a policy file of more than {'1 MiB' if trusted else '256 KiB'}")

@@ -23,7 +23,7 @@ _TOML_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|\'[^\']*\'')
 
 
 def in_json(text: str, path: Path) -> tuple[int, int]:
-    """The text is known to be JSON: it has been parsed."""
+    """Find a place in a text that is known to be JSON: it has been parsed."""
     try:
         return line_column(text, _json_offset(text, path))
     except (ValueError, IndexError, AttributeError):
@@ -81,7 +81,7 @@ def _element(text: str, at: int, index: str | int, decoder: json.JSONDecoder) ->
 
 
 def in_toml(text: str, path: Path) -> tuple[int, int]:
-    """By the table headers and keys of the lines: the deepest part of the path that has a line of its own."""
+    """Find a line by its table headers and keys: that of the deepest part of the path that has one of its own."""
     keys = [str(step) for step in path if isinstance(step, str)]
     best_depth, best = 0, (1, 1)
     table: list[str] = []

@@ -253,7 +253,7 @@ DEEPEST = 500
 
 
 def split(line: str) -> Script:
-    """Never raises, whatever the text."""
+    """Split a line into its commands; nothing is raised, whatever the text."""
     return _Splitter(line).run()
 
 

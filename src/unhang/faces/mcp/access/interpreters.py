@@ -109,7 +109,7 @@ def _interpreter(name: str, flags: list[str], words: tuple[Word, ...]) -> str:
 
 
 def is_file(word: Word) -> bool:
-    """Whether the word is the written-out name of a script, and not another name of standard input."""
+    """Return whether the word is the written-out name of a script, and not another name of standard input."""
     if not word.named or word.text.startswith("-"):
         return False
     parts = [part for part in word.text.split("/") if part not in ("", ".")]

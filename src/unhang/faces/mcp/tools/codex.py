@@ -84,7 +84,7 @@ Approvals = Annotated[
 
 
 def register(tools: Toolbox, backend: Backend) -> None:
-    """Nothing is offered where there is no Codex."""
+    """Offer the tools of this file, and none where there is no Codex."""
     try:
         program = codex_job.PROGRAM.find()
     except SpawnError:
@@ -220,7 +220,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
 
 def plan_of(program: str, verb: str, task: str, mode: str, model: str, effort: str, approvals: str) -> CodexPlan:
-    """A turn of Codex's as these tools are asked for it: what is empty is as Codex is configured."""
+    """Return a turn of Codex's as these tools are asked for it: what is empty is as Codex is configured."""
     return CodexPlan(
         verb=verb,
         task=task,
@@ -241,7 +241,7 @@ def _freed_thread(job: Job) -> str:
 
 
 def asked_of(idle: int | None, hard: int | None) -> LimitRequest:
-    """The limits that a call asks for, given in milliseconds."""
+    """Return the limits that a call asks for, given in milliseconds."""
     return read_limits({"idleTimeoutMs": idle, "hardTimeoutMs": hard})
 
 

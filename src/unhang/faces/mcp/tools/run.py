@@ -104,7 +104,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
 
 
 def as_task(tools: Toolbox, backend: Backend) -> Callable[[McpCall, dict[str, Any]], Coroutine[Any, Any, AttendedJob]]:
-    """`run` for a client that speaks tasks: the same arguments, begun and not waited for."""
+    """Make `run` for a client that speaks tasks: the same arguments, begun and not waited for."""
 
     async def begin_run(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         tool = tools.get("run")

@@ -64,7 +64,7 @@ def _located(process: ProcessSample, maps: bytes, paths: dict[str, str]) -> Proc
 
 
 def mapping(maps: bytes, address: int) -> tuple[bool, str, str] | None:
-    """(shared, device and inode, path) of the mapping that an address lies in."""
+    """Return whether the mapping that an address lies in is shared, its device and inode, and its path."""
     for each in mappings(maps):
         low, high = span_of(each)
         if low <= address < high:

@@ -22,7 +22,9 @@ _TIOCGPTN = 0x80045430  # which terminal a master has made
 
 
 def access(pid: int, fd: int) -> tuple[bool, bool]:
-    """(open for reading, open for writing): the mode of the link says it, without another file to parse."""
+    """Return whether it is open for reading, and for writing: the mode of the link says it, without another file to
+    parse.
+    """
     try:
         mode = os.lstat(f"/proc/{pid}/fd/{fd}").st_mode
     except OSError:

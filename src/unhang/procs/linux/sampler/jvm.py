@@ -30,7 +30,9 @@ def futile_wakeups(pid: int, uid: int) -> int | None:
 
 
 def counter(data: bytes) -> int | None:
-    """An entry is: length, offset of its name, ..., offset of its value; all from the entry's beginning."""
+    """Return a counter by name; an entry is its length, the offset of its name, …, the offset of its value, all from
+    its beginning.
+    """
     at = data.find(_NAME)
     if data[:4] != _MAGIC or at < 0 or len(data) < 32:
         return None

@@ -25,7 +25,7 @@ _Range = tuple[str, str]
 
 
 def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None) -> dict[int, Lock]:
-    """pid -> the lock it waits for, or (blocked=False) a lock of another on a file that it has open."""
+    """Return for each pid the lock it waits for, or (blocked=False) a lock of another on a file that it has open."""
     text = read_all("/proc/locks") if table is None else table
     held: dict[str, tuple[str, int]] = {}
     waits: dict[int, tuple[str, str, int]] = {}

@@ -29,7 +29,10 @@ STATES = {
 
 
 def sockets_of(links: dict[str, int], *, inet: bool = True, unix: bool = True) -> dict[str, Socket]:
-    """`links` maps "socket:[inode]" to a pid that holds it. What is not found anywhere is left out."""
+    """Return what is known of sockets; `links` maps "socket:[inode]" to a pid that holds it.
+
+    What is not found anywhere is left out.
+    """
     if not links:
         return {}
     found: dict[str, Socket] = {}

@@ -80,7 +80,7 @@ class Call(NamedTuple):
 
 
 def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
-    """`args` are the six registers; unknown parts stay None."""
+    """Return what a system call waits for; `args` are the six registers, and unknown parts stay None."""
     if name in READS:
         return Call(reads=(args[0],), timeout=FOREVER)
     if name in WRITES:

@@ -280,7 +280,7 @@ def _joined(thread: Thread, tids: set[int]) -> Thread:
 
 
 def syscall_table() -> dict[int, str]:
-    """The names of this machine's system calls by number; empty for an unknown architecture."""
+    """Return the names of this machine's system calls by number; empty for an unknown architecture."""
     return TABLES.get(os.uname().machine, {})
 
 

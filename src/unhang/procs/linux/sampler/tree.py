@@ -56,7 +56,7 @@ def _listed(pid: int, tid: str) -> list[int] | None:
 
 
 def children_table() -> dict[int, list[int]]:
-    """parent -> children, for the whole machine, in one pass."""
+    """Return the children of each parent, for the whole machine, in one pass."""
     below: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if not name.isdecimal():

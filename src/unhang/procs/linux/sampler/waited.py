@@ -43,7 +43,7 @@ def waited_for(threads: tuple[Thread, ...]) -> dict[int, tuple[bool, bool]]:
 def timers_and_pids(
     pid: int, fds: dict[int, str], threads: tuple[Thread, ...]
 ) -> tuple[dict[int, float], dict[int, tuple[int, str]]]:
-    """When the timerfds that are waited for fire, and whose end the pidfds tell."""
+    """Return when the timerfds that are waited for fire, and whose end the pidfds tell."""
     timers: dict[int, float] = {}
     pids: dict[int, tuple[int, str]] = {}
     for fd in waited_for(threads):
@@ -58,7 +58,7 @@ def timers_and_pids(
 
 
 def patience_of(pid: int, fds: dict[int, str], threads: tuple[Thread, ...]) -> dict[int, float | None]:
-    """After how many seconds the calls on sockets that these threads sit in give up; only those that do, or may."""
+    """Return after how many seconds the calls on sockets that these threads sit in give up, if they do or may."""
     found: dict[int, float | None] = {}
     for thread in threads:
         for fd, option in [(fd, socket.SO_RCVTIMEO) for fd in thread.reads] + [

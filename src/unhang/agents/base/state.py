@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 PREVIEW_EVERY = 2.0
 
 
-class Conversation:
+class AgentState:
     """The state of an agent that is told its messages and the time; a protocol says what they mean."""
 
     def __init__(self, now: float = 0.0) -> None:
