@@ -118,6 +118,16 @@ def put(home: str, made: Stream, number: int, keeper: int) -> str:
     return place.id
 
 
+def put_bad_ends(home: str, count: int, keeper: int) -> list[str]:
+    """Write so many jobs that failed in the background, and one that runs; the names of the failed ones, newest first."""
+    names = [f"bad-{number:03d}" for number in range(count)]
+    for number, name in enumerate(names):
+        end = _end("failed", "error", 1000.0 + number, exitCode=3)
+        put(home, stream(name, "failed (3)", "failed", end), number, keeper)
+    put(home, stream("runs", "running", None), count, keeper)
+    return names
+
+
 # of each session: its id, the words, what it needs, its events
 SESSIONS: tuple[tuple[str, str, str | None, tuple[dict[str, Any], ...]], ...] = (
     ("busy-1", "busy", None, ({"type": "hook", "phase": "tool", "toolUseId": "t", "message": "Bash: make"},)),

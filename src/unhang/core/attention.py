@@ -13,6 +13,7 @@ from unhang.core.spec import INHERIT, PIPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from unhang.core import events as ev
@@ -23,6 +24,8 @@ APPROVAL, INPUT, WARNING, STUCK, FAILED, LOST = KINDS = ("approval", "input", "w
 MORE_TIME = "10m"  # what an answer to a warning suggests; `unhang extend` takes any duration
 # what may be answered to an approval; an agent's own options follow
 YES_OR_NO, OR_ONE_OF = "yes|no", ", or one of: "
+# Of jobs that ended badly and were not looked at a list shows the newest, and says how many more there are.
+MOST_BAD_ENDS = 20
 _LONGEST = 200
 _BAD_ENDS = {"failed": FAILED, "timed_out": FAILED, "lost": LOST}
 
@@ -97,6 +100,12 @@ def unseen_end(last: ev.Event, job: dict[str, Any], job_id: str) -> Attention | 
 def urgency(found: Attention | None) -> int:
     """Return a number to sort by: what should be looked at first has the smallest."""
     return len(KINDS) if found is None else KINDS.index(found.kind)
+
+
+def older_bad_ends(needs: Iterable[tuple[str | None, str]]) -> set[int]:
+    """Return the places in a list, given by kind and since, of the bad ends that it does not show."""
+    ends = sorted((since, at) for at, (kind, since) in enumerate(needs) if kind in (FAILED, LOST))
+    return {at for _, at in ends[:-MOST_BAD_ENDS]}
 
 
 def limit_of(warning: ev.Event) -> str:

@@ -62,6 +62,11 @@ def headline(counts: dict[str, int]) -> str:
     return " · ".join(parts)
 
 
+def more_bad_ends(count: int) -> str:
+    """Return what a list says of the bad ends that it does not show."""
+    return f"and {count} more that ended badly"
+
+
 def needs_you(count: int) -> str:
     """Return `1 needs you` or `2 need you`."""
     return f"{count} {'needs' if count == 1 else 'need'} you"

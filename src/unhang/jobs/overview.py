@@ -13,6 +13,7 @@ import os
 import select
 from collections import deque
 from functools import partial
+from itertools import islice
 
 from unhang.core import plain_text, values
 from unhang.core.overview import (
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 # How many that have ended are shown, the newest; the history has the others.
 MOST_ENDED = 200
 MOST_ENDED_SESSIONS = 20
+# And how many of those that ended badly and were not looked at so far.
+MOST_UNSEEN = 1000
 # Changes that a viewer may be behind before it is given everything anew.
 _KEPT_CHANGES = 2000
 # Each running job's keeper is looked for once in this many seconds: a killed one writes nothing that could wake us.
@@ -452,7 +455,8 @@ class Overview:
             return ids
         ended = sorted((row for row in rows if row.final), key=lambda row: row.ended or row.created, reverse=True)
         old = ended[self._most_ended :]
-        return ids - {row.id for row in old if not unseen_ends.may_need_a_look(JobDir(self.home, row.id), row)}
+        unseen = (row.id for row in old if unseen_ends.may_need_a_look(JobDir(self.home, row.id), row))
+        return ids - {row.id for row in old} | set(islice(unseen, MOST_UNSEEN))
 
     def _forget(self, each: str) -> None:
         self._unwatch(each)
@@ -607,8 +611,13 @@ class Overview:
         if not self._some_ended:
             return gone
         self._some_ended = False
-        for tracked, most in ((self._jobs, self._most_ended), (self._sessions, MOST_ENDED_SESSIONS)):
-            ended = [each for each in tracked if _is_over(self._entries.get(each))]
+        kinds = (
+            (self._jobs, _is_over, self._most_ended),
+            (self._jobs, _is_unseen, MOST_UNSEEN),
+            (self._sessions, _is_over, MOST_ENDED_SESSIONS),
+        )
+        for tracked, is_old, most in kinds:
+            ended = [each for each in tracked if is_old(self._entries.get(each))]
             if len(ended) > most + (most >> 2):  # not one by one
                 ended.sort(key=lambda each: str(self._entries[each]["endedAt"]))
                 gone |= set(ended[: len(ended) - most])
@@ -657,6 +666,11 @@ class Overview:
 def _is_over(entry: Entry | None) -> bool:
     """Whether it has ended and needs nothing any more."""
     return entry is not None and entry["endedAt"] is not None and entry["attention"] is None
+
+
+def _is_unseen(entry: Entry | None) -> bool:
+    """Whether it has ended and still needs a look."""
+    return entry is not None and entry["endedAt"] is not None and entry["attention"] is not None
 
 
 def _usage_of(keepers: dict[int, str]) -> tuple[dict[int, str], float, dict[int, Usage]]:

@@ -9,9 +9,9 @@ import pytest
 from tests.faces.web.conftest import browser, watched, web
 from tests.jobs.conftest import jobs, nothing_is_left
 from tests.support.jobs import Jobs
-from tests.support.streams import STREAMS, put, put_sessions
+from tests.support.streams import STREAMS, put, put_bad_ends, put_sessions
 
-__all__ = ["browser", "ids", "jobs", "keeper", "nothing_is_left", "watched", "web"]
+__all__ = ["browser", "ids", "jobs", "keeper", "many_bad_ends", "nothing_is_left", "watched", "web"]
 
 
 @pytest.fixture
@@ -29,3 +29,9 @@ def ids(jobs: Jobs, keeper: int) -> dict[str, str]:
     found = {made.name: put(str(jobs.home), made, number, keeper) for number, made in enumerate(STREAMS)}
     put_sessions(str(jobs.home))
     return found
+
+
+@pytest.fixture
+def many_bad_ends(jobs: Jobs, keeper: int) -> list[str]:
+    """A home with three hundred failed jobs and one that runs; the names of the former, the newest first."""
+    return put_bad_ends(str(jobs.home), 300, keeper)

@@ -111,6 +111,27 @@ def test_all_lists_say_the_same_of_every_state_need_and_end(jobs: Jobs, web: Web
     assert f"{in_all - len(over)} need you" in jobs.call("tmux-status").out.decode()
 
 
+def test_of_many_bad_ends_the_newest_are_shown_and_how_many_more_there_are(
+    jobs: Jobs, many_bad_ends: list[str]
+) -> None:
+    said = jobs.call("needs").out.decode()
+    newest = set(many_bad_ends[:20])
+    assert {line.partition(":")[0] for line in said.splitlines() if line.startswith("bad-")} == newest
+    assert said.splitlines()[-2].startswith("and 280 more ")
+    assert len(jobs.said("needs")) == 300
+
+    async def story(app: TopApp, pilot: Any) -> None:
+        await until(pilot, lambda: app.table.row_count == 21)
+        assert {row[1] for row in cells(app)} == newest | {"runs"}
+        counts = str(app.query_one("#counts").render())
+        assert "300 need you" in counts
+        assert "280 more" in counts
+        await pilot.press("slash", *"bad-29", "enter")
+        await until(pilot, lambda: app.table.row_count == 10)
+
+    drive(jobs, story, (200, 60))
+
+
 async def _list(caller: Caller) -> dict[str, str]:
     found = (await caller.call("list", all=True, limit=100)).text
     return dict(re.findall(r'^(\S+) (.*?) "', found, re.MULTILINE))

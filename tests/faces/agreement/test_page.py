@@ -36,3 +36,23 @@ def test_the_page_draws_the_same_words_and_a_look_at_a_bad_end_is_enough(
     page.wait_for_selector(f"#r-{ids['lost']}[data-group=failed]")
     wait_until(lambda: page.title().startswith(f"({in_all - 2}) "), "two fewer")
     assert {need["name"] for need in jobs.said("needs")} == NEEDS.keys() - {"badly", "lost"}
+
+
+@pytest.mark.slow
+def test_the_newest_of_many_bad_ends_are_drawn_and_the_others_by_a_button(
+    many_bad_ends: list[str], watched: Watched
+) -> None:
+    page = watched.page
+    page.wait_for_selector(".more >> text=280 more")
+    rows = "[...document.querySelectorAll('.row .name')].map((name) => name.textContent)"
+    page.wait_for_function(f"() => {rows}.length === 21")
+    assert set(page.evaluate(rows)) == {*many_bad_ends[:20], "runs"}
+    assert page.title().startswith("(300) ")
+    assert page.inner_text("#group-attention .number") == "300"
+    page.fill("#filter", "bad-29")
+    page.wait_for_function(f"() => {rows}.length === 10")
+    page.fill("#filter", "")
+    page.wait_for_function(f"() => {rows}.length === 21")
+    page.click(".more button")
+    page.wait_for_function(f"() => {rows}.length === 301")
+    assert not page.is_visible(".more")

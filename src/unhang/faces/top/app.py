@@ -18,7 +18,7 @@ from textual.containers import Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
 from unhang.core import plain_text, wording
-from unhang.core.attention import FAILED, LOST
+from unhang.core.attention import FAILED, LOST, older_bad_ends
 from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
 from unhang.core.timeline_text import timeline_lines
 from unhang.errors import UnhangError
@@ -92,6 +92,7 @@ class TopApp(App[None]):
         self._shown: list[str] = []
         self._columns: dict[str, int] = {}  # the widths of those that are shown
         self._filter = ""
+        self._hidden = 0  # of the older bad ends
         self._sort = SORTS[0]
         self._asks: tuple[str, str] | None = None  # what the line at the bottom is for, and of which job
 
@@ -136,7 +137,7 @@ class TopApp(App[None]):
             return  # the screen is being taken down
         self._snapshot = self._overview.snapshot()
         now = time.time()
-        entries = [entry for entry in self._ordered() if self._matches(entry)]
+        entries = self._listed([entry for entry in self._ordered() if self._matches(entry)])
         self._shown = [entry["id"] for entry in entries]
         selected = self.selected
         self._show_counts()
@@ -166,6 +167,14 @@ class TopApp(App[None]):
             found.sort(key=lambda entry: called(entry).lower())
         return found
 
+    def _listed(self, entries: list[Entry]) -> list[Entry]:
+        """Leave out the older ones of many bad ends, unless a person looks for something."""
+        needs = [entry["attention"] or {} for entry in entries]
+        ends = [(need.get("kind"), str(need.get("since") or "")) for need in needs]
+        hidden = set() if self._filter else older_bad_ends(ends)
+        self._hidden = len(hidden)
+        return [entry for at, entry in enumerate(entries) if at not in hidden]
+
     def _matches(self, entry: Entry) -> bool:
         text = f"{entry['id']} {called(entry)} {entry['command']} {entry['state']} {entry['cwd']}"
         return self._filter.lower() in text.lower()
@@ -177,6 +186,8 @@ class TopApp(App[None]):
         if machines is not None:
             away = [each["machine"] for each in machines if each["state"] != "online"]
             parts.insert(1, f"{len(machines)} machines" + (f", offline: {', '.join(away)}" if away else ""))
+        if self._hidden:
+            parts.append(f"{wording.more_bad_ends(self._hidden)} (/ finds them)")
         if self._filter:
             parts.append(f"only {self._filter!r}")
         self.query_one("#counts", Static).update(Text("   ".join(parts)))

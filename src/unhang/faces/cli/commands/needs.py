@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import time
 
+from unhang.core.attention import older_bad_ends
 from unhang.core.durations import human
 from unhang.core.values import moment
+from unhang.core.wording import more_bad_ends
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
 from unhang.jobs.needs import Need, list_needs
@@ -31,10 +33,15 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not needs:
         print("no job needs a person")
+    hidden = older_bad_ends((need.attention.kind, need.attention.since) for need in needs)
+    needs = [need for at, need in enumerate(needs) if at not in hidden]
     for need, state in zip(needs, states_of(home, [need.row for need in needs]), strict=True):
         output.print_wrapped(_what(need, state, time.time()))
         for line in need.attention.to_paste:
             output.print_line(f"    {line}")  # not broken: it is to be pasted
+    if hidden:
+        output.print_wrapped(f"{more_bad_ends(len(hidden))}:")
+        output.print_line("    unhang ps --all")
     return 0
 
 

@@ -9,6 +9,7 @@ import { stateOf } from "./states.js";
 
 const GROUPS = [["attention", "Needs you"], ["running", "Running"], ["queued", "Waiting in a queue"], ["unknown", "Unknown: the machine is offline"], ["failed", "Ended badly"], ["done", "Ended"]];
 const FIRST = 60; // rows that are made at once; the others follow a frame at a time
+const MOST_BAD_ENDS = 20; // that were not looked at: the newest; as in `unhang top` and `unhang needs`
 const STEPS = 40; // of the small picture of the output
 
 export class Now {
@@ -19,11 +20,13 @@ export class Now {
     this.filter = "";
     this.dirty = new Set();
     this.loaded = false;
+    this.unfolded = false; // the older ones of many bad ends are shown, too
     this.sections = {};
     const parts = GROUPS.map(([name, title]) => {
       const list = h("ul.rows", { "aria-labelledby": `group-${name}` });
       const number = h("span.number");
       const section = h("section.group", { hidden: true }, h("h2", { id: `group-${name}` }, title, " ", number), list);
+      if (name === "attention") section.append(this.more = h("p.more", { hidden: true }));
       this.sections[name] = { section, list, number, title };
       return section;
     });
@@ -95,9 +98,22 @@ export class Now {
     }
   }
 
+  // Three hundred failures must not push out of sight what runs: the older ones stand behind a button.
+  fold(entries) {
+    const ends = this.unfolded || this.filter ? [] : entries.filter(isUnseen).sort((a, b) => a.order[1] - b.order[1]);
+    const older = new Set(ends.slice(0, -MOST_BAD_ENDS));
+    this.more.hidden = older.size === 0;
+    if (older.size !== this.folded) {
+      this.folded = older.size;
+      replace(this.more, `and ${older.size} more that ended badly `, h("button", { onclick: () => { this.unfolded = true; this.draw(); } }, "Show them"));
+    }
+    return entries.filter((entry) => !older.has(entry));
+  }
+
   draw() {
-    const shown = [...this.entries.values()].filter((entry) => this.matches(entry))
+    const found = [...this.entries.values()].filter((entry) => this.matches(entry))
       .sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || (a.id < b.id ? -1 : 1));
+    const shown = this.fold(found);
     this.order = shown;
     const wanted = new Set(shown.map((entry) => entry.id));
     for (const [id, row] of this.rows) {
@@ -115,7 +131,7 @@ export class Now {
     for (const [name] of GROUPS) {
       const { section, list, number } = this.sections[name];
       if (places[name].length) section.hidden = false;
-      say(number, String(places[name].length));
+      say(number, String(places[name].length + (name === "attention" ? found.length - shown.length : 0)));
       let at = list.firstElementChild;
       for (const entry of places[name]) {
         let row = this.rows.get(entry.id);
