@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.jobs.test_recordings import placed, recordings
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from tests.support.streams import put_bad_ends
 from unhang.core.overview import counts
 from unhang.core.values import moment
 from unhang.jobs.overview import Change, Overview, Snapshot, TrackedJob
@@ -188,6 +189,22 @@ def test_only_the_newest_that_have_ended_are_shown(jobs: Jobs) -> None:
         more = [jobs.begin("--", "true") for _ in range(2)]
         newest = {job.id for job in [*ended[4:], *more]}
         until(overview, lambda entries: set(entries) == newest, "the new ones in the place of the oldest")
+
+
+def test_of_bad_ends_that_were_not_looked_at_only_the_newest_are_kept(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unhang.jobs.overview.MOST_UNSEEN", 8)
+    home = str(jobs.home)
+    keeper = jobs.popen_program("sleep", "3600")  # ended with the rest
+    newest = set(put_bad_ends(home, 30, keeper.pid)[:8])
+    for most_ended in (0, 200):  # those that are old at the begin are not read; those that were read are let go
+        with Overview(home, most_ended=most_ended) as overview:
+            overview.refresh()
+            overview.refresh()
+            found = overview.snapshot()
+        assert {entry["name"] for entry in found.entries.values()} == newest | {"runs"}
+        assert found.counts() == counts(found.entries.values())
 
 
 def test_a_session_is_an_entry_until_its_process_is_gone(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ def put(home: str, made: Stream, number: int, keeper: int) -> str:
 
 
 def put_bad_ends(home: str, count: int, keeper: int) -> list[str]:
-    """Write so many jobs that failed in the background, and one that runs; the names of the failed ones, newest first."""
+    """Write so many jobs that failed in the background, and one that runs; the names of the failed, newest first."""
     names = [f"bad-{number:03d}" for number in range(count)]
     for number, name in enumerate(names):
         end = _end("failed", "error", 1000.0 + number, exitCode=3)
