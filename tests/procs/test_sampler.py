@@ -59,8 +59,7 @@ def test_cheap_sees_cpu_bytes_births_and_deaths() -> None:
         job.stdout.readline()
         after = cheap(os.getpid()).processes[job.pid]
         assert after.cpu > before.cpu
-        # whichever is larger, the bytes of its calls or those of the disk: at its start that may be the disk
-        assert after.io >= before.io + 5_000_000
+        assert after.io >= before.io + 10_000_000  # whatever the disk has read for its start
         assert after.start == before.start
         job.kill()
         os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)

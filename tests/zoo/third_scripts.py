@@ -23,7 +23,10 @@ RUBY_POPEN = "cat = IO.popen('cat', 'r+'); cat.write 'x'; puts 'READY'; cat.read
 RUBY_JOIN = "t = Thread.new { sleep 80 }; puts 'READY'; t.join"
 RUBY_TIMEOUT = "require 'timeout'; puts 'READY'; Timeout.timeout(90) { Queue.new.pop }"
 RUBY_SERVE = "require 'socket'; s = TCPServer.new('127.0.0.1', 0); puts 'READY'; s.accept"
-RUBY_WORKS = "puts 'READY'; Thread.new { loop { (1..60_000).map { |i| i.to_s * 9 }.sort } }.join"
+# It is ready when its heap has found its size: until then it takes new memory, and is seen to work.
+RUBY_WORKS = (
+    "$n = 0; Thread.new { loop { (1..60_000).map { |i| i.to_s * 9 }.sort; puts 'READY' if ($n += 1) == 25 } }.join"
+)
 RUBY = ("ruby",)
 RUBY_SCENARIOS = (
     Scenario("ruby-queue-pop", "hung", ("deadlock", "pipe_cycle", "idle"), lambda s: s.ruby(RUBY_QUEUE), ready=R, needs=RUBY),

@@ -49,8 +49,11 @@ def test_the_verdict_on_a_recording_agrees_with_its_evidence(seen: Recording) ->
 def test_one_byte_that_moved_is_never_hung(seen: Recording, data: st.DataObject) -> None:
     pid = data.draw(st.sampled_from(sorted(seen.before.processes.keys() & seen.after.processes.keys())))
     moved = data.draw(st.integers(1, 5000))
-    after = changed(seen.after, pid, io=seen.after.processes[pid].io + moved)
-    verdict = diagnose(seen.before, after)
+    way = data.draw(st.sampled_from(["io", "disk"]))
+    before = changed(seen.before, pid, disk=10**9)  # whatever it had moved before
+    after = changed(seen.after, pid, disk=10**9)
+    after = changed(after, pid, **{way: getattr(after.processes[pid], way) + moved})
+    verdict = diagnose(before, after)
     assert verdict.state != "hung", verdict
     check(verdict)
 

@@ -21,6 +21,13 @@ from unhang.core.diagnosis.progress import progressed
         ("a deadlocked JVM ticks: 1 % of a core", {"p2": counters(cpu=10)}, {"p2": counters(cpu=20)}, False),
         ("a polling loop: 3 %", {"p2": counters(cpu=10)}, {"p2": counters(cpu=40)}, False),
         ("a copy: 1 MB in ten seconds", {"p2": counters(io=5)}, {"p2": counters(io=10**6)}, True),
+        ("a copy over io_uring, which counts on the disk only", {"p2": counters()}, {"p2": counters(disk=10**6)}, True),
+        (
+            "a copy by a program that was itself fetched from the disk",
+            {"p2": counters(io=5, disk=10**7)},
+            {"p2": counters(io=10**6, disk=10**7)},
+            True,
+        ),
         ("a heartbeat: 100 bytes a second", {"p2": counters(io=5)}, {"p2": counters(io=1005)}, False),
         ("a mapped file is read", {"p2": counters()}, {"p2": counters(faults=500)}, True),
         ("a new compiler", {"p2": counters()}, {"p2": counters(), "p3": counters("cc1", io=900)}, True),

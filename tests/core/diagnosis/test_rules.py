@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.diagnosis.build import HZ, look, looks, process, thread
 from unhang.core import events as ev
+from unhang.core.diagnosis.activity import compare
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, ProcessSample, Socket, TerminalSettings
@@ -206,6 +207,34 @@ def test_one_wake_up_of_a_slow_rhythm_between_the_looks_is_no_poll(
     assert (found.state, found.cause) == (state, cause)
 
 
+def stirs(io: int = 5, disk: int = 10**7, fetched: int = 7, pid: int = 2) -> ProcessSample:
+    """A program that was fetched from the disk at its start, and now waits for a signal for ever."""
+    return process(pid, thread(pid, "pause"), io=io, disk=disk, fetched=fetched)
+
+
+@pytest.mark.parametrize(
+    ("after", "state"),
+    [
+        (stirs(), "hung"),
+        (stirs(io=6), "unsure"),
+        (stirs(io=50_000), "alive"),
+        (stirs(disk=10**7 + 3_000_000, fetched=11), "unsure"),
+        (stirs(disk=10**7 + 3_000_000, fetched=7), "alive"),
+        (stirs(disk=10**7 + 3_000_000, fetched=700), "alive"),
+    ],
+    ids=["nothing", "one byte", "bytes", "parts of the program itself", "the disk alone", "a mapped file"],
+)
+def test_bytes_of_calls_and_of_the_disk_are_counted_apart(after: ProcessSample, state: str) -> None:
+    assert diagnose(look(0, stirs()), look(3, after)).state == state
+
+
+@pytest.mark.parametrize(("bytes_each", "moves"), [(1900, False), (2100, True)])
+def test_a_byte_that_processes_pass_on_is_one_byte(bytes_each: int, moves: bool) -> None:
+    before, after = (look(at, *(stirs(io=at * bytes_each, pid=pid) for pid in (2, 3, 4))) for at in (1, 4))
+    found = compare(before, after)
+    assert (found.moves_bytes, round(found.io)) == (moves, 3 * bytes_each)
+
+
 def test_new_pages_count_by_the_cpu_that_a_process_gets() -> None:
     """On a busy machine a tenth of a core brings a tenth of the pages."""
 
@@ -215,7 +244,7 @@ def test_new_pages_count_by_the_cpu_that_a_process_gets() -> None:
     def verdict(share: float, faults: float) -> str:
         return diagnose(look(0, works(0, 0)), look(10, works(round(10 * HZ * share), round(10 * faults)))).cause
 
-    assert [verdict(1.0, 31), verdict(1.0, 20), verdict(0.1, 12), verdict(0.1, 9)] == ["progress", "busy"] * 2
+    assert [verdict(1.0, 310), verdict(1.0, 290), verdict(0.1, 31), verdict(0.1, 29)] == ["progress", "busy"] * 2
 
 
 def test_a_silent_peer_is_never_called_hung() -> None:

@@ -28,7 +28,8 @@ def cheap(at: float, **processes: CheapProcess) -> CheapSample:
 
 
 def counters(comm: str = "work", cpu: int = 0, io: int = 1, start: int = 1, **more: int) -> CheapProcess:
-    return CheapProcess(start, more.get("ppid", 1), comm, cpu, more.get("reaped", 0), io, more.get("faults", 0))
+    reaped, disk, faults = (more.get(name, 0) for name in ("reaped", "disk", "faults"))
+    return CheapProcess(start, more.get("ppid", 1), comm, cpu, reaped, io, faults, disk)
 
 
 def thread(tid: int, syscall: str = "futex", **more: Any) -> Thread:
@@ -120,6 +121,8 @@ def _any_process(seed: int, threads: list[Thread]) -> ProcessSample:
         cpu=rng.randint(0, 500),
         reaped=rng.randint(0, 500),
         io=rng.choice((0, 1, rng.randint(0, 10**6))),
+        disk=rng.choice((0, 1, rng.randint(0, 10**6))),
+        fetched=rng.choice((0, 1, 2)),
         faults=rng.randint(0, 1000),
         threads=tuple(threads),
         thread_count=rng.randint(0, 3),

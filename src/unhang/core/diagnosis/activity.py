@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unhang.core.diagnosis.progress import CPU_SHARE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
+from unhang.core.diagnosis.progress import CPU_SHARE, FAULT_RATE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
 from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
 NET_RATE = 100.0
-# Ten new pages a second are an allocator's noise; a compiler or a test touches thousands in a second of a core's time.
-FAULTS_RATE = 30.0
+# Ten new pages a second are an allocator's noise. A compiler or a test touches thousands in a second of a core's time;
+# a loop whose collector has found the size of its heap, a hundred now and then.
+FAULTS_RATE = 300.0
 FAULTS_NOISE = 10.0
 # Below this much CPU no process computes; event loops turn over.
 BUSY_SHARE = 0.15
@@ -28,6 +29,7 @@ class Activity(NamedTuple):
     cpu: float  # share of one core, all processes together
     by_pid: dict[int, float]
     io: float  # bytes a second
+    busiest: float  # those of the one process that moved most, without the pages of its own program
     net: float
     faults: float  # a second
     wakeups: float  # voluntary switches a second, without those of a runtime's own threads
@@ -55,8 +57,11 @@ class Activity(NamedTuple):
 
     @property
     def moves_bytes(self) -> bool:
-        """Return whether more bytes were read and written than housekeeping moves."""
-        return self.io >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
+        """Return whether a process has read and written more bytes than housekeeping moves.
+
+        A byte that three processes pass on to each other is one byte, and each has housekeeping of its own.
+        """
+        return self.busiest >= (IO_RATE_OF_A_SLEEP_LOOP if self.only_pauses else IO_RATE)
 
     @property
     def takes_memory(self) -> bool:
@@ -83,14 +88,19 @@ def compare(before: FullSample, after: FullSample) -> Activity:
     ticks |= {process.pid: process.cpu for process in born}
     taken_over = sum(max(0, new[pid].reaped - old[pid].reaped) for pid in kept)
     total = sum(ticks.values()) + max(0, taken_over - sum(process.cpu + process.reaped for process in gone))
-    grown = sum(max(0, new[pid].io - old[pid].io) for pid in kept)
-    moved = max(0, grown - sum(process.io for process in gone)) + sum(process.io for process in born)
+    through = sum(max(0, new[pid].io - old[pid].io) for pid in kept) - sum(process.io for process in gone)
+    disk = sum(max(0, new[pid].disk - old[pid].disk) for pid in kept) - sum(process.disk for process in gone)
+    moved = max(
+        max(0, through) + sum(process.io for process in born), max(0, disk) + sum(process.disk for process in born)
+    )
+    most = max([_moved(old[pid], new[pid], seconds) for pid in kept] + [_of_its_life(each) for each in born], default=0)
     faults = sum(max(0, new[pid].faults - old[pid].faults) for pid in kept)
     return Activity(
         seconds=seconds,
         cpu=total / after.hz / seconds,
         by_pid={pid: burnt / after.hz / seconds for pid, burnt in ticks.items()},
         io=moved / seconds,
+        busiest=min(moved, most) / seconds,
         net=_net(before, after) / seconds,
         faults=faults / seconds,
         wakeups=sum(_switched(old[pid], new[pid]) for pid in kept) / seconds,
@@ -108,11 +118,22 @@ def _printed(before: FullSample, after: FullSample, seconds: float) -> float | N
 
 def _did_something(process: ProcessSample) -> bool:
     # Between fork and exec it has its parent's name and has done nothing; a zombie ended before we looked.
-    return bool(process.io or process.cpu or process.hidden) and process.state not in ("Z", "X")
+    return bool(process.io or process.disk or process.cpu or process.hidden) and process.state not in ("Z", "X")
 
 
 def _burnt(old: ProcessSample, new: ProcessSample) -> int:
     return max(0, new.cpu - old.cpu)
+
+
+def _moved(old: ProcessSample, new: ProcessSample, seconds: float) -> int:
+    """The bytes that a process has moved. Where only few pages were fetched, what came from the disk is the program
+    itself, of which the kernel had given up parts: it ran, and that is all."""
+    through, disk = max(0, new.io - old.io), max(0, new.disk - old.disk)
+    return through if 0 < new.fetched - old.fetched < FAULT_RATE * seconds else max(through, disk)
+
+
+def _of_its_life(process: ProcessSample) -> int:
+    return max(process.io, process.disk)
 
 
 def _switched(old: ProcessSample, new: ProcessSample) -> int:

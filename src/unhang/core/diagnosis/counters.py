@@ -22,8 +22,9 @@ class CheapProcess(Record):
     comm: str
     cpu: int  # ticks burnt by the process itself ...
     reaped: int  # ... and by the children that it has waited for
-    io: int  # bytes through read and write, or to and from the disk, whichever is more; 0 where denied
+    io: int  # bytes through read and write; 0 where denied
     faults: int  # major: a page had to be fetched, which is how mapped files are read
+    disk: int = 0  # bytes to and from the disk, by whatever way; 0 where denied
 
 
 class CheapSample(Record):

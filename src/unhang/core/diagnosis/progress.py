@@ -55,8 +55,8 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
         return Progress(False, NOTHING)
     change = _Change(before.processes, after.processes)
     # Caught between fork and exec it has its parent's name and has done nothing: too early to count.
-    busy_born = [seen for seen in change.born if seen.io or seen.cpu]
-    busy_gone = [seen for seen in change.gone if seen.io or seen.cpu]
+    busy_born = [seen for seen in change.born if seen.io or seen.disk or seen.cpu]
+    busy_gone = [seen for seen in change.gone if seen.io or seen.disk or seen.cpu]
 
     ticks = change.ticks()
     if ticks / after.hz / seconds >= CPU_SHARE:
@@ -112,10 +112,16 @@ class _Change:
         return own + max(0, taken_over - known)
 
     def bytes(self) -> int:
-        """Return bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU."""
-        grown = sum(max(0, now.io - then.io) for then, now in self.kept)
-        known = sum(seen.io for seen in self.gone)
-        return max(0, grown - known) + sum(seen.io for seen in self.born)
+        """Return bytes moved in between; the kernel folds a waited-for child's count into its parent's as with CPU.
+
+        recv and send are in neither count, mapped files and some io_uring transfers only in the disk's, pipes only in
+        the other. Each is compared with itself: a program that was fetched from the disk at its start has moved many
+        bytes there, and the first ones that it reads must not vanish behind them.
+        """
+        through = sum(max(0, now.io - then.io) for then, now in self.kept) - sum(seen.io for seen in self.gone)
+        disk = sum(max(0, now.disk - then.disk) for then, now in self.kept) - sum(seen.disk for seen in self.gone)
+        through, disk = max(0, through), max(0, disk)
+        return max(through + sum(seen.io for seen in self.born), disk + sum(seen.disk for seen in self.born))
 
 
 def _busiest(change: _Change, hz: int, seconds: float, ticks: int) -> str:

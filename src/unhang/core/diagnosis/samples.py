@@ -74,7 +74,9 @@ class ProcessSample(NamedTuple):
     state: str = "?"
     cpu: int = 0
     reaped: int = 0
-    io: int = 0
+    io: int = 0  # bytes through read and write
+    disk: int = 0  # bytes to and from the disk, by whatever way
+    fetched: int = 0  # pages that had to be fetched from the disk
     faults: int = 0
     threads: tuple[Thread, ...] = ()
     thread_count: int = 1

@@ -61,7 +61,7 @@ def _look(root: int, include_root: bool = False, *, remember: bool = False) -> t
     processes: dict[int, CheapProcess] = {}
     for pid, (comm, fields) in found.items():
         if not is_dead(fields):
-            processes[pid] = counters_of(comm, fields, moved(read(f"/proc/{pid}/io", 512)))
+            processes[pid] = counters_of(comm, fields, *moved(read(f"/proc/{pid}/io", 512)))
     usable = all(ran.values()) and not any(is_dead(fields) for _, fields in found.values())
     return CheapSample(now, os.sysconf("SC_CLK_TCK"), processes), ran if usable else {}
 
@@ -74,7 +74,7 @@ def is_dead(fields: list[bytes]) -> bool:
     return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
-def counters_of(comm: str, fields: list[bytes], io: int) -> CheapProcess:
+def counters_of(comm: str, fields: list[bytes], io: int, disk: int) -> CheapProcess:
     """Make the sample of one process from the fields of its `stat` and the bytes that it has moved."""
     return CheapProcess(
         int(fields[19]),
@@ -84,15 +84,13 @@ def counters_of(comm: str, fields: list[bytes], io: int) -> CheapProcess:
         int(fields[13]) + int(fields[14]),
         io,
         int(fields[9]),
+        disk,
     )
 
 
-def moved(text: bytes) -> int:
-    """Return bytes through read and write, or to and from the disk, whichever is more.
-
-    recv and send are in neither, mapped files and some io_uring transfers only in the second.
-    """
+def moved(text: bytes) -> tuple[int, int]:
+    """Return the bytes through read and write, and those to and from the disk, from a file /proc/PID/io."""
     words = text.split()
     if len(words) < 12:
-        return 0
-    return max(int(words[1]) + int(words[3]), int(words[9]) + int(words[11]))
+        return 0, 0
+    return int(words[1]) + int(words[3]), int(words[9]) + int(words[11])

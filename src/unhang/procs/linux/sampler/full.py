@@ -153,6 +153,7 @@ class _Look:
         if runtime == PYTHON:
             threads = marked(pid, threads)
         caught = wanted_by_go(pid, threads) if runtime == GO else meant(_field(status, b"\nSigCgt:", 16), runtime)
+        io, disk = moved(read(f"/proc/{pid}/io", 512))
         return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
@@ -165,7 +166,9 @@ class _Look:
             state=fields[0].decode(),
             cpu=int(fields[11]) + int(fields[12]),
             reaped=int(fields[13]) + int(fields[14]),
-            io=moved(read(f"/proc/{pid}/io", 512)),
+            io=io,
+            disk=disk,
+            fetched=int(fields[9]),
             faults=int(fields[7]) + int(fields[9]),
             threads=threads,
             thread_count=count,
