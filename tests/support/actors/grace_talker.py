@@ -1,4 +1,4 @@
-"""Answers SIGTERM with 1 MiB of output and a last line, then dies only of SIGKILL."""
+"""Answers SIGTERM with 256 KiB of output and a last line, then dies only of SIGKILL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unhang.testing.liveness import call
 
 
 def talk(_number: int, _frame: object) -> None:
-    data = memoryview(b"x" * ((1 << 20) - 1) + b"\nduring grace\n")
+    data = memoryview(b"x" * ((1 << 18) - 1) + b"\nduring grace\n")
     while data:
         data = data[os.write(1, data) :]
 
