@@ -20,6 +20,9 @@ from unhang.core.watchdog.actions import Action
 from unhang.core.watchdog.clocks import NEVER, PATIENT, SETTLE, Clocks
 from unhang.core.watchdog.machine import ENDED, PHASES, RUNNING, IllegalCall, Watchdog
 
+# Nothing here waits: what takes long is a machine that is shared by many.
+pytestmark = pytest.mark.timeout(400)
+
 seconds = st.floats(min_value=0.01, max_value=5000, allow_nan=False)
 limit = st.none() | seconds
 limits_strategy = st.builds(
@@ -387,7 +390,7 @@ def _state_of(dog: Watchdog) -> list[dict[str, object]]:
 
 TestTimeline = Timeline.TestCase
 TestTimeline.settings = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

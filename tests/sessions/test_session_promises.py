@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -19,6 +20,9 @@ from unhang.sessions.state import known as modes
 from unhang.sessions.state.budget import HOUR, Budget
 from unhang.sessions.state.limits import SessionLimits
 from unhang.sessions.state.machine import Session
+
+# Nothing here waits: what takes long is a machine that is shared by many.
+pytestmark = pytest.mark.timeout(400)
 
 seconds = st.floats(min_value=0.5, max_value=200)
 limit = st.none() | seconds | seconds
@@ -245,7 +249,7 @@ class Histories(RuleBasedStateMachine):
         assert set(self.world.phases()) <= set(session_events.PHASES[session_events.WATCH])
 
 
-Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase
 
 
@@ -282,7 +286,7 @@ any_fact = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(limits_strategy, st.lists(st.tuples(any_fact, st.floats(0, 4000), st.booleans()), max_size=60))
 def test_any_stream_of_facts_keeps_the_machine_within_its_budget_and_at_rest(
     limits: SessionLimits, stream: list[tuple[facts.Fact, float, bool]]
