@@ -15,6 +15,7 @@ import pytest
 from tests.support import programs
 from tests.support.alerts import FAIL, NEVER, SLOW, Receiver, deliverers, rules
 from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from tests.support.places import ROOT
 from unhang.alerts.deliverer import minute_of_day
 from unhang.alerts.targets import signature
 from unhang.core.alerts.ledger import Ledger
@@ -222,11 +223,12 @@ def test_without_rules_nothing_is_made_and_nothing_is_started(jobs: Jobs) -> Non
 
 def test_without_rules_a_run_costs_two_looks_for_the_file_and_no_process(jobs: Jobs, tmp_path: Path) -> None:
     programs.need_command("strace")
-    trace, user = tmp_path / "trace", tmp_path / "user"
+    trace = tmp_path / "trace"
     words = ["strace", "-f", "-qq", "-e", "trace=%file,%process", "-o", str(trace), *jobs.command("run", "--", "true")]
-    traced = jobs.popen_program(*words, env=jobs.env | {"HOME": str(user)})
-    assert jobs.finish(traced, 60).code == 0
+    assert jobs.finish(jobs.popen_program(*words), 60).code == 0
     lines = trace.read_text(errors="replace").splitlines()
+    for folder in (tmp_path, ROOT, sys.prefix, sys.base_prefix):  # each may have any name
+        lines = [line.replace(str(folder), "") for line in lines]
     looks = [line for line in lines if "alert" in line and "/core/alerts" not in line and "alert_news" not in line]
     assert len(looks) == 2, looks
     assert all("stat" in line and "alerts.toml" in line for line in looks)
@@ -249,7 +251,6 @@ def test_rules_that_others_may_write_are_not_believed(jobs: Jobs, alerts: Path, 
 
 
 def test_a_project_cannot_bring_rules(jobs: Jobs, receiver: Receiver, tmp_path: Path) -> None:
-    jobs.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")  # the person who runs the tests may have rules
     for name in ("alerts.toml", ".unhang/alerts.toml"):
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)

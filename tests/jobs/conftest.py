@@ -27,6 +27,7 @@ def nothing_is_left(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         monkeypatch.delenv(name)
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("UNHANG_HOME", str(jobs.home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", jobs.env["XDG_CONFIG_HOME"])
     monkeypatch.setenv(MARK, jobs.mark)
     start.default_launcher.cache_clear()
     yield

@@ -39,6 +39,7 @@ def nothing_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator
     for name in [name for name in os.environ if name.startswith("UNHANG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("UNHANG_HOME", str(engine.home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", engine.env["XDG_CONFIG_HOME"])
     monkeypatch.setenv(MARK, engine.mark)
     start.default_launcher.cache_clear()
     yield

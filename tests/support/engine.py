@@ -63,7 +63,9 @@ class Engine:
         self.home = folder / "home"
         self.mark = uuid.uuid4().hex
         keep = {k: v for k, v in os.environ.items() if not k.startswith("UNHANG_")}
-        self.env = keep | {"UNHANG_HOME": str(self.home), MARK: self.mark}
+        # the person who runs the tests may have a policy, alerts and a watch file of their own
+        config = {"XDG_CONFIG_HOME": str(folder / "config")}
+        self.env = keep | config | {"UNHANG_HOME": str(self.home), MARK: self.mark}
         self._started: list[subprocess.Popen[bytes]] = []
 
     # --- starting -------------------------------------------------------------------------------------------
