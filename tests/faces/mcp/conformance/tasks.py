@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import uuid
+from pathlib import Path
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -37,6 +41,13 @@ class FixtureTasks(Tasks):
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend)
         self.two_questions: dict[str, dict[str, str]] = {}  # job → the answers so far
+        self.gates: dict[str, Path] = {}  # job → what it waits for
+
+    async def begin(self, call: McpCall, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        begun = await super().begin(call, tool, arguments)
+        if begun is not None and begun.get("taskId") in self.gates:
+            self.gates.pop(begun["taskId"]).touch()
+        return begun
 
     def pending(self, job: Job, view: View) -> dict[str, Any]:
         if job.id not in self.two_questions:
@@ -84,16 +95,24 @@ def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None
         )
         return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
+    async def held(ctx: McpCall, line: str) -> AttendedJob:
+        """Begin a job that is a task for certain: however slow the machine is, it does not end before it is one."""
+        gate = Path(os.environ["UNHANG_HOME"]).parent / f"gate-{uuid.uuid4().hex}"
+        attended = await begin(ctx, f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; {line}")
+        tasks.gates[attended.job.id] = gate
+        return attended
+
     async def slow(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
-        return await begin(ctx, f"sleep {float(arguments.get('seconds', 0))}; echo computed")
+        seconds = float(arguments.get("seconds", 0))
+        return await (held if seconds else begin)(ctx, f"sleep {seconds}; echo computed")
 
     async def failing(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
-        return await begin(ctx, "sleep 1; echo it went wrong >&2; exit 1")
+        return await held(ctx, "sleep 1; echo it went wrong >&2; exit 1")
 
     async def protocol_error(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
-        return await begin(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
+        return await held(ctx, "sleep 1; kill -9 $PPID; sleep 60")  # its keeper: the job is lost, which is no result
 
     async def confirm(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
         del arguments
@@ -106,7 +125,7 @@ def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None
         return attended
 
     async def named(ctx: McpCall, arguments: dict[str, Any]) -> AttendedJob:
-        return await begin(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
+        return await held(ctx, f"sleep 0.5; echo Hello {arguments['user_name']}")
 
     for name, start, required in (
         ("slow_compute", slow, False),
