@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from tests.support import programs
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server, wait_for_rows
+from tests.support.git_repository import Repository
 from tests.support.jobs import STILL
 from tests.support.queues import Worker, changes, check_history, jobs_of, submit, wait_for
 from unhang.core.fleet.task import Task, to_sign
@@ -91,7 +92,7 @@ def as_user(url: str, work: Callable[[Connection, Client], Awaitable[None]]) -> 
 
 
 @pytest.mark.timeout(300)  # many processes, each of which has to start
-def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make) -> None:
+def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make, tmp_path: Path) -> None:
     # a worker's machine needs what an operator has made
     beta, viewer = machine("beta", fleet.url("beta")), machine("viewer", fleet.url("viewer"))
     assert "does not let these credentials" in beta.refused("fleet", "join", "--machine", "beta")
@@ -126,6 +127,11 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     worker = Worker(beta, "q")
     done = operator.call("start", "--fleet", "q", "--wait", "--", "sh", "-c", "exit 7")
     assert done.code == 7, done.err
+    # what the job has changed in a checkout is stored by its worker, and a viewer reads it
+    where = f"{Repository(tmp_path / 'repository').folder}@main"
+    changed = operator.call("start", "--fleet", "q", "--wait", "--checkout", where, "--shell", "echo new > new")
+    assert changed.code == 0, changed.err
+    assert b"+new" in viewer.call("queue", "patch", changed.out.decode().strip()).out
     worker.end()
     assert "does not let these credentials" in viewer.refused("start", "--fleet", "q", "--", "true")
 
@@ -174,6 +180,7 @@ async def _forge(connection: Connection, client: Client) -> None:
         "$KV.unhang_presence.beta",
         "unhang.queue.q.job.forged",
         "unhang.hold.q.forged",
+        "unhang.patch.q.forged.1.0",
         "unhang.do.beta",
         "unhang.live.beta.forged",
         "$JS.API.STREAM.PURGE.UNHANG_EVENTS",

@@ -515,6 +515,7 @@ class Connection:
                 max_msgs_per_subject=1,
                 **(common | {"max_age": _KEPT_WORDS}),
             ),
+            self._patches(),
             self._bucket_of(subjects.WORKERS, BELIEVED),
             self._bucket_of(subjects.OPERATORS, 0.0),
             api.StreamConfig(
@@ -528,6 +529,24 @@ class Connection:
         )
         for config in configs:
             await self._make(config)
+
+    async def prepare_patches(self) -> None:
+        """Make the stream of patches: queues that were made by an older version have none."""
+        await self._make(self._patches())
+
+    def _patches(self) -> Any:
+        from nats.js import api
+
+        return api.StreamConfig(
+            name=subjects.PATCHES,
+            subjects=[subjects.ALL_PATCHES],
+            storage=api.StorageType.FILE,
+            max_msgs_per_subject=1,
+            allow_direct=True,
+            duplicate_window=120,
+            max_age=KEPT_DAYS * 24 * 3600,
+            discard=api.DiscardPolicy.NEW,
+        )
 
     async def store(
         self,

@@ -99,6 +99,8 @@ class Mirror:
 async def submit(connection: Connection, job: QueuedJob, task: Task) -> QueuedJob:
     """Put a job into its queue; return it as the server has it. A leader that is being elected is waited for."""
     await _patiently(connection.prepare_queues)
+    if task.checkout is not None:
+        await _patiently(connection.prepare_patches)
     job = job.replace(id=new_id(), created=clock.now())
     data = task.to_bytes()
     signed = await _patiently(functools.partial(connection.signed, job.queue, job.id, data))

@@ -5,6 +5,9 @@ job's own subject that its keeper lives: it looks at the keeper's claim before e
 gone says nothing. Each stored word is passed on to the tether (fleet/tether.py), which ends the job if the next one
 does not come. What others have taken from us is ended here, and nothing is said of it.
 
+A job with a checkout runs in one of its own (fleet/checkouts.py), and what it has changed there is kept on the server
+before its end is recorded. A job that makes the patch is held in its place meanwhile.
+
 Every worker watches the other running jobs of its queue: one that was silent for its hold has lost its worker.
 """
 
@@ -20,6 +23,7 @@ from unhang.agents.registry import from_elsewhere
 from unhang.core import values
 from unhang.core.durations import human
 from unhang.core.fleet import subjects
+from unhang.core.fleet.checkout import read_checkout
 from unhang.core.fleet.hold import Silences, ended_after, grace_of, renewed_every
 from unhang.core.fleet.presence import EVERY
 from unhang.core.fleet.queue import QUEUED, RUNNING, may_stay, to_take
@@ -27,7 +31,7 @@ from unhang.core.fleet.rows import UNKNOWN
 from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
-from unhang.fleet import queues, tether
+from unhang.fleet import checkouts, patches, queues, tether, worker_place
 from unhang.fleet.connection import ServerAway
 from unhang.fleet.end_tasks import end
 from unhang.fleet.lasting_service import LastingService
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
     from unhang.core.fleet.task import Task
     from unhang.core.result import Result
     from unhang.fleet.connection import Connection
+    from unhang.jobs.connection import JobConnection
+    from unhang.jobs.request import Prepared
     from unhang.store.layout import JobDir
 
 # How often the queue is read where nothing was told; and after a claim that another came before.
@@ -54,6 +60,8 @@ _LOOK, _AGAIN = 2.0, 0.1
 _AWAY = 0.5
 # A worker that is to end tries so often to say what became of its jobs while the server is away.
 _LAST_TRIES = 20
+# How long the server may take none of a patch before it is given up.
+_UPLOAD = 60.0
 # The longest time between two looks at the words of other workers.
 _WATCH = 5.0
 STOPPED = "unhang worker, which was stopped"
@@ -66,7 +74,9 @@ class _Held:
     def __init__(self, job: QueuedJob) -> None:
         self.job = job
         self.place: JobDir | None = None
-        self.said = 0  # where the server has our last word
+        self.ran_as = ""  # the id of the job itself, while `place` may be that of the job which makes its patch
+        self.checkout = ""  # the place of its checkout
+        self.said: int | None = None  # where the server has our last word
         self.renewed = 0.0  # when we began to say it
         self.over = False  # it has ended here
         self.fenced = False
@@ -92,6 +102,8 @@ class QueueWorker:
 
     def run(self) -> int:
         """Serve until it is told to end; return 0."""
+        living = {path.rpartition(".")[2] for path in worker_place.living(self._home)}
+        checkouts.sweep(self._home, {*living, self._offered.id})
         self._tether.start()
         try:
             asyncio.run(self._run())
@@ -276,6 +288,8 @@ class QueueWorker:
             if await self._claim(held):
                 await self._run_it(held)
         finally:
+            if held.checkout and not await asyncio.to_thread(checkouts.remove, held.checkout):
+                self._tell(f"job {held.job.id}: something is left of its checkout: {held.checkout}")
             self._held.pop(held.job.id, None)
             self._said.set()
             self._wake.set()
@@ -373,6 +387,13 @@ class QueueWorker:
             why, code = str(error), getattr(error, "exit_code", EXIT_FAILED)
             await self._store(held, lambda job: job.finished("", "error", "failed", code, at_first, why))
             return
+        held.ran_as = line.place.id
+        result = await self._until_ended(held, line)
+        patch = await self._patch(held, result) if held.checkout else {}
+        await self._record(held, result, patch)
+
+    async def _until_ended(self, held: _Held, line: JobConnection) -> Result:
+        """Hold a job that was given to a keeper until it has ended; return how."""
         place = held.place = line.place
         self._tether.hold(place, held.renewed + ended_after(held.job.hold), grace_of(held.job.hold))
         keeping = asyncio.ensure_future(self._keep(held))
@@ -383,12 +404,11 @@ class QueueWorker:
             except (UnhangError, OSError, ValueError) as error:  # it cannot be followed any more, so it must not run
                 self._tell(f"job {held.job.id} ({place.id}): {error}; it is ended")
                 await asyncio.to_thread(tether.end, place, grace_of(held.job.hold))
-            result = await self._result(place)
+            return await self._result(place)
         finally:
             await end([keeping])
             self._tether.release(place)
             line.close()
-        await self._record(held, place, result)
 
     async def _result(self, place: JobDir) -> Result:
         """Return how a job has ended, when that is recorded: others may be about to find out and record it, too."""
@@ -400,15 +420,24 @@ class QueueWorker:
                 pass
             await asyncio.sleep(_AGAIN)
 
-    def _launch(self, task: Task, held: _Held) -> Any:
+    def _launch(self, task: Task, held: _Held) -> JobConnection:
+        job, checkout = held.job, read_checkout(task.checkout)
+        if checkout is not None:
+            name = f"{job.id}.{job.attempt}"
+            held.checkout = checkouts.make(self._home, self._offered.id, name, checkout)
+            task = task.replace(cwd=held.checkout)
+        prepared = self._prepared(task, held)
+        return launch(checkouts.in_checkout(prepared, held.checkout) if held.checkout else prepared)
+
+    def _prepared(self, task: Task, held: _Held) -> Prepared:
         job = held.job
         self._started.add((job.id, job.attempt))
         labels = task.labels | {"queue": job.queue, "queued": job.id}
         own = {"UNHANG_QUEUE": job.queue, "UNHANG_QUEUE_JOB": job.id, "UNHANG_QUEUE_ATTEMPT": str(job.attempt)}
         if task.agent is not None:
             options = JobOptions(cwd=task.cwd, retry=task.retry, labels=labels, env=task.env | own)
-            return launch(from_elsewhere(task.agent, read_limits(task.limits), options))
-        prepared = prepare(
+            return from_elsewhere(task.agent, read_limits(task.limits), options)
+        return prepare(
             task.argv if task.shell is None else task.shell,
             shell=task.shell is not None,
             cwd=task.cwd,
@@ -422,21 +451,58 @@ class QueueWorker:
             asked=read_limits(task.limits),
             retry=task.retry,
         )
-        return launch(prepared)
 
-    async def _record(self, held: _Held, place: JobDir, result: Result) -> None:
+    # --- what a job has changed -------------------------------------------------------------------------------
+
+    async def _patch(self, held: _Held, result: Result) -> dict[str, Any]:
+        """Keep on the server what a job has changed in its checkout; return what its record says of it.
+
+        However it has ended: half of a task may be worth keeping. Not if it is another worker's, or will be.
+        """
+        place = held.checkout
+        if self._stopping or held.fenced or _is_let_go(result):
+            return {"why": "its worker was stopped, or lost it"}
+        if not await asyncio.to_thread(checkouts.base_of, place):
+            return {"why": "nothing was checked out"}
+        labels = {"queue": held.job.queue, "patch-of": held.ran_as}
+        try:
+            line = await asyncio.to_thread(lambda: launch(checkouts.patch_job(place, labels)))
+            made = await self._until_ended(held, line)
+        except (UnhangError, OSError) as error:
+            return {"why": f"no patch could be made: {error}"}
+        data, about = await asyncio.to_thread(checkouts.patch_of, place)
+        if not about:
+            return {"why": f"no patch could be made: {made.outcome.get('message') or made.status}"}
+        return await self._upload(held, data) or about
+
+    async def _upload(self, held: _Held, data: bytes) -> dict[str, Any] | None:
+        """Store a patch on the server; return why it could not be stored, or None."""
+        for subject, piece in patches.pieces(held.job, data):
+            deadline = clock.monotonic() + _UPLOAD
+            while True:
+                try:
+                    await self._renew(held)
+                    await self._server.store(subjects.PATCHES, subject, piece)
+                    break
+                except UnhangError as error:
+                    if held.fenced or self._stopping or clock.monotonic() > deadline:
+                        return {"why": f"the server has not taken the patch: {error}"}
+                    await asyncio.sleep(_AWAY)
+        return None
+
+    async def _record(self, held: _Held, result: Result, patch: dict[str, Any]) -> None:
         """Say how it ended; nothing is stored if others have it."""
         held.over = True
         last, now = result.outcome, clock.now()
         why = str(last.get("message") or result.status)
         gone = result.status == "running"  # its record was removed
-        lost = gone or last.get("phase") == "lost" or last.get("cancelledBy") in (tether.LET_GO, STOPPED)
+        lost = gone or last.get("phase") == "lost" or _is_let_go(result)
         phase, code = str(last.get("phase") or ""), result.shell_code
 
         def become(job: QueuedJob) -> QueuedJob:
             if lost:
-                return job.lost(now, why, place.id)
-            return job.finished(place.id, result.status, phase, code, now, why)
+                return job.lost(now, why, held.ran_as)
+            return job.finished(held.ran_as, result.status, phase, code, now, why).replace(patch=patch)
 
         stored = await self._store(held, become)
         self._started.discard((held.job.id, held.job.attempt))
@@ -449,31 +515,36 @@ class QueueWorker:
         """Say again and again that the job lives, as long as its keeper does."""
         place = held.place
         assert place is not None
-        subject = subjects.hold_of(held.job.queue, held.job.id)
-        expected: int | None = None  # the first word comes behind whatever the worker before has said
         while not held.fenced:
             if not await asyncio.to_thread(_lives, place):
                 return
-            begun = clock.monotonic()
-            word = {"attempt": held.job.attempt, "machine": self._offered.machine, "job": place.id}
             try:
-                stored = await self._server.store(
-                    subjects.HOLDS, subject, values.dump(word, compact=True).encode(), expected
-                )
-                if stored is None:
-                    known = await queues.newest(self._server, held.job)
-                    if known is None or not known.is_of(self._offered.id, held.job.attempt):
-                        self._fence(held)
-                        return
-                    last = await self._server.newest(subjects.HOLDS, subject)
-                    expected = 0 if last is None else last.place
+                if not await self._renew(held):
                     continue
             except ServerAway:
                 await asyncio.sleep(_AWAY)
                 continue
-            expected = stored
-            self._tether.hold(place, begun + ended_after(held.job.hold), grace_of(held.job.hold))
+            self._tether.hold(place, held.renewed + ended_after(held.job.hold), grace_of(held.job.hold))
             await asyncio.sleep(renewed_every(held.job.hold))
+
+    async def _renew(self, held: _Held) -> bool:
+        """Say that a job is ours; False: say it again, unless it is fenced by now.
+
+        The first word comes behind whatever the worker before has said.
+        """
+        subject, begun = subjects.hold_of(held.job.queue, held.job.id), clock.monotonic()
+        word = {"attempt": held.job.attempt, "machine": self._offered.machine, "job": held.ran_as}
+        stored = await self._server.store(subjects.HOLDS, subject, values.dump(word, compact=True).encode(), held.said)
+        if stored is not None:
+            held.said, held.renewed = stored, begun
+            return True
+        known = await queues.newest(self._server, held.job)
+        if known is None or not known.is_of(self._offered.id, held.job.attempt):
+            self._fence(held)
+        else:
+            last = await self._server.newest(subjects.HOLDS, subject)
+            held.said = 0 if last is None else last.place
+        return False
 
     def _fence(self, held: _Held) -> None:
         """Others have our job: end what runs here of it."""
@@ -544,6 +615,11 @@ class QueueWorker:
             what = "waits again" if changed.state == QUEUED else f"ended: {changed.why}"
             self._tell(f"job {job.id}: {why}; it {what}")
             self._wake.set()
+
+
+def _is_let_go(result: Result) -> bool:
+    """Whether a job was ended because its worker stopped or could not hold it."""
+    return result.outcome.get("cancelledBy") in (tether.LET_GO, STOPPED)
 
 
 def _parsed(data: bytes) -> Any:

@@ -115,6 +115,7 @@ def _worker(machine: str, queues: Sequence[str]) -> SharedSubjects:
         asks.append(f"{API}.STREAM.MSG.GET.{_OPERATORS}")
     for queue in queues:
         asks += [each(queue, "*") for each in (subjects.queued_of, subjects.task_of, subjects.hold_of)]
+        asks.append(subjects.patch_of(queue, "*", "*", "*"))
         asks.append(f"$KV.{subjects.WORKERS}.{queue}.{machine}.>")
         # one task at a time, and of its queues alone
         asks.append(f"{API}.DIRECT.GET.{subjects.TASKS}.{subjects.task_of(queue, '*')}")
@@ -127,7 +128,7 @@ def _worker(machine: str, queues: Sequence[str]) -> SharedSubjects:
 
 def _viewer() -> SharedSubjects:
     # the holds say as what a job of a queue runs on its machine
-    streams = (subjects.EVENTS, subjects.QUEUE, subjects.HOLDS, *_BUCKETS)
+    streams = (subjects.EVENTS, subjects.QUEUE, subjects.HOLDS, subjects.PATCHES, *_BUCKETS)
     return SharedSubjects(
         _reading(*streams),
         [subjects.ALL_LIVE, subjects.ROWS_LIVE, subjects.ALL_QUEUES_LIVE],

@@ -56,6 +56,8 @@ _FIELDS: dict[str, values.Reading] = {
     "exitCode": values.integer,
     "endedAt": values.text,
     "why": values.text,
+    "checkout": values.text,
+    "patch": values.object_of({"bytes": values.whole, "sha256": values.text, "why": values.text}),
 }
 
 
@@ -86,6 +88,8 @@ class QueuedJob(Record):
     exit_code: int | None = None
     ended_at: str = ""
     why: str = ""
+    checkout: str = ""  # the revision that it runs in, as REPO@REV
+    patch: dict[str, Any] = {}  # noqa: RUF012 - as needs; what it has changed there: bytes and sha256, or why not
     place: int = 0
 
     def to_json(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ to its own. A queue's name is a part of every subject of that queue, likewise:
     unhang.queue.QUEUE.settings       whether it is paused, how many may run; operators
     unhang.queue-live.QUEUE.…         the same as the server stored it; the server alone
     unhang.task.QUEUE.JOB             what is to be run, in a stream of its own: viewers need not read it
+    unhang.patch.QUEUE.JOB.ATTEMPT.N  a piece of what it has changed in its checkout; workers of the queue
     unhang.hold.QUEUE.JOB             a worker's word that its job lives; workers of the queue
     $KV.unhang_workers.QUEUE.MACHINE.WORKER  who takes jobs of a queue; the machine
     $KV.unhang_operators.KEY          whose signature a task needs; operators
@@ -21,6 +22,8 @@ ROWS, PRESENCE, MACHINES = "unhang_rows", "unhang_presence", "unhang_machines"
 ALL_EVENTS, ALL_LIVE = "unhang.ev.>", "unhang.live.>"
 # The queues: where each job stands, what it runs, the word of its worker; and the bucket of those who take jobs.
 QUEUE, TASKS, HOLDS, WORKERS = "UNHANG_QUEUE", "UNHANG_TASKS", "UNHANG_HOLDS", "unhang_workers"
+# What jobs have changed in their checkouts.
+PATCHES, ALL_PATCHES = "UNHANG_PATCHES", "unhang.patch.>"
 # The public keys of those whose tasks workers with credentials run.
 OPERATORS = "unhang_operators"
 ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
@@ -76,6 +79,11 @@ def queue_live(queue: str) -> str:
 def task_of(queue: str, job: str) -> str:
     """Return the subject of what a job of a queue is to run."""
     return f"unhang.task.{queue}.{job}"
+
+
+def patch_of(queue: str, job: str, attempt: int | str, piece: str) -> str:
+    """Return the subject of a piece of what an attempt of a job has changed."""
+    return f"unhang.patch.{queue}.{job}.{attempt}.{piece}"
 
 
 def hold_of(queue: str, job: str) -> str:

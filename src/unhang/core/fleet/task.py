@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from unhang.core import values
+from unhang.core.fleet.checkout import read_checkout
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -24,6 +25,8 @@ _LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "cat
 class Task(Record):
     """A command, or the task of an agent. `limits`: as the options said it, by name.
 
+    `checkout`: of a Git repository, in which it runs (core/fleet/checkout.py); `cwd` then only says what it is, and is
+    no directory anywhere, so that a worker which knows no checkouts refuses it.
     `agent`: which agent, and its plan as agents/base/plan.py has it; `argv` then only says what it is.
     """
 
@@ -38,6 +41,7 @@ class Task(Record):
     keep: bool = False
     stdin: str = "null"
     agent: dict[str, Any] | None = None
+    checkout: dict[str, str] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the task as a message; bytes of a word that are no UTF-8 stay what they are."""
@@ -68,8 +72,13 @@ def read_task(data: bytes) -> Task | None:
     agent = value.get("agent")
     if agent is not None and not (values.text_of(agent, "protocol") and isinstance(values.dig(agent, "plan"), dict)):
         return None
+    checkout = value.get("checkout")
+    if checkout is not None and read_checkout(checkout) is None:
+        return None
     retry = values.whole(value.get("retry"))
-    return Task(list(argv), shell, cwd, env, labels, limits, retry, stdin=stdin, agent=agent, **flags)
+    return Task(
+        list(argv), shell, cwd, env, labels, limits, retry, stdin=stdin, agent=agent, checkout=checkout, **flags
+    )
 
 
 def _texts(value: Any) -> dict[str, str] | None:

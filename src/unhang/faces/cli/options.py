@@ -57,7 +57,7 @@ def add_agent_job(parser: argparse.ArgumentParser) -> None:
     _add_labels(parser)
 
 
-_OF_QUEUE = ("priority", "need", "memory", "on_lost", "hold")
+_OF_QUEUE = ("priority", "need", "memory", "on_lost", "hold", "checkout")
 
 
 def add_queue(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +80,11 @@ def add_queue(parser: argparse.ArgumentParser) -> None:
     )
     fleet.add_argument(
         "--hold", metavar="D", help="how long its worker may be silent before it is lost (default 10m; to retry: 1m)"
+    )
+    fleet.add_argument(
+        "--checkout",
+        metavar="REPO@REV",
+        help="run it in a fresh checkout of this Git revision; unhang queue patch JOB prints what it has changed",
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.core.durations import human
+from unhang.core.fleet.checkout import parse_checkout
 from unhang.core.fleet.hold import LONGEST, SHORTEST, default_hold
 from unhang.core.fleet.queue import (
     ENDED,
@@ -102,7 +103,7 @@ def agent_and_task(
     task = Task(
         argv=[name, plan.title],
         shell=None,
-        cwd=os.path.abspath(cwd or os.getcwd()),
+        **_where(args, cwd),
         env={},
         labels=_labels_of(args),
         limits=_limits_of(args),
@@ -126,7 +127,9 @@ def _check_elsewhere(args: argparse.Namespace, plan: AgentPlan) -> None:
 def _described(job: QueuedJob, task: Task) -> tuple[QueuedJob, Task]:
     if len(task.to_bytes()) > LARGEST:
         raise UsageError(f"the command and its environment are larger than {LARGEST >> 10} KiB: put them into files")
-    return job.replace(command=masked(task.shell, task.argv), cwd=task.cwd, labels=task.labels), task
+    checkout = task.cwd if task.checkout is not None else ""
+    command = masked(task.shell, task.argv)
+    return job.replace(command=command, cwd=task.cwd, labels=task.labels, checkout=checkout), task
 
 
 def _job_of(args: argparse.Namespace) -> QueuedJob:
@@ -164,7 +167,7 @@ def _task_of(args: argparse.Namespace) -> Task:
     return Task(
         argv=words or ["/bin/sh", "-c", args.shell],
         shell=args.shell,
-        cwd=os.path.abspath(args.cwd or os.getcwd()),
+        **_where(args, args.cwd),
         env=split_pairs("--env", args.env),
         labels=_labels_of(args),
         limits=_limits_of(args),
@@ -173,6 +176,14 @@ def _task_of(args: argparse.Namespace) -> Task:
         keep=args.keep,
         stdin="pipe" if args.stdin == "pipe" or args.pty else "null",
     )
+
+
+def _where(args: argparse.Namespace, cwd: str | None) -> dict[str, Any]:
+    """Return the fields of a task that say where it runs: in a directory of the worker's machine, or in a checkout."""
+    if args.checkout is None:
+        return {"cwd": os.path.abspath(cwd or os.getcwd())}
+    checkout = parse_checkout(args.checkout, cwd)
+    return {"cwd": checkout.shown, "checkout": checkout.to_dict()}
 
 
 def _check_policy(args: argparse.Namespace) -> None:
@@ -255,6 +266,7 @@ async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJ
     shown = {
         "job": f"{job.name} ({job.id})" if job.name else job.id,
         "command": job.command,
+        "checkout": job.checkout,
         "queue": job.queue,
         "state": row["status"],
         "why": row["why"],

@@ -1,4 +1,4 @@
-"""`unhang queue`: the queues of the fleet: list, pause, resume, limit."""
+"""`unhang queue`: the queues of the fleet: list, pause, resume, limit; what a job has changed in its checkout."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import add_verb
+from unhang.faces.cli.stderr import StderrReporter
 
 if TYPE_CHECKING:
     from typing import Any
 
     from unhang.fleet.connection import Connection
 
-SUMMARY = "the queues of the fleet: list, pause, resume, limit how many of their jobs run"
-VERBS = ("list", "pause", "resume", "limit")
+SUMMARY = "the queues of the fleet: list, pause, resume, limit how many of their jobs run; patches of their jobs"
+VERBS = ("list", "pause", "resume", "limit", "patch")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for verb in (pause, resume, limit):
         verb.add_argument("queue", metavar="QUEUE", help="the queue")
     limit.add_argument("most", metavar="N", help="how many, or off")
+    patch = add_verb(
+        verbs, "patch", "Print what a job with --checkout has changed, as a patch: unhang queue patch JOB | git apply."
+    )
+    patch.add_argument(
+        "job", metavar="JOB", help="a job of a queue that has ended: its name, or its id in the queue or on its machine"
+    )
+    patch.add_argument("--raw", action="store_true", help="print control characters unchanged, even on a terminal")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -44,6 +52,12 @@ def main(args: argparse.Namespace) -> int:
         else:
             _print(rows)
         return 0
+    if args.queue_verb == "patch":
+        patch = with_server(lambda connection: _patch(connection, args.job))
+        if not patch:
+            StderrReporter().line(f"job {args.job} has changed nothing")
+        output.print_output(patch, raw=args.raw)
+        return 0
     if not is_queue(args.queue):
         raise UsageError(f"not a name for a queue: {args.queue!r} (letters, digits, - and _, at most 63)")
     changes: dict[str, Any] = {"paused": args.queue_verb == "pause"}
@@ -51,6 +65,16 @@ def main(args: argparse.Namespace) -> int:
         changes = {"max_running": _most(args.most)}
     with_server(lambda connection: queues.set_queue(connection, args.queue, **changes))
     return 0
+
+
+async def _patch(connection: Connection, name: str) -> bytes:
+    from unhang.core.fleet.queue import found_by_name
+    from unhang.fleet import queues
+    from unhang.fleet.patches import read_patch
+
+    jobs = (await queues.everything(connection)).jobs
+    found = [job for job in jobs.values() if job.ran_as and name in (job.ran_as, f"{job.ran_as}@{job.machine}")]
+    return await read_patch(connection, queues.one_of(found or found_by_name(jobs, name), name))
 
 
 def _most(word: str) -> int | None:

@@ -1,0 +1,189 @@
+"""A job in a fresh checkout: what it has changed is a patch; nothing that a repository or a job has set runs for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Repository, files_in, git
+from unhang.core.fleet.checkout import LARGEST_PATCH, Checkout
+from unhang.fleet import checkouts
+from unhang.fleet.git import Git
+from unhang.procs import executable
+from unhang.store.layout import new_id
+
+
+class Place:
+    """A checkout of a worker, made and patched by the programs that its jobs run."""
+
+    def __init__(self, home: Path, wanted: Checkout) -> None:
+        self.path = Path(checkouts.make(str(home / "state"), "worker", new_id(), wanted))
+        self.tree = self.path / "tree"
+        self._env = dict(os.environ) | {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[bytes]:
+        return self._call("unhang.fleet.run_in_checkout", *command)
+
+    def patch(self) -> tuple[bytes, dict[str, object]]:
+        self._call("unhang.fleet.make_patch")
+        return checkouts.patch_of(str(self.path))
+
+    def _call(self, module: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+        line = executable.module(module, str(self.path), *words)
+        return subprocess.run(line, cwd=self.path, env=self._env, capture_output=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of the worker's user, without a configuration of git's."""
+    made = tmp_path / "home"
+    made.mkdir(mode=0o700)
+    return made
+
+
+CHANGE = r"""
+echo more >> changed; rm removed; mkdir -p new/deep; printf '\0\1\377' > new/deep/bytes; echo x > object.o
+printf '#!/bin/sh\n' > new/run; chmod +x new/run; ln -s ../kept new/link
+git -c user.name=x -c user.email=x@x commit -q --all --message committed; echo later >> changed
+"""
+
+
+def test_the_patch_makes_of_the_revision_what_the_job_has_made_of_it(
+    repository: Repository, home: Path, tmp_path: Path
+) -> None:
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    done = place.run("sh", "-ec", CHANGE)
+    assert done.returncode == 0, done.stderr
+    data, about = place.patch()
+    assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    wanted = files_in(place.tree)
+    assert wanted.pop("object.o") == b"x\n"  # the repository ignores it
+    there = tmp_path / "there"
+    assert repository.patched(there, data) == wanted
+    assert os.access(there / "new/run", os.X_OK)
+    assert os.readlink(there / "new/link") == "../kept"
+    # the repository itself is as it was
+    assert repository.git("status", "--porcelain") == ""
+    # an attempt more begins anew, and what changes nothing has an empty patch
+    assert place.run("true").returncode == 0
+    assert place.patch()[0] == b""
+    assert checkouts.remove(str(place.path))
+    assert not place.path.parent.exists()
+
+
+def test_each_way_to_name_a_revision_and_a_directory(repository: Repository, home: Path) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    repository.git("tag", "-a", "v1", "-m", "x")
+    repository.git("checkout", "-q", "-b", "feature/x")
+    (repository.folder / "sub").mkdir()
+    (repository.folder / "sub" / "run").write_text("echo ran in $PWD\n")  # without a first line: the shell runs it
+    (repository.folder / "sub" / "run").chmod(0o755)
+    second = repository.commit("second")
+    # a commit to which no branch leads, as of a pull request
+    (repository.folder / "kept").write_text("of a pull request\n")
+    third = repository.commit("third")
+    repository.git("update-ref", "refs/pull/1/head", third)
+    repository.git("reset", "-q", "--hard", second)
+    wanted = {"main": first, "v1": first, first[:10]: first, "feature/x": second, second: second}
+    for rev, commit in (wanted | {"refs/pull/1/head": third, third: third}).items():
+        place = Place(home, Checkout(f"file://{repository.folder}", rev))
+        done = place.run("git", "rev-parse", "HEAD")
+        assert done.stdout.decode().strip() == commit, (rev, done.stderr)
+    place = Place(home, Checkout(str(repository.folder), "feature/x", "sub"))
+    assert place.run("./run").stdout.decode() == f"ran in {place.tree}/sub\n"
+    for checkout, words, code in (
+        (Checkout(str(repository.folder), "nothing"), ["true"], 125),
+        (Checkout(f"{repository.folder}-not", "main"), ["true"], 125),
+        (Checkout(str(repository.folder), "main", "no/such"), ["true"], 125),
+        (Checkout(str(repository.folder), "main"), ["no-such-program"], 127),
+        (Checkout(str(repository.folder), "main"), ["./kept"], 126),
+        (Checkout(str(repository.folder), "main"), ["sh", "-c", "exit 3"], 3),
+    ):
+        assert Place(home, checkout).run(*words).returncode == code, checkout
+
+
+def test_no_hook_and_no_program_of_a_repository_or_a_job_is_run(
+    repository: Repository, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\necho $0 $* >> {ran}\n")
+    trap.chmod(0o755)
+    # hooks in the repository, in the templates of the user, and in a folder of its configuration
+    hooks = ("post-checkout", "reference-transaction", "post-index-change", "fsmonitor-watchman", "pre-commit")
+    template = tmp_path / "template"
+    (template / "hooks").mkdir(parents=True)
+    for folder in (repository.folder / ".git" / "hooks", template / "hooks"):
+        for hook in hooks:
+            folder.mkdir(exist_ok=True)
+            shutil.copy(trap, folder / hook)
+    settings = (f"init.templateDir={template}", f"core.hooksPath={template}/hooks", "protocol.ext.allow=always")
+    for name, _, value in (each.partition("=") for each in settings):
+        git(home, "config", "--global", name, value, GIT_CONFIG_GLOBAL=str(home / ".gitconfig"))
+    # what the repository says of its files, and what the job then sets in its own checkout
+    for name in ("filter.trap.clean", "filter.trap.smudge", "diff.trap.command", "diff.trap.textconv"):
+        repository.git("config", name, str(trap))
+    (repository.folder / ".gitattributes").write_text("* filter=trap diff=trap\n")
+    repository.git("-c", "filter.trap.clean=cat", "add", "--all")
+    repository.git("-c", "filter.trap.clean=cat", "-c", f"core.hooksPath={os.devnull}", "commit", "-q", "-m", "traps")
+    ran.unlink(missing_ok=True)
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    assert place.run("true").returncode == 0
+    assert not ran.exists(), ran.read_text()
+    own = ("filter.trap.clean", "diff.trap.command", "diff.trap.textconv", "diff.external", "core.fsmonitor")
+    for name in own:
+        git(place.tree, "config", name, str(trap))
+    (place.tree / "changed").write_text("by the job\n")
+    data, about = place.patch()
+    assert (b"+by the job" in data, about["bytes"]) == (True, len(data))
+    assert not ran.exists(), ran.read_text()
+    # a transport that is a command: refused by git, though the user's configuration allows it
+    monkeypatch.setenv("HOME", str(home))
+    refused = Git(str(home)).start("ls-remote", f"ext::{trap}")
+    assert refused.communicate()[0] == b""
+    assert refused.returncode != 0
+    assert not ran.exists(), ran.read_text()
+    # and not even given to git
+    (place.path / "checkout.json").write_text(f'{{"repo": "ext::{trap}", "rev": "main", "folder": ""}}')
+    assert place.run("true").returncode == 125
+    assert not ran.exists(), ran.read_text()
+
+
+def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
+    repository: Repository, home: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    for spoil in (
+        f"ln -sf {elsewhere} ../base",
+        "echo --output=x > ../base",
+        "rm -rf .git",
+        f"ln -s {elsewhere} ../patch",
+        "mkfifo ../patch.json; mkfifo ../patch; rm ../base; mkfifo ../base",
+        "mkdir locked; touch locked/file; chmod 0 locked; rm ../base",
+    ):
+        place = Place(home, Checkout(str(repository.folder), "main"))
+        assert place.run("sh", "-ec", f"echo x > changed; {spoil}").returncode == 0, spoil
+        assert "bytes" not in place.patch()[1], spoil
+        assert elsewhere.read_text() == "mine"
+        assert checkouts.remove(str(place.path)), spoil
+
+
+def test_a_patch_that_is_too_large_is_not_kept_and_that_is_said(repository: Repository, home: Path) -> None:
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    line = f"import os; open('large', 'wb').write(os.urandom({LARGEST_PATCH}))"
+    assert place.run(sys.executable, "-c", line).returncode == 0
+    data, about = place.patch()
+    assert (data, sorted(about)) == (b"", ["why"])
+    assert "16 MiB" in str(about["why"])
