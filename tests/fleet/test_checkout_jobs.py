@@ -14,12 +14,16 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
 from tests.support.git_repository import Repository
-from tests.support.jobs import STILL, left_of
+from tests.support.jobs import left_of
 from tests.support.places import SUPPORT
 from tests.support.queues import Worker, changes, check_history, jobs_of, running_on, submit, wait_for
 
 pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
+# never ends by itself, however slow the machine is
+LONG = ("--idle", "off", "--hard", "1h")
+# for what begins processes on another machine, one after the other
+PATIENT = 200
 STAND_IN = SUPPORT / "acp_agents" / "standin.py"
 
 
@@ -46,7 +50,8 @@ def test_a_job_runs_in_a_checkout_and_its_patch_is_had_by_one_command(
     worker = Worker(alpha, "q", "--slots", "4")
     where = f"{repository.folder}@main"
     line = "pwd; yes x | head -n 400000 > new; echo more >> changed; rm removed; exit 3"
-    started = viewer.call("start", "--fleet", "q", "--checkout", where, "--wait", "--json", "--shell", line)
+    words = ("start", "--fleet", "q", "--checkout", where, "--wait", "--json", "--shell", line)
+    started = viewer.call(*words, timeout=PATIENT)
     ended = json.loads(started.out)
     assert (started.code, ended["exitCode"], ended["checkout"]) == (3, 3, where)
     # more than one message of the server
@@ -61,25 +66,38 @@ def test_a_job_runs_in_a_checkout_and_its_patch_is_had_by_one_command(
     assert b"Cloning" in job.kept("stderr")
     assert viewer.said("status", "--fleet", ended["jobId"])["command"] == line
     assert viewer.call("queue", "patch", f"{job.id}@alpha").out == patch.out
+    maker = next(row for row in alpha.said("ps", "--all") if row["jobId"] != job.id)
+    assert (maker["labels"]["patch-of"], maker["status"]) == (job.id, "success")
+    assert maker["command"].startswith("git diff")
     # half of a job is kept, too: this one is cancelled
-    half = submit(viewer, "q", "--checkout", where, *STILL, "--", "sh", "-c", "echo half > half; echo there; sleep 999")
+    half = submit(viewer, "q", "--checkout", where, *LONG, "--", "sh", "-c", "echo half > half; echo there; sleep 9999")
     running = running_on(alpha, half)
     wait_until(lambda: b"there" in running.kept(), "it has changed something", 60)
     assert "has not ended" in viewer.refused("queue", "patch", half)
     assert viewer.call("cancel", "--fleet", half).code == 0
     wait_for(server.url, {half: "cancelled"})
     assert b"+half" in viewer.call("queue", "patch", half).out
-    # an agent works in one, too
+    check_history(changes(server.url))
+    worker.end()
+    assert checkouts_of(alpha) == []
+
+
+def test_an_agent_works_in_a_checkout_and_what_has_no_patch_says_why(
+    server: Server, machine: Make, alpha: Machine, repository: Repository, tmp_path: Path
+) -> None:
+    viewer = machine("viewer", server.url)
+    worker = Worker(alpha, "q", "--slots", "4")
+    where = f"{repository.folder}@main"
     program = tmp_path / "agent"
     program.write_text(f"#!/bin/sh\necho by the agent > written\nexec {shlex.join([sys.executable, str(STAND_IN)])}\n")
     program.chmod(0o700)
     words = ("agent", "run", "mine", "do it", "--fleet", "q", "--command", str(program), "--checkout", where, "--wait")
-    done = viewer.call(*words, *STILL, "--json")
+    done = viewer.call(*words, *LONG, "--json", timeout=PATIENT)
     assert done.code == 0, done.err
     agents = json.loads(done.out)
     assert agents["kind"] == "agent"
     assert b"+by the agent" in viewer.call("queue", "patch", agents["jobId"]).out
-    # what changes nothing, what was too large or was never there is said
+    # what changed nothing, or was never there
     same = submit(viewer, "q", "--checkout", where, "--", "true")
     wrong = submit(viewer, "q", "--checkout", f"{repository.folder}@no-such", "--", "true")
     plain = submit(viewer, "q", "--", "true")
@@ -104,11 +122,12 @@ def test_a_git_that_hangs_is_ended_with_its_job_and_nothing_of_it_is_left(
         deaf.listen()
         worker = Worker(alpha, "q")
         where = f"git://127.0.0.1:{deaf.getsockname()[1]}/x@main"
-        hung = submit(alpha, "q", "--checkout", where, "--idle", "3s", "--", "true")
-        deaf.settimeout(60)
+        hung = submit(alpha, "q", "--checkout", where, *LONG, "--", "true")
+        deaf.settimeout(PATIENT)
         line, _ = deaf.accept()
-        wait_for(server.url, {hung: "timeout"})
-        line.settimeout(60)
+        line.settimeout(PATIENT)
+        assert running_on(alpha, hung).cancel().status == "cancelled"
+        wait_for(server.url, {hung: "cancelled"})
         while line.recv(1024):  # until git is gone
             pass
         line.close()
@@ -117,7 +136,7 @@ def test_a_git_that_hangs_is_ended_with_its_job_and_nothing_of_it_is_left(
     assert "nothing was checked out" in alpha.refused("queue", "patch", hung)
     # a worker that is killed leaves its checkout, and the next one removes it
     runs = submit(
-        alpha, "q", "--checkout", f"{repository.folder}@main", *STILL, "--", "sh", "-c", "echo there; sleep 999"
+        alpha, "q", "--checkout", f"{repository.folder}@main", *LONG, "--", "sh", "-c", "echo there; sleep 9999"
     )
     running = running_on(alpha, runs)
     wait_until(lambda: b"there" in running.kept(), "it runs", 60)

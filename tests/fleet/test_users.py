@@ -129,7 +129,8 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     assert done.code == 7, done.err
     # what the job has changed in a checkout is stored by its worker, and a viewer reads it
     where = f"{Repository(tmp_path / 'repository').folder}@main"
-    changed = operator.call("start", "--fleet", "q", "--wait", "--checkout", where, "--shell", "echo new > new")
+    start = ("start", "--fleet", "q", "--wait", "--checkout", where, "--shell", "echo new > new")
+    changed = operator.call(*start, timeout=200)
     assert changed.code == 0, changed.err
     assert b"+new" in viewer.call("queue", "patch", changed.out.decode().strip()).out
     worker.end()

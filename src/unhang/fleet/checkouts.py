@@ -70,7 +70,8 @@ def in_checkout(prepared: Prepared, place: str) -> Prepared:
 def patch_job(place: str, labels: Mapping[str, str]) -> Prepared:
     """Return the job that writes the patch of a job that has ended; it is watched as any other."""
     words = executable.module("unhang.fleet.make_patch", place)
-    return prepare(words, cwd=place, stdin="null", foreground=False, labels=labels, asked=_PATCH, retry=0)
+    made = prepare(words, cwd=place, stdin="null", foreground=False, labels=labels, asked=_PATCH, retry=0)
+    return made.replace(spec=made.spec.replace(shown="git diff of a checkout"))
 
 
 # --- what the programs in a job leave there ---------------------------------------------------------------------

@@ -32,7 +32,7 @@ from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
 from unhang.fleet import checkouts, patches, queues, tether, worker_place
-from unhang.fleet.connection import ServerAway
+from unhang.fleet.connection import ServerAway, ServerRefused
 from unhang.fleet.end_tasks import end
 from unhang.fleet.lasting_service import LastingService
 from unhang.fleet.note import without_password
@@ -485,7 +485,8 @@ class QueueWorker:
                     await self._server.store(subjects.PATCHES, subject, piece)
                     break
                 except UnhangError as error:
-                    if held.fenced or self._stopping or clock.monotonic() > deadline:
+                    given_up = held.fenced or self._stopping or clock.monotonic() > deadline
+                    if given_up or isinstance(error, ServerRefused):
                         return {"why": f"the server has not taken the patch: {error}"}
                     await asyncio.sleep(_AWAY)
         return None
