@@ -171,6 +171,7 @@ def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
         "rm -rf .git",
         f"ln -s {elsewhere} ../patch",
         "mkfifo ../patch.json; mkfifo ../patch; rm ../base; mkfifo ../base",
+        f"cd ..; mv tree elsewhere; ln -s {tmp_path} tree",
         "mkdir locked; touch locked/file; chmod 0 locked; rm ../base",
     ):
         place = Place(home, Checkout(str(repository.folder), "main"))
@@ -182,8 +183,12 @@ def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
 
 def test_a_patch_that_is_too_large_is_not_kept_and_that_is_said(repository: Repository, home: Path) -> None:
     place = Place(home, Checkout(str(repository.folder), "main"))
-    line = f"import os; open('large', 'wb').write(os.urandom({LARGEST_PATCH}))"
-    assert place.run(sys.executable, "-c", line).returncode == 0
-    data, about = place.patch()
-    assert (data, sorted(about)) == (b"", ["why"])
-    assert "16 MiB" in str(about["why"])
+    # the first would be a small patch, after git had copied all of it
+    for line, said in (
+        (f"import os; os.truncate(os.open('large', os.O_CREAT | os.O_WRONLY), {33 * LARGEST_PATCH})", "528 MiB"),
+        (f"import os; open('large', 'wb').write(os.urandom({LARGEST_PATCH}))", "16 MiB"),
+    ):
+        assert place.run(sys.executable, "-c", line).returncode == 0
+        data, about = place.patch()
+        assert (data, sorted(about)) == (b"", ["why"])
+        assert said in str(about["why"])
