@@ -55,7 +55,7 @@ def test_too_few_descriptors_are_said_before_anything_is_made(engine: Engine, co
 def test_the_fewest_descriptors_are_enough_to_run_a_tree_and_to_end_it(engine: Engine, roll: RollCall) -> None:
     few = limited(resource.RLIMIT_NOFILE, FEWEST_DESCRIPTORS)
     assert engine.run("--", "sh", "-c", "echo out; echo err >&2; exit 3", preexec_fn=few) == (3, b"out\n", b"err\n")
-    words = ["--json", "--hard", "2", "--warn", "0", "--grace", "0.2", "--", *actor("setsid_child", roll.path)]
+    words = ["--json", "--hard", "5", "--warn", "0", "--grace", "0.2", "--", *actor("setsid_child", roll.path)]
     result = engine.run(*words, preexec_fn=few).result
     assert (result["timeoutReason"], result["error"]["survivors"]) == ("exec_timeout", [])
     assert roll.is_empty()
@@ -133,7 +133,7 @@ def test_with_few_processes_allowed_a_job_runs_or_is_refused_in_one_line(
     home.mkdir(0o700)
     os.chown(home, ORDINARY_USER, ORDINARY_USER)
     keep = {"PATH": os.defpath, "PYTHONPATH": str(open_folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    env = engine.env | keep | {"UNHANG_HOME": str(home), "HOME": str(home)}
+    env = engine.env | keep | {"UNHANG_HOME": str(home), "HOME": str(home), "XDG_CONFIG_HOME": str(home)}
     seen: list[int] = []
     for number in (1, 2, 3, 4, 8):
         done = subprocess.run(
