@@ -160,9 +160,9 @@ def test_a_command_of_kimis_that_hangs_is_ended_by_its_limit_and_the_turn_goes_o
     line = " ".join(actor("ignore_term", roll.path))
 
     async def work() -> None:
-        async with kimi(tmp_path, fake, jobs, hard=2, warn=0, grace=0.3) as agent:
+        async with kimi(tmp_path, fake, jobs, hard=5, warn=0, grace=0.3) as agent:
             assert await agent.prompt(f"[[shell:{line}]]") == "end_turn"
-            assert "hard limit 2s" in fake.results[-1], "the model is told why"
+            assert "hard limit 5s" in fake.results[-1], "the model is told why"
             assert "SIGKILL" in fake.results[-1]
             assert roll.is_empty()
 

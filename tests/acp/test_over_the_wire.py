@@ -113,7 +113,7 @@ def test_the_timeout_pattern_ends_what_ignores_sigterm_and_what_hides(roll: Roll
     async def work() -> None:
         async with talk(grace=0.3) as agent, pulse() as loop:
             for name in ("ignore_term", "double_fork"):
-                got = await agent.do("pattern", command=actor(name, roll.path), timeout=2)
+                got = await agent.do("pattern", command=actor(name, roll.path), timeout=5)
                 assert got["timedOut"]
                 assert (got["exit"], got["same"]) == ([None, "SIGKILL"], True)
                 assert got["output"] == "ready\n"

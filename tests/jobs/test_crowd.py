@@ -31,7 +31,7 @@ def test_a_job_that_crowds_its_own_keeper_can_be_extended_and_cancelled(
 
 
 def test_a_job_that_crowds_its_own_keeper_is_ended_at_its_limit(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "3", "--warn", "0", "--", *actor("crowder", roll.path, 3))
+    job = jobs.begin("--hard", "6", "--warn", "0", "--", *actor("crowder", roll.path, 3))
     roll.wait_for("full", 3)
     result = job.wait(60)
     assert result.timeout_reason == "exec_timeout"

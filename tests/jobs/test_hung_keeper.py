@@ -30,8 +30,8 @@ def _stopped(process: Process) -> Process:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (("--hard", "2", "--idle", "off"), "exec_timeout"),
-        (("--idle", "2", "--hard", "off"), "no_output_timeout"),
+        (("--hard", "5", "--idle", "off"), "exec_timeout"),
+        (("--idle", "5", "--hard", "off"), "no_output_timeout"),
     ],
 )
 def test_the_guard_enforces_the_limit_of_a_stopped_keeper_and_says_so(
@@ -51,7 +51,7 @@ def test_the_guard_enforces_the_limit_of_a_stopped_keeper_and_says_so(
 
 
 def test_the_guard_kills_what_ignores_the_polite_request(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "2", "--grace", "0.3", "--", *actor("ignore_term", roll.path))
+    job = jobs.begin("--hard", "5", "--grace", "0.3", "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
     keeper, guard = keeper_of(job.place)
     _stopped(keeper)
@@ -182,7 +182,7 @@ def test_a_job_that_speaks_while_its_keeper_is_stopped_is_not_ended_for_silence_
 
 
 def test_a_job_that_ended_in_time_while_its_keeper_was_stopped_keeps_its_own_end_and_its_words(jobs: Jobs) -> None:
-    job = jobs.begin("--hard", "3", "--shell", "sleep 1; echo important; exit 3")
+    job = jobs.begin("--hard", "8", "--shell", "sleep 5; echo important; exit 3")
     keeper, guard = keeper_of(job.place)
     _stopped(keeper)
     assert guard.wait_gone(BOUND)
@@ -204,7 +204,7 @@ def test_an_ending_that_its_keeper_has_begun_is_no_end_of_the_jobs_own(jobs: Job
 
 
 def test_what_a_job_printed_last_is_kept_when_its_guard_ends_it(jobs: Jobs) -> None:
-    job = jobs.begin("--hard", "3", "--shell", "sleep 1; echo last words; exec sleep 1000")
+    job = jobs.begin("--hard", "6", "--shell", "sleep 3; echo last words; exec sleep 1000")
     keeper, guard = keeper_of(job.place)
     _stopped(keeper)
     assert guard.wait_gone(BOUND)
@@ -212,7 +212,7 @@ def test_what_a_job_printed_last_is_kept_when_its_guard_ends_it(jobs: Jobs) -> N
 
 
 def test_a_stopped_guard_does_not_hold_up_run_and_is_gone_afterwards(jobs: Jobs, roll: RollCall) -> None:
-    front = jobs.popen("run", "--hard", "3", "--", *actor("setsid_child", roll.path))
+    front = jobs.popen("run", "--hard", "6", "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
     guard = _stopped(jobs.guard())
     assert jobs.finish(front, BOUND).code == 124
@@ -221,7 +221,7 @@ def test_a_stopped_guard_does_not_hold_up_run_and_is_gone_afterwards(jobs: Jobs,
 
 
 def test_a_look_wakes_a_stopped_guard_which_then_ends_the_job_of_a_stopped_keeper(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "2", "--", *actor("setsid_child", roll.path))
+    job = jobs.begin("--hard", "6", "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
     keeper, guard = keeper_of(job.place)
     _stopped(guard)

@@ -107,7 +107,7 @@ def test_lines_for_asyncio() -> None:
 
 def test_lines_end_when_the_time_is_over() -> None:
     job = unhang.start(["sh", "-c", "echo one; exec sleep 100"], idle="off", hard=200)
-    assert list(job.lines(timeout=2)) == ["one"]
+    assert list(job.lines(timeout=5)) == ["one"]
     job.cancel(force=True)
 
 

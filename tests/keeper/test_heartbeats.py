@@ -91,7 +91,7 @@ def test_a_heartbeat_arrives_by_either_address(engine: Engine, long: bool) -> No
 
 @pytest.mark.usefixtures("short")
 def test_a_job_that_floods_its_own_socket_is_ended_at_its_limit(engine: Engine, roll: RollCall) -> None:
-    running = engine.start("--json", "--hard", "3", "--warn", "0", "--", *actor("flooder", roll.path, 3))
+    running = engine.start("--json", "--hard", "6", "--warn", "0", "--", *actor("flooder", roll.path, 3))
     roll.wait_for("leader")
     assert control_client.ask(engine.job(), do="ping")["ok"] is True
     result = engine.finish(running).result
@@ -108,7 +108,7 @@ def test_another_user_who_floods_an_abstract_socket_delays_nothing_and_is_not_he
     deep(engine)
     script = 'echo "$NOTIFY_SOCKET"; exec "$@"'
     running = engine.start(
-        *("--hard", "4", "--warn", "0", "--idle", "2", "--liveness", "heartbeat", "--quiet", "--"),
+        *("--hard", "12", "--warn", "0", "--idle", "6", "--liveness", "heartbeat", "--quiet", "--"),
         *("sh", "-c", script, "sh", *actor("obedient", roll.path)),
     )
     assert running.stdout is not None

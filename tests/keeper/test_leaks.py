@@ -56,8 +56,8 @@ def test_kept_left_overs_are_still_the_job_until_the_last_of_them_ends(
 
 def test_kept_left_overs_are_watched_like_any_job(engine: Engine, roll: RollCall, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    done = engine.run("--json", "--keep", "--hard", "1", "--", *actor("leaver", roll.path, 0, tmp_path / "gate"))
-    assert (done.code, done.result["timeoutReason"]) == (124, "exec_timeout")
+    done = engine.run("--json", "--keep", "--idle", "2", "--", *actor("leaver", roll.path, 0, tmp_path / "gate"))
+    assert (done.code, done.result["timeoutReason"]) == (124, "no_output_timeout")
     assert roll.is_empty()
 
 

@@ -55,7 +55,7 @@ def signals(engine: Engine) -> list[dict[str, Any]]:
 def test_without_proc_the_hard_limit_ends_the_whole_tree_and_says_what_it_could_not_see(
     engine: Engine, roll: RollCall, escape: str
 ) -> None:
-    words = engine.command("run", "--json", "--hard", "2", "--warn", "0", "--grace", "0.2", "--")
+    words = engine.command("run", "--json", "--hard", "4", "--warn", "0", "--grace", "0.2", "--")
     command = in_a_mount_namespace(WITHOUT_PROC, [*words, *actor(escape, roll.path)])
     running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=engine.env)
     leader = roll.wait_for("leader")
@@ -94,7 +94,7 @@ def test_a_keeper_that_can_open_nothing_any_more_still_ends_its_job(
     if portable:
         engine.env["UNHANG_PROCS"] = "posix"
     escape = "ignore_term" if portable else "setsid_child"
-    running = engine.start("--json", "--hard", "3", "--warn", "0", "--grace", "0.2", "--", *actor(escape, roll.path))
+    running = engine.start("--json", "--hard", "6", "--warn", "0", "--grace", "0.2", "--", *actor(escape, roll.path))
     leader = roll.wait_for("leader")
     keeper = engine.keeper()
     _, most = resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE)

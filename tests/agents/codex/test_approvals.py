@@ -36,8 +36,8 @@ def test_an_approval_is_given_where_the_policy_says_so(bench: Bench) -> None:
 @pytest.mark.parametrize(("line", "decision"), [(0, "accepted"), (1, "denied")])
 def test_a_person_answers_by_pasting_a_line_that_needs_prints(bench: Bench, line: int, decision: str) -> None:
     """And what was asked for and allowed then runs by its own limit, not by the idle limit."""
-    task = f"[[escalate:sleep 9; touch {bench.workspace}/done]]"
-    job = bench.begun(task, *ASKS, "--idle", "7", "--approvals", "ask")
+    task = f"[[escalate:sleep 14; touch {bench.workspace}/done]]"
+    job = bench.begun(task, *ASKS, "--idle", "12", "--approvals", "ask")
 
     def waits() -> bool:
         return any(event.get("request") and event["phase"] == "needs_approval" for event in job.events())

@@ -15,7 +15,7 @@ from tests.support.mcp.harness import Caller, Servers
 from tests.support.mcp.raw import INITIALIZE, INITIALIZED, Raw, call
 from unhang.jobs import listing
 from unhang.procs import command_line, tree
-from unhang.testing.liveness import Process, RollCall
+from unhang.testing.liveness import PATIENCE, Process, RollCall
 
 # The client: starts the server with a pipe whose writing end a wrapper holds too, calls `run`, and waits to be killed.
 CLIENT = """
@@ -57,7 +57,7 @@ def test_end_of_input_ends_the_server_and_its_foreground_job(servers: Servers, r
     raw = begin(servers, roll)
     assert raw.process.stdin is not None
     raw.process.stdin.close()
-    assert raw.process.wait(2) == 0
+    assert raw.process.wait(PATIENCE) == 0
     assert roll.wait_empty()
     assert outcome_of(servers) == "the death of its caller"  # whose grace is short
 
@@ -141,7 +141,7 @@ def test_the_death_of_the_client_is_noticed_though_a_wrapper_holds_our_input(
         roll.wait_for("leader")
         client.kill()
         client.wait()
-        assert server.wait_gone(2), "the server outlived its client by more than 2 s"
+        assert server.wait_gone(), "the server outlived its client"
     assert roll.wait_empty()
     outcome_of(servers)
     server.close()

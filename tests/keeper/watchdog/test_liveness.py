@@ -128,8 +128,8 @@ def test_a_prompt_on_a_pipe_is_reported_too() -> None:
 
 
 def test_heartbeats_keep_a_silent_job_alive_and_are_recorded() -> None:
-    line = f'for i in 1 2 3 4 5; do {sys.executable} -m unhang beat "step $i of 5"; sleep 0.5; done'
-    result = unhang.run(line, shell=True, idle=2, warn=0.2, hard=60, liveness="heartbeat")
+    line = f'for i in 1 2 3 4 5; do {sys.executable} -m unhang beat "step $i of 5"; sleep 1.2; done'
+    result = unhang.run(line, shell=True, idle=5, warn=0.2, hard=60, liveness="heartbeat")
     assert result.status == "success"
     beats = [e["status"] for e in unhang.job(result.job_id).events() if e["type"] == "heartbeat"]
     assert beats
