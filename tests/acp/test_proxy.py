@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.support.jobs import Jobs
 from unhang.acp.proxy.proxy import Direction
 from unhang.acp.proxy.sink import Sink
 from unhang.core.lines import Lines
+from unhang.jobs.handle import Job
 from unhang.procs import tree
 from unhang.testing.liveness import Process
 
@@ -90,6 +92,42 @@ def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(jobs: Jobs
     wait_until(lambda: job.view().phase == "running", "what it says is the end of it for every reader")
     assert [event["phase"] for event in job.events()].count("stuck") == 1
     assert editor.close() == 0
+
+
+def test_what_is_no_progress_leaves_a_stuck_turn_stuck_for_every_reader(jobs: Jobs, editors: Open) -> None:
+    """The rule by which the turn is judged is the rule for the state that lists show."""
+    editor = editors("--stall", "0.5", "--idle", "300", "--grace", "30")
+    prompt = editor.prompt("hang")
+    job = jobs.handle(jobs.job().id)
+    stuck = next(event for event in job.watch(timeout=60) if event["phase"] == "stuck")
+
+    def tell(**update: Any) -> None:
+        editor.send({"method": "_update", "params": {"sessionId": editor.session, "update": update}})
+        kind = update["sessionUpdate"]
+        editor.until(lambda m: m.get("params", {}).get("update", {}).get("sessionUpdate") == kind, kind)
+
+    tell(sessionUpdate="usage_update", used=1, size=2)
+    printed = next(event for event in job.watch(after_seq=stuck["seq"], timeout=60) if event["type"] == "output")
+    assert printed["alive"] is False
+    view = job.view()
+    assert (view.phase, view.diagnosis, view.last_activity_at) == (
+        "stuck",
+        stuck["diagnosis"],
+        _life_before(job, stuck),
+    )
+    assert [need["needs"]["kind"] for need in jobs.said("needs")] == ["stuck"]
+
+    tell(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "words"})
+    resumed = next(event for event in job.watch(after_seq=stuck["seq"], timeout=60) if event["phase"] == "resumed")
+    assert resumed["idleMs"] >= stuck["stallMs"]
+    editor.cancel()
+    assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
+    assert editor.close() == 0
+
+
+def _life_before(job: Job, stuck: dict[str, Any]) -> str:
+    lives = ("job/started", "output")
+    return str([each for each in job.events() if each["type"] in lives and each["seq"] < stuck["seq"]][-1]["ts"])
 
 
 def test_an_agent_that_is_stopped_is_called_so_also_below_its_launcher(jobs: Jobs, tmp_path: Path) -> None:

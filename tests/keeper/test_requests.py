@@ -62,6 +62,9 @@ class Served:
     def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
         pass
 
+    def note_progress(self, silent: float) -> None:
+        pass
+
     def extend(self, idle: float, hard: float) -> None:
         pass
 

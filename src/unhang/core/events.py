@@ -72,9 +72,12 @@ def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any
     return event if agent is None else event | {"agent": agent}
 
 
-def output(stream: str, count: int, offset: int) -> Event:
-    """Make the event of `count` bytes of output; the first is byte `offset` of all that the stream has printed."""
-    return {
+def output(stream: str, count: int, offset: int, *, alive: bool = True) -> Event:
+    """Make the event of `count` bytes of output; the first is byte `offset` of all that the stream has printed.
+
+    `alive` False: it is known to be no progress.
+    """
+    made = {
         "type": OUTPUT,
         "phase": "running",
         "message": f"{several(count, 'byte')} on {stream}",
@@ -82,6 +85,7 @@ def output(stream: str, count: int, offset: int) -> Event:
         "bytes": count,
         "offset": offset,
     }
+    return made if alive else made | {"alive": False}
 
 
 def heartbeat(status: str) -> Event:
@@ -321,7 +325,7 @@ PHASES: dict[str, tuple[str, ...]] = {
 _EVERY: dict[str, values.Reading] = {"ts": values.text, "phase": values.text, "message": values.text, "v": values.whole}
 _TYPES: dict[str, dict[str, values.Reading]] = {
     STARTED: _EVERY | {"pid": values.pid, "limits": LIMITS, "attempt": values.whole},
-    OUTPUT: _EVERY | {"stream": values.text, "bytes": values.whole, "offset": values.whole},
+    OUTPUT: _EVERY | {"stream": values.text, "bytes": values.whole, "offset": values.whole, "alive": values.flag},
     HEARTBEAT: _EVERY | {"status": values.text},
     WATCHDOG: _EVERY | {name: read for fields in WATCHDOG_FIELDS.values() for name, read in fields.items()},
     AGENT: _EVERY | {"alive": values.flag, "diagnosis": _DIAGNOSIS, "suggestions": values.texts, "method": values.text},

@@ -68,7 +68,9 @@ def _kind(event: ev.Event) -> str | None:
 
 
 def _is_life(event: ev.Event) -> bool:
-    return event.get("type") == ev.OUTPUT or bool(event.get("type") == ev.AGENT and event.get("decision"))
+    if event.get("type") == ev.OUTPUT:
+        return bool(event.get("alive", True))
+    return bool(event.get("type") == ev.AGENT and event.get("decision"))
 
 
 def _text(kind: str, event: ev.Event) -> str:

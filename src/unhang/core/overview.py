@@ -65,7 +65,7 @@ class Pulse:
         kind = event.get("type")
         if kind == ev.OUTPUT:
             self._printed(values.moment(event.get("ts")), event.get("bytes") or 0)
-        if kind in (ev.OUTPUT, ev.HEARTBEAT, ev.AGENT, ev.STARTED):
+        if kind in (ev.HEARTBEAT, ev.AGENT, ev.STARTED) or (kind == ev.OUTPUT and event.get("alive", True)):
             self.idle_ends = None
         if kind == ev.STARTED:
             self.calls.clear()

@@ -114,7 +114,8 @@ class View:
             # those of an earlier attempt say nothing of this one
             self.diagnosis = self.needs_input = self.warning = None
         elif kind == ev.OUTPUT:
-            self._live(at)
+            if event.get("alive", True):
+                self._live(at)
             stream = str(event.get("stream"))
             end = (event.get("offset") or 0) + (event.get("bytes") or 0)
             self.bytes[stream] = max(self.bytes.get(stream, 0), end)

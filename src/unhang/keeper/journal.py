@@ -42,6 +42,7 @@ class Journal:
         self._streams: dict[str, OutputStream] = {}
         self._pending: dict[str, OutputStream] = {}
         self._beat_text, self._beat_at = "", float("-inf")
+        self.output_is_life = True  # False: a reader who understands it has said that it is no progress
 
     @property
     def seq(self) -> int:
@@ -78,7 +79,7 @@ class Journal:
         stream.said_at = now
         count = stream.store.total - stream.announced
         if count:
-            self._append(ev.output(stream.name, count, stream.announced))
+            self._append(ev.output(stream.name, count, stream.announced, alive=self.output_is_life))
             stream.announced = stream.store.total
 
     def beat(self, status: str | None, now: float) -> bool:

@@ -682,13 +682,25 @@ class Loop:
             self._perform(action)
 
     def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
-        """Record what the proxy of an agent knows: a turn is silent, for so long and for this reason."""
+        """Record what the proxy of an agent knows: a turn is silent, for so long and for this reason.
+
+        From now on what the agent prints is no sign of life, until the proxy has seen progress in it.
+        """
         if self.dog.phase != RUNNING or self.journal.view.silent:
             return  # it is ending, or known to be silent: what it says next ends that
         text = f"A turn has made no progress for {human(silent)}. Why: {diagnosis['reason']}. No action taken yet."
         verdict = diagnosis | {"evidence": {}, "processes": []}
         since = clock.rfc3339(clock.wall() - silent)
         self._record(ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=verdict))
+        self.journal.output_is_life = False
+
+    def note_progress(self, silent: float) -> None:
+        """Record that the turn goes on, or is over, after so many seconds without progress."""
+        if self.journal.output_is_life:
+            return
+        self.journal.output_is_life = True
+        if self.dog.phase == RUNNING:
+            self._record(ev.watchdog("resumed", "The turn goes on.", idleMs=ev.ms(silent)))
 
     def answered(self) -> None:
         """Note that a caller has sent input: a prompt that was reported is answered, until the next look sees one."""

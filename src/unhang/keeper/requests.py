@@ -61,6 +61,9 @@ if TYPE_CHECKING:
         def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
             """Record a silence of a turn that the proxy of an agent knows of."""
 
+        def note_progress(self, silent: float) -> None:
+            """Record that a turn that was silent for so long goes on."""
+
         def answered(self) -> None:
             """Note that a caller has sent input."""
 
@@ -256,6 +259,9 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
         case "stalled":
             told = {name: _one_line(request.get(name)) for name in ("state", "cause", "reason")}
             served.note_stall(_seconds(request.get("silent", 0)), told)
+            return {}
+        case "progress":
+            served.note_progress(_seconds(request.get("silent", 0)))
             return {}
         case "send":
             return _send(request, served)

@@ -149,6 +149,8 @@ def heard(message: dict[str, Any]) -> None:
     elif method == "_finish":
         put(b'"}\n')
         end(held.pop("line"))
+    elif method == "_update":  # what the editor wants to be told
+        update(params["sessionId"], **params["update"])
     elif method == "session/cancel":
         old = held.get(params["sessionId"])
         if old is not None and old[1] == "hang":

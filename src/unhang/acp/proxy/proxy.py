@@ -106,6 +106,7 @@ class Proxy:
         self._end_at: float | None = None  # the editor has closed its side: the agent shall be gone by then
         self._told_of_its_death = False
         self._blocked_since: float | None = None
+        self._stall_told: tuple[int, float] | None = None  # the progress up to then, and since when there was none
         self._complaints = 0
 
     def _with_terminals(self, options: dict[str, Any]) -> ThreadedTerminals:
@@ -247,6 +248,7 @@ class Proxy:
             self._conversation.away(now - began - timeout)
         for fd, _ in ready:
             handlers[fd](now)
+        self._tell_progress(now)
         if self._to_editor.sink.broken and not self._told_of_its_death:
             self._told_of_its_death = True
             self._connection.cancel("the death of the editor")
@@ -363,6 +365,13 @@ class Proxy:
             {"state": "unsure", "cause": "unknown"} if found is None else {"state": found.state, "cause": found.cause}
         )
         self._connection.ask(do="stalled", silent=silent, reason=reason, **known)
+        self._stall_told = (self._conversation.progress, now - silent)
+
+    def _tell_progress(self, now: float) -> None:
+        """Tell every reader of the job, by its keeper, that a stall which they know of is over."""
+        if self._stall_told is not None and self._conversation.progress != self._stall_told[0]:
+            self._connection.ask(do="progress", silent=now - self._stall_told[1])
+            self._stall_told = None
 
     # --- the end --------------------------------------------------------------------------------------------
 

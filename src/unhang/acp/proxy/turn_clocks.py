@@ -122,6 +122,7 @@ class Conversation:
         self._asked: dict[str, list[OpenRequest]] = {}  # the agent's requests: the turns they belong to
         self._permissions: dict[str, Message] = {}  # the agent's open questions: their parameters
         self._given_up: dict[str, None] = {}
+        self.progress = 0  # how often a turn has moved or ended
         self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
 
     # --- what is said ---------------------------------------------------------------------------------------
@@ -226,6 +227,7 @@ class Conversation:
         """Progress. `new` False: it may be what was said before."""
         turn.moved = now
         turn.stalled = False
+        self.progress += 1
         if new:
             turn.renewed = now
 
@@ -279,6 +281,7 @@ class Conversation:
 
     def _answered_by_agent(self, message: Message) -> None:
         done = self._open.pop(key_of(message.get("id")) or "", None)
+        self.progress += done is not None and done.method == PROMPT
         result = message.get("result")
         if done is not None and done.method == INITIALIZE and isinstance(result, dict):
             version = result.get("protocolVersion")
@@ -369,6 +372,7 @@ class Conversation:
     def _close(self, turn: OpenRequest, told: DueLines, line: bytes) -> None:
         key = key_of(turn.id) or ""
         self._open.pop(key, None)
+        self.progress += 1
         self._given_up[key] = None
         if len(self._given_up) > _MOST:
             del self._given_up[next(iter(self._given_up))]
@@ -376,6 +380,7 @@ class Conversation:
 
     def forget(self) -> None:
         """Stop watching every open request; its answers pass unchanged."""
+        self.progress += 1
         self._open.clear()
         self._asked.clear()
         self._permissions.clear()

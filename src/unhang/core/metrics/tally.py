@@ -61,7 +61,8 @@ class Tally:
                 self._steps = []
                 self._live(at)
             case ev.OUTPUT | ev.HEARTBEAT:
-                self._live(at)
+                if event.get("alive", True):
+                    self._live(at)
             case ev.AGENT:
                 self._agent(str(event.get("phase")), event, at)
             case ev.WATCHDOG:
