@@ -52,7 +52,7 @@ class Spare:
         return self._line.fileno()
 
     def took(self, patience: float = 0.0) -> bool | None:
-        """Whether the job that was given is in the hands of keeper and guard; None: it did not say so in time."""
+        """Return whether keeper and guard have the job that was given; None: the spare did not say so in time."""
         self._line.settimeout(patience)
         try:
             return self._line.recv(1) == _TAKEN
