@@ -41,7 +41,6 @@ def test_timeout_triggers_kill(roll: RollCall) -> None:
             assert (got.output, got.truncated) == ("ready\n", False)
             assert (got.exit_code, got.signal) == (None, "SIGKILL")
             assert got.reason == "exec_timeout"
-            assert "hard limit 5s" in got.message
             assert got.diagnosis is not None, "it is known why it was still there"
             assert got.limits["hardMs"]["value"] == 5000
             assert roll.is_empty()

@@ -47,7 +47,7 @@ def test_a_pane_that_is_not_certain_holds_everything_back() -> None:
     seen.tool("WebFetch")
     seen.advance(100_000)
     assert not seen.taken
-    assert "another process" in seen.last("held").message
+    assert seen.last("held").fields["reason"] == seen.refused
 
 
 def test_without_a_pane_it_says_that_a_person_is_needed() -> None:
