@@ -87,7 +87,12 @@ def _sysmon(process: ProcessSample, living: list[Thread]) -> Thread | None:
 
 def is_sysmon(thread: Thread) -> bool:
     """Return whether a thread of a Go program sleeps as sysmon does."""
-    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SYSMON
+    return _waits_briefly(thread, SYSMON)
+
+
+def _waits_briefly(thread: Thread, most: float) -> bool:
+    """Whether it waits for a lock, and for at most so many seconds."""
+    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= most
 
 
 def is_tick(pid: int, thread: Thread) -> bool:
@@ -108,7 +113,7 @@ def wants_gil(process: ProcessSample, thread: Thread) -> bool:
 
 def asks_again(thread: Thread) -> bool:
     """Return whether it waits for a lock, and only as long as a thread that wants the GIL does before it asks again."""
-    return thread.syscall == "futex" and thread.timeout is not None and thread.timeout <= SWITCH
+    return _waits_briefly(thread, SWITCH)
 
 
 def scheduler_rests(process: ProcessSample, thread: Thread, kind: str) -> bool:
