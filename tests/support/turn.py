@@ -36,6 +36,18 @@ class Turn:
                 return event
         raise AssertionError(f"nothing like {pattern!r} ({phase}) among {[e['message'] for e in self.told]}")
 
+    @property
+    def stall_causes(self) -> list[str]:
+        """Why nothing moved, each time the driver said so."""
+        return [event["diagnosis"]["cause"] for event in self.told if event["phase"] == "stuck"]
+
+    def found(self, phase: str, **fields: Any) -> dict[str, Any]:
+        """The agent's first event of a phase whose fields have these values."""
+        for event in self.told:
+            if event["phase"] == phase and all(event.get(name) == value for name, value in fields.items()):
+                return event
+        raise AssertionError(f"no {phase} with {fields} among {self.told}")
+
     def steps(self) -> dict[str, bool]:
         return steps(self.events)
 

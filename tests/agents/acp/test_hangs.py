@@ -39,8 +39,6 @@ def test_a_model_that_never_answers_uses_up_the_first_response(bench: Bench, nam
     bench.equip(name)
     turn = bench.turn(name, "[[hang]]", *WAITING, "--first", "4", record=f"{name}-hang")
     ended_by(turn, "first", 4)
-    assert "has had nothing from its model" in turn.said("nothing from its model", "stuck")["cause"]
-    assert "nothing from its model" in turn.result["diagnosis"]["reason"]
     assert turn.result["diagnosis"]["cause"] == "network"
     stalls = [event for event in turn.events if event["phase"] == "stuck"]
     hung = [event["type"] for event in stalls if (event.get("diagnosis") or {}).get("state") == "hung"]
@@ -54,7 +52,7 @@ def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
     bench.equip("gemini")
     turn = bench.turn("gemini", "[[hang]]", *WAITING, "--warn", "1", "--on-hung", "end")
     assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
-    assert "nothing from its model" in turn.result["diagnosis"]["reason"]
+    assert (turn.result["diagnosis"]["state"], turn.result["diagnosis"]["cause"]) == ("hung", "network")
     assert turn.result["error"]["idleMs"] < 80_000, "it has not waited for the limit"
     assert turn.steps()["cancel"] is True
 

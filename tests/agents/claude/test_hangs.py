@@ -25,8 +25,8 @@ def test_a_hanging_model_is_interrupted_and_explained(bench: Bench, how: str) ->
     assert result["error"]["code"] == "EIDLE"
     assert result["terminationMode"] == "soft"
     assert result["error"]["survivors"] == []
-    assert "nothing from the model" in turn.said("nothing from the model", "stuck")["cause"]
-    assert result["diagnosis"]["reason"].startswith("Claude has had nothing from the model")
+    assert "network" in turn.stall_causes  # a slow start is a stall, too
+    assert (result["diagnosis"]["state"], result["diagnosis"]["cause"]) == ("hung", "network")
     assert any(turn.about["sessionId"] in hint for hint in result["recovery"]["suggestions"])
     assert turn.steps() == GENTLE
     assert {step["step"]: step["done"] for step in turn.about["ladder"]} == GENTLE
@@ -79,7 +79,6 @@ def test_a_timeout_is_tried_again_where_asked_and_said_in_the_drivers_words(benc
     assert done.code == 124, done.err
     told = done.err.decode()
     assert "trying again with longer limits" in told
-    assert "(idle limit): ending it. Why: Claude has had nothing from the model" in told
     assert "try: go on with the same session: unhang claude resume" in told
     assert "it is a server" not in told
     assert len({seen.text for seen in bench.fake.requests if seen.verb == "hang"}) == 1
@@ -90,7 +89,7 @@ def test_retries_are_warnings_and_no_progress(bench: Bench) -> None:
     bench.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
     turn = bench.turn("fake: status 529", *PATIENT, record="error-529")
     assert turn.code == 1, turn.result
-    assert turn.said("tries again", "warning")["httpStatus"] == 529
+    assert turn.found("warning", httpStatus=529)
     assert (turn.about["isError"], turn.about["terminalReason"]) == (True, "api_error")
     assert turn.about["error"]["httpStatus"] == 529
     assert any("overloaded" in hint for hint in turn.result["recovery"]["suggestions"])
@@ -101,9 +100,8 @@ def test_retries_for_ever_end_as_a_stall_with_the_cause_in_words(bench: Bench) -
     bench.env["ANTHROPIC_BASE_URL"] = "http://127.0.0.1:1"  # nobody listens there
     turn = bench.turn("hello", *SHORT, record="retries")
     assert turn.code == 124, turn.result
-    assert turn.said("tries again", "warning")["retries"] == 1
-    assert "keeps trying" in turn.about["cause"]
-    assert "keeps trying" in turn.result["diagnosis"]["reason"]
+    assert turn.found("warning", retries=1)
+    assert (turn.result["diagnosis"]["state"], turn.result["diagnosis"]["cause"]) == ("hung", "network")
     assert turn.steps() == GENTLE
 
 
@@ -126,9 +124,9 @@ def test_a_hung_command_is_ended_with_its_children(bench: Bench) -> None:
     line = "tail -f /dev/null & tail -f /dev/null"
     turn = bench.turn(f"fake: bash {line}", *BASH, *PATIENT, "--tool-limit", "4", record="tool-hang")
     assert turn.code == 124, turn.result
-    assert "Bash has been running for" in turn.about["cause"]
-    assert line in turn.result["diagnosis"]["reason"]
-    assert turn.said("Asked to stop", "stopping")["tools"][0]["ageMs"] >= 4000
+    (tool,) = turn.found("stopping")["tools"]
+    assert (tool["tool"], tool["what"]) == ("Bash", line)
+    assert tool["ageMs"] >= 4000
     assert turn.steps() == GENTLE
     assert turn.about["terminalReason"] == "aborted_tools"
     assert turn.result["leaked"] is False
@@ -139,7 +137,7 @@ def test_a_hung_mcp_tool_is_interrupted(bench: Bench) -> None:
     words = ("--mcp-config", bench.slow_mcp(), "--allowed-tools", "mcp__slow")
     turn = bench.turn("fake: tool mcp__slow__hang {}", *words, *PATIENT, "--tool-limit", "4", record="mcp-hang")
     assert turn.code == 124, turn.result
-    assert "slow/hang has been running for" in turn.about["cause"]
+    assert [tool["tool"] for tool in turn.found("stopping")["tools"]] == ["mcp__slow__hang"]
     assert turn.steps() == GENTLE
     assert turn.about["terminalReason"] == "aborted_tools"
 

@@ -67,7 +67,7 @@ def test_a_tool_that_fails_is_told_and_the_task_goes_on(bench: Bench) -> None:
 def test_a_tool_without_permission_is_denied_and_named(bench: Bench) -> None:
     turn = bench.turn("fake: bash touch there", *PATIENT, record="denied")
     assert turn.code == 0, turn.result
-    assert turn.said("^Denied: ", "warning")["denied"] == "Bash"
+    assert turn.found("warning", denied="Bash")
     assert turn.about["permissionDenials"] == ["Bash"]
     assert not (bench.workspace / "there").exists()
 
@@ -130,7 +130,7 @@ def test_a_command_left_in_the_background_does_not_hold_the_task_up(bench: Bench
     turn = bench.turn(task, *BASH, *PATIENT, "--linger", "1", record="background-command")
     assert turn.code == 0, turn.result
     assert turn.result["status"] == "success"
-    assert turn.said("Ended with the task: a server", "warning")["leftovers"] == ["a server"]
+    assert turn.found("warning", leftovers=["a server"])
 
 
 def test_a_command_that_claude_moves_to_the_background_does_not_hold_the_task_up(bench: Bench) -> None:

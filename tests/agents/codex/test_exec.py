@@ -28,7 +28,7 @@ def test_a_silent_socket_is_a_hang_and_sigint_ends_it(bench: Bench) -> None:
     turn = bench.turn("[[hang]]", *EXEC, "--idle", "12", "--hard", "100", "--grace", "30", record="exec-hang")
     assert turn.code == 124
     assert turn.steps() == {"SIGINT": True}
-    assert "nothing from the model" in turn.about["cause"]
+    assert turn.result["diagnosis"]["cause"] == "network"
 
 
 def test_a_failed_turn_exits_with_1_and_the_error_of_the_service(bench: Bench) -> None:

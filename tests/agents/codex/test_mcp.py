@@ -67,7 +67,7 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
         assert found.data["status"] == "timeout"
         assert found.data["error"]["code"] == "EIDLE"
         assert found.data["error"]["kind"] == "inactivity"
-        assert "nothing from the model" in found.data["diagnosis"]["reason"]
+        assert found.data["diagnosis"]["cause"] == "network"
         assert found.data["partial"]["eventsCount"] > 10
         assert any("codex_resume(threadId=" in hint for hint in found.data["recovery"]["suggestions"])
         told = [event for event in found.data["partial"]["lastEvents"] if event["type"] == "agent"]
@@ -162,7 +162,7 @@ def test_the_delegators_tools_are_there_under_their_own_names(bench: Bench) -> N
         assert (said["error"]["code"], said["error"]["kind"], said["error"]["killed"]) == ("EIDLE", "inactivity", True)
         assert {"lastEvents", "stdoutTail", "stderrTail", "lastActivityAt", "eventsCount"} <= set(said["partial"])
         assert said["recovery"]["suggestions"]
-        assert "nothing from the model" in said["diagnosis"]["reason"]
+        assert said["diagnosis"]["cause"] == "network"
 
     with_client(bench, work, "--aliases", "delegator", "--policy", str(policy))
 

@@ -23,7 +23,7 @@ def test_a_turn_succeeds_and_is_told_from_its_start_to_its_end(bench: Bench) -> 
     assert turn.about["threadId"]
     assert turn.about["codexVersion"] == "0.166.0"
     assert turn.said("Codex replied: pong")
-    metering = turn.said("tokens in the context", "metering")
+    metering = turn.found("metering")
     assert (metering["contextTokens"], metering["contextWindow"]) == (120, 95000)
     assert turn.told[-1]["phase"] == "completed"
     assert turn.events[-1]["type"] == "job/exited"
@@ -69,7 +69,7 @@ def test_a_full_context_is_warned_about(bench: Bench) -> None:
     more = bench.turn("[[usage:93000]]", *PATIENT, "--thread", turn.about["threadId"])
     assert more.code == 0
     assert more.about["threadId"] == turn.about["threadId"]
-    assert more.said("98% full", "warning")["level"] == 0.95
+    assert more.found("warning", level=0.95)
 
 
 def test_a_thread_is_resumed_by_id_and_by_job(bench: Bench) -> None:
