@@ -96,6 +96,14 @@ def test_a_job_that_goes_on_by_itself_needs_nobody(jobs: Jobs) -> None:
     assert [need["name"] for need in jobs.said("needs")] == ["waits"]
     assert {row["name"]: row["phase"] for row in jobs.said("ps")} == {"sleeps": "quiet", "waits": "stuck"}
     status = jobs.said("status", "sleeps")
-    assert (status["phase"], status["needs"]) == ("quiet", None)
+    assert (status["phase"], status["needs"], status["diagnosis"]["cause"]) == ("quiet", None, "timer")
+    assert "\nstatus     waits for timer\n" in jobs.call("status", "sleeps").out.decode()
+
+    def left() -> int:
+        return int(jobs.said("status", "sleeps")["diagnosis"]["evidence"]["endsInMs"])
+
+    first = left()
+    assert 0 < first < 3_600_000
+    wait_until(lambda: left() < first, "what is left counts down, though nothing is recorded meanwhile")
     sleeps.cancel()
     waits.cancel()

@@ -17,6 +17,13 @@ from unhang.store.session_log import SessionLog
 
 LIMITS = {"idleMs": {"value": 3_600_000, "source": "cli"}, "hardMs": {"value": 36_000_000, "source": "cli"}}
 DIAGNOSIS = {"state": "hung", "cause": "network", "reason": "waits for 10.0.0.7:443", "evidence": {}, "processes": []}
+_ASLEEP = {
+    "state": "alive",
+    "cause": "timer",
+    "reason": "sleep [4] sleeps, wakes by itself in 10m",
+    "evidence": {"pid": 4, "endsInMs": 600_000},
+    "processes": [],
+}
 DAYS = 2 * 86400.0
 
 
@@ -61,6 +68,7 @@ _TWO = {"attempts": 2, "totalMs": 90_000}
 STREAMS = (
     stream("talks", "running", None, _PRINTED),
     stream("beats", "running", None, (20.0, ev.heartbeat("step 3 of 7"))),
+    stream("sleeps", "waits for timer", None, (20.0, ev.watchdog("stuck", "sleeps", stallMs=1000, diagnosis=_ASLEEP))),
     stream("works", "works quietly", None, (20.0, ev.watchdog("quiet", "works", stallMs=1000))),
     stream("thinks", "thinking", None, (20.0, ev.agent("thinking", "thinks"))),
     stream("finishes", "finishing", None, (20.0, ev.agent("completed", "the turn is over"))),

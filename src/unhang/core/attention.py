@@ -72,15 +72,19 @@ def to_paste(command: str, answers: str | None) -> list[str]:
     return [*lines, f"# other answers: {others}"] if others else lines
 
 
-def attention_of(view: View, job: dict[str, Any], called: str) -> Attention | None:
+def attention_of(view: View, job: dict[str, Any], called: str, now: float | None = None) -> Attention | None:
     """Return what a job needs a person for; None if it needs none.
 
-    `job`: its record. `called`: what the command names it by, its name or its id.
+    `job`: its record. `called`: what the command names it by, its name or its id. `now`: when it is read, in seconds
+    since 1970; None: at any time, so that no time which passes stands in the text.
     """
     if view.ended or view.phase == "stopping":
         return None
     return (
-        _asked_by_agent(view, called) or _prompt(view, job, called) or _near_limit(view, called) or _stuck(view, called)
+        _asked_by_agent(view, called)
+        or _prompt(view, job, called)
+        or _near_limit(view, called, now)
+        or _stuck(view, called, now)
     )
 
 
@@ -150,13 +154,13 @@ def _prompt(view: View, job: dict[str, Any], called: str) -> Attention | None:
     return Attention(INPUT, mask.one_line(why, _LONGEST), since, f"unhang send {called} ANSWER", answers="TEXT")
 
 
-def _near_limit(view: View, called: str) -> Attention | None:
+def _near_limit(view: View, called: str, now: float | None) -> Attention | None:
     warning = view.warning
     if warning is None:
         return None
     limit = limit_of(warning)
     what = "no sign of life" if limit == "idle" else "still running"
-    because = _reason(view)
+    because = view.reason_at(now)
     at, left = values.moment(warning.get("ts")), values.number(warning.get("willAbortInMs"))
     return Attention(
         WARNING,
@@ -167,16 +171,12 @@ def _near_limit(view: View, called: str) -> Attention | None:
     )
 
 
-def _stuck(view: View, called: str) -> Attention | None:
+def _stuck(view: View, called: str, now: float | None) -> Attention | None:
     if view.phase != "stuck":
         return None
     return Attention(
         STUCK,
-        mask.one_line(_reason(view) or "no output and no progress", _LONGEST),
+        mask.one_line(view.reason_at(now) or "no output and no progress", _LONGEST),
         view.last_activity_at or "",
         f"unhang diagnose {called}",
     )
-
-
-def _reason(view: View) -> str:
-    return str((view.diagnosis or {}).get("reason") or "")

@@ -310,7 +310,12 @@ def placed(entry: Entry, kind: str | None, since: str) -> Entry:
     """
     entry["group"], entry["order"] = _place(entry, kind, since)
     entry["state"] = wording.state(
-        entry["status"], entry["phase"], needs=kind, exit_code=entry["exitCode"], signal=entry["signal"]
+        entry["status"],
+        entry["phase"],
+        needs=kind,
+        exit_code=entry["exitCode"],
+        signal=entry["signal"],
+        cause=entry["cause"],
     )
     return entry
 
@@ -350,7 +355,7 @@ def _doing(view: View, pulse: Pulse) -> str:
     if pulse.stopping:
         return mask.one_line(str(view.last_events[-1].get("message") or ""), LINE) if view.last_events else ""
     if view.silent and view.diagnosis is not None:
-        return mask.one_line(str(view.diagnosis.get("reason") or ""), LINE)
+        return mask.one_line(view.reason_at(None), LINE)
     if view.agent is not None:
         return mask.one_line(str(view.agent.get("message") or ""), LINE)
     return mask.one_line(view.heartbeat or "", LINE)

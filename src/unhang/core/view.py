@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from unhang.core import events as ev
-from unhang.core import notices
+from unhang.core import notices, values
+from unhang.core.diagnosis.time_left import at_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class View:
         self.limits: dict[str, Any] = {}
         self.attempt = 1
         self.diagnosis: dict[str, Any] | None = None
+        self._diagnosed_at = ""
         self.needs_input: dict[str, Any] | None = None
         self.warning: ev.Event | None = None  # of a limit that is still near
         self.agent: dict[str, Any] | None = None  # its newest event
@@ -82,6 +84,25 @@ class View:
     def in_doubt(self) -> bool:
         """Return whether the job is silent and not known to work."""
         return self.phase in _IN_DOUBT
+
+    def diagnosis_at(self, now: float | None) -> dict[str, Any] | None:
+        """Return the diagnosis with the time that is left at `now` (seconds since 1970).
+
+        None for `now`: for readers at any time, so it names no time. Of a job that has ended: as it was recorded.
+        """
+        if self.diagnosis is None or self.ended:
+            return self.diagnosis
+        made = values.moment(self._diagnosed_at)
+        return at_age(self.diagnosis, None if now is None or made is None else now - made)
+
+    def reason_at(self, now: float | None) -> str:
+        """Return why the job is quiet, in one sentence, as `diagnosis_at` does; empty: it is not known."""
+        return str((self.diagnosis_at(now) or {}).get("reason") or "")
+
+    @property
+    def cause(self) -> str | None:
+        """Return the cause of a silence that the watchdog has noticed, and that still lasts; None: it is not known."""
+        return values.text((self.diagnosis or {}).get("cause")) if self.silent else None
 
     def summary(self) -> dict[str, Any]:
         """Return the phase, the process and the times of the job, as status.json and `unhang status` show them."""
@@ -151,7 +172,7 @@ class View:
         if event.get("decision"):
             self.needs_input = None
         # the driver of an agent knows what it waits for; the kernel only shows an event loop
-        self.diagnosis = event.get("diagnosis") or self.diagnosis
+        self._diagnose(event)
         if event.get("alive", True):
             if not (self._stopping or event.get("diagnosis")):
                 self.diagnosis = None  # it goes on: why it did not is over
@@ -174,14 +195,17 @@ class View:
         if self.silent:
             self.phase = "running"
 
+    def _diagnose(self, event: ev.Event) -> None:
+        if event.get("diagnosis"):
+            self.diagnosis, self._diagnosed_at = event["diagnosis"], str(event.get("ts", ""))
+
     def _moved_away(self, limit: str) -> None:
         """A warning about this limit does not hold any more."""
         if self.warning is not None and ("wallClockMs" in self.warning) == (limit == "hard"):
             self.warning = None
 
     def _watched(self, phase: str, event: ev.Event) -> None:
-        if event.get("diagnosis"):
-            self.diagnosis = event["diagnosis"]
+        self._diagnose(event)
         if phase == "needs_input":
             self.needs_input = {"prompt": event.get("prompt") or "", "since": event.get("since")}
             self.needs_input |= {"password": True} if event.get("password") else {}
@@ -194,6 +218,8 @@ class View:
             self.warning = event
         elif phase == "extended":
             self._moved_away(str(event.get("tier")))
+            if not _asked(event):
+                self.diagnosis = None  # its tree moves: what it waited for is over
         elif phase == "timeout":
             self.warning = None
         for name, value in (event.get("limits") or {}).items():  # a limit that was moved keeps its source

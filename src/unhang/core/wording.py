@@ -16,6 +16,8 @@ _RUNNING = {
     "completed": "finishing",
     "failed": "finishing",
 }
+# What a job that is quiet waits for, where it does not work.
+_WAITS = {"timer": "waits for timer"}
 _ENDED = {"completed": "done", "gone": "ended"}
 
 
@@ -26,17 +28,18 @@ def state(
     needs: str | None = None,
     exit_code: int | None = None,
     signal: str | None = None,
+    cause: str | None = None,
 ) -> str:
     """Return where a job or session stands, or how it ended, in one to three words.
 
-    `needs`: the kind of its attention (core/attention.py), if it needs a person.
+    `needs`: the kind of its attention (core/attention.py), if it needs a person. `cause`: that of its diagnosis.
     """
     if needs in _NEEDS:
         return _NEEDS[needs]
     if status in ("unknown", "queued"):
         return status
     if status == "running":
-        return _RUNNING.get(phase) or plain(phase)
+        return (_WAITS.get(cause or "") if phase == "quiet" else "") or _RUNNING.get(phase) or plain(phase)
     if phase == "failed":
         how = signal if exit_code is None else str(exit_code)
         return f"failed ({how})" if how else "failed"

@@ -320,7 +320,7 @@ class Publisher:
             if row is None:
                 return None
             seq = int((last_event(place.events) or {}).get("seq", 0))
-            found = outlooks(self._home, [row], ports=False)[0]
+            found = outlooks(self._home, [row], ports=False, lasting=True)[0]
         except (UnhangError, OSError):
             return None  # removed while we looked
         ports = [] if row.final else self._ports.get(job, [])

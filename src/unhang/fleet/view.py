@@ -93,6 +93,7 @@ def outlook_from(row: dict[str, Any]) -> Outlook:
         signal=values.text(row.get("signal")),
         started=values.text(row.get("startedAt")) or made.started,
         ran_ms=values.number(row.get("ranMs")),
+        cause=values.text(row.get("cause")),
     )
 
 

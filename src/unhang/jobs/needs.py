@@ -10,6 +10,7 @@ from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import ends_at
 from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.results import view_of
+from unhang.procs import clock
 from unhang.store import records
 from unhang.store.layout import JobDir
 
@@ -32,18 +33,23 @@ class Need(Record):
         return row_json(home, self.row) | {"needs": self.attention.to_json()}
 
 
-def attention_of_job(place: JobDir, view: View | None = None) -> Attention | None:
+def attention_of_job(place: JobDir, view: View | None = None, *, lasting: bool = False) -> Attention | None:
     """Do what `need_of` does, but no keeper is asked until when it stands."""
     job = records.job(place) or {}
     if reconcile.whereabouts(place, job or None):
         return None
-    return attention_of(view or view_of(place), job, name_of(job.get("labels")) or place.id)
+    return attention_of(
+        view or view_of(place), job, name_of(job.get("labels")) or place.id, None if lasting else clock.wall()
+    )
 
 
-def need_of(place: JobDir, view: View | None = None) -> Attention | None:
-    """Return what a job needs a person for; None if it needs none, has ended, or runs elsewhere."""
+def need_of(place: JobDir, view: View | None = None, *, lasting: bool = False) -> Attention | None:
+    """Return what a job needs a person for; None if it needs none, has ended, or runs elsewhere.
+
+    `lasting`: it is kept and read later, so its text names no time that passes.
+    """
     view = view or view_of(place)
-    found = attention_of_job(place, view)
+    found = attention_of_job(place, view, lasting=lasting)
     # a person who is asked a question wants to know how long it stands
     if found is not None and found.ends_at is None:
         return found.replace(ends_at=ends_at(place, view, always_ask=True))

@@ -31,7 +31,8 @@ _LINE = 300
 class Outlook(Record):
     """A row of a list, with what is known beyond it. `ends_at`: seconds since 1970; None: no limit, or ended.
 
-    `started`: when it was started, if it runs; `ran_ms`: how long it ran, if it has ended and that is known.
+    `started`: when it was started, if it runs; `ran_ms`: how long it ran, if it has ended and that is known;
+    `cause`: why it is silent, if that is known.
     """
 
     row: Row
@@ -42,13 +43,16 @@ class Outlook(Record):
     signal: str | None = None
     started: str | None = None
     ran_ms: float | None = None
+    cause: str | None = None
 
     @property
     def state(self) -> str:
         """Return where it stands, in words."""
         row = self.row
         kind = None if self.attention is None else self.attention.kind
-        return wording.state(row.status, row.phase, needs=kind, exit_code=row.exit_code, signal=self.signal)
+        return wording.state(
+            row.status, row.phase, needs=kind, exit_code=row.exit_code, signal=self.signal, cause=self.cause
+        )
 
     @property
     def urgency(self) -> tuple[int, str]:
@@ -56,18 +60,18 @@ class Outlook(Record):
         return attention.urgency(self.attention), "" if self.attention is None else self.attention.since
 
     def to_json(self, home: str) -> dict[str, Any]:
-        """Return the row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt` and `ranMs`."""
+        """Return the row with `why`, `needs`, `endsInMs`, `ports`, `signal`, `startedAt`, `ranMs` and `cause`."""
         left = None if self.ends_at is None else max(0, round((self.ends_at - clock.wall()) * 1000))
         needs = None if self.attention is None else self.attention.to_json()
         shown = {"why": self.why, "needs": needs, "endsInMs": left, "ports": self.ports, "signal": self.signal}
-        return row_json(home, self.row) | shown | {"startedAt": self.started, "ranMs": self.ran_ms}
+        return row_json(home, self.row) | shown | {"startedAt": self.started, "ranMs": self.ran_ms, "cause": self.cause}
 
 
-def outlooks(home: str, rows: list[Row], *, ports: bool = True) -> list[Outlook]:
-    """Return the outlook of each row, in their order."""
+def outlooks(home: str, rows: list[Row], *, ports: bool = True, lasting: bool = False) -> list[Outlook]:
+    """Return the outlook of each row, in their order. `lasting`: they are kept, so no text names a time that passes."""
     listening = ports_of(home, [row.id for row in rows if not row.final]) if ports else {}
     each = sum(not row.final for row in rows) <= _ASKED
-    return [_outlook(home, row, listening.get(row.id, []), always_ask=each) for row in rows]
+    return [_outlook(home, row, listening.get(row.id, []), always_ask=each, lasting=lasting) for row in rows]
 
 
 def may_need_a_look(home: str, row: Row) -> bool:
@@ -85,11 +89,13 @@ def _state_of(home: str, row: Row) -> str:
     if row.final:
         last = last_event(place.events) or {}
         return Outlook(row, None, "", None, [], signal=values.text(last.get("signal"))).state
-    found = attention_of_job(place) if row.phase != reconcile.ELSEWHERE else None
-    return Outlook(row, found, "", None, []).state
+    if row.phase == reconcile.ELSEWHERE:
+        return Outlook(row, None, "", None, []).state
+    view = view_of(place)
+    return Outlook(row, attention_of_job(place, view), "", None, [], cause=view.cause).state
 
 
-def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outlook:
+def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool, lasting: bool) -> Outlook:
     place = JobDir(home, row.id)
     if row.final:
         last = last_event(place.events) or {}
@@ -102,11 +108,11 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
         where = f"runs elsewhere: {reconcile.whereabouts(place)}"
         return Outlook(row, None, mask.one_line(where, _LINE), None, [], started=row.started)
     view = view_of(place)
-    found = need_of(place, view)
+    found = need_of(place, view, lasting=lasting)
     if found is not None:
         why = found.why
     elif view.silent:
-        why = str((view.diagnosis or {}).get("reason") or "")
+        why = view.reason_at(None if lasting else clock.wall())
     else:
         why = f"says {plain_text.quoted(view.heartbeat, 60)}" if view.heartbeat else ""
     ends = (
@@ -114,7 +120,9 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool) -> Outl
         if found is not None and found.ends_at is not None
         else ends_at(place, view, always_ask=always_ask)
     )
-    return Outlook(row, found, mask.one_line(why, _LINE), ends, ports, started=view.started_at or row.started)
+    return Outlook(
+        row, found, mask.one_line(why, _LINE), ends, ports, started=view.started_at or row.started, cause=view.cause
+    )
 
 
 def ports_of(home: str, jobs: list[str]) -> dict[str, list[str]]:

@@ -19,6 +19,7 @@ from unhang.jobs import control_client
 from unhang.jobs.history import usual_duration
 from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, view_of
+from unhang.procs import clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -99,7 +100,7 @@ def _state_of(job: Job, view: View) -> str:
     if question is not None:
         return f"waits for input: {question.quoted(60)}"
     if view.diagnosis is not None and view.silent:
-        return str(view.diagnosis.get("reason") or "")
+        return view.reason_at(clock.wall())
     return f"says {plain_text.quoted(view.heartbeat, 60)}" if view.heartbeat else ""
 
 

@@ -89,7 +89,8 @@ def result_of(place: JobDir, view: View | None = None) -> Result:
     """Return the result of a job; of a running one what is known so far."""
     view = view_with_limits(place, view)
     stdout, stderr = (printed(place, stream, view) for stream in ("stdout", "stderr"))
-    return build(place.id, view, stdout, stderr, elapsed_of(view), command_line(records.job(place) or {}))
+    result = build(place.id, view, stdout, stderr, elapsed_of(view), command_line(records.job(place) or {}))
+    return result if view.ended else result.replace(diagnosis=view.diagnosis_at(clock.wall()))
 
 
 def output_mark(place: JobDir) -> tuple[tuple[int, int], ...]:

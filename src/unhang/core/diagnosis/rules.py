@@ -23,9 +23,9 @@ from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
-from unhang.core.durations import human
 from unhang.core.sizes import human_rate
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
@@ -214,7 +214,7 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
         return _timer(view, activity, best, text)
     if wait.kind == "input" and wait.ends is not None and wait.ends <= SOON:
         # The call that reads has a timeout of its own: what it does then, it does without input.
-        text = f"{named(process)} {wait.text}, and goes on by itself in {human(wait.ends)}"
+        text = f"{named(process)} {wait.text}, and goes on by itself {in_time(wait.ends)}"
         return Finding(ALIVE, causes.TIMER, text, process.pid, wait)
     if wait.kind == "running" and best.steady:
         text = f"{named(process)} runs, or waits for its turn on a busy machine"
@@ -226,7 +226,7 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
     if cause is causes.NETWORK:
         ends = best.wait.ends
         if ends is not None and ends != FOREVER and ends >= 5 and best.woke == 0:
-            text += f", gives up in {human(ends)}"
+            text += f", gives up {in_time(ends)}"
     elif cause is causes.UNKNOWN and process.lock is not None and not process.lock.blocked:
         cause, lock = causes.LOCK, process.lock
         text += f"; {holder_of(lock)} locks {lock.path}"

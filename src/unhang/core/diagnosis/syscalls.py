@@ -5,6 +5,7 @@ from __future__ import annotations
 from unhang.core.diagnosis.descriptors import descriptors
 from unhang.core.diagnosis.runtimes import parked, polls_for_ever, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
+from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.waits import (
     FIFO,
     SampleView,
@@ -17,7 +18,6 @@ from unhang.core.diagnosis.waits import (
     for_timer,
     is_terminal,
 )
-from unhang.core.durations import human
 
 # SIGINT, SIGQUIT, SIGTERM and SIGCHLD, as bits: what waits for one of these waits for its own end or a child's.
 ENDS = 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16
@@ -147,7 +147,7 @@ def _own_timer(view: SampleView, process: ProcessSample) -> Wait:
     if limit is None:
         return Wait("signal", "waits for a signal, and has made a timer that may send one", below, ends=None)
     left = max(0.0, limit - (view.sample.at - process.start / view.sample.hz))
-    return Wait("timer", f"ends what it runs in {human(left)} at most", below, left)
+    return Wait("timer", f"ends what it runs {in_time(left)} at most", below, left)
 
 
 def time_limit(command: str) -> float | None:

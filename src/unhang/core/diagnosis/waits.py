@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, ProcessSample, Socket, Thread
-from unhang.core.durations import human
+from unhang.core.diagnosis.time_left import in_time
 
 # The descriptors with which a program wakes itself. A signalfd, an io_uring or an epoll set that was not opened up is
 # not among them: those may be woken from outside.
@@ -158,7 +158,7 @@ def for_timer(ends: float | None, before: str = "") -> Wait:
     elif ends == FOREVER or ends > NEVER:
         text = "sleeps for ever"
     else:
-        text = f"sleeps, wakes by itself in {human(ends)}"
+        text = f"sleeps, wakes by itself {in_time(ends)}"
     return Wait("timer", before + text, ends=ends)
 
 

@@ -39,6 +39,7 @@ _FIELDS = {
     "signal": values.text,
     "startedAt": values.text,
     "ranMs": values.number,
+    "cause": values.text,
     "where": values.text,
     "why": values.text,
     "needs": values.mapping,

@@ -192,7 +192,12 @@ class Answers:
         found = self._desk.job(job_id)
         needs = values.text((found.get("needs") or {}).get("kind"))
         state = wording.state(
-            found["status"], found["phase"], needs=needs, exit_code=found["exitCode"], signal=found["signal"]
+            found["status"],
+            found["phase"],
+            needs=needs,
+            exit_code=found["exitCode"],
+            signal=found["signal"],
+            cause=values.text((found.get("diagnosis") or {}).get("cause")),
         )
         return found | {"state": state}
 

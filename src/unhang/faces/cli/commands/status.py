@@ -86,7 +86,12 @@ def _standing(status: dict[str, Any]) -> str:
     """Return where the job stands, or how it ended, in the words of every list."""
     needs = None if status["needs"] is None else status["needs"]["kind"]
     return wording.state(
-        status["status"], status["phase"], needs=needs, exit_code=status["exitCode"], signal=status["signal"]
+        status["status"],
+        status["phase"],
+        needs=needs,
+        exit_code=status["exitCode"],
+        signal=status["signal"],
+        cause=(status["diagnosis"] or {}).get("cause"),
     )
 
 

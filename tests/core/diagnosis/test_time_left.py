@@ -1,0 +1,64 @@
+"""A diagnosis that is shown later says what is left then, and does not repeat what was left when it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.event_logs import stamp
+from unhang.core import events as ev
+from unhang.core.attention import attention_of
+from unhang.core.diagnosis.time_left import at_age, in_ms, in_time
+from unhang.core.diagnosis.waits import NEVER, for_timer
+from unhang.core.view import View
+
+NOW = 1_800_000_000.0
+
+
+def _asleep(seconds: float) -> dict[str, Any]:
+    reason = f"sleep [7] {for_timer(seconds).text}"
+    evidence = {"pid": 7, "endsInMs": in_ms(seconds)}
+    return {"state": "alive", "cause": "timer", "reason": reason, "evidence": evidence, "processes": []}
+
+
+def _view(*events: ev.Event) -> View:
+    view = View()
+    for event in (ev.started(7, "sleep", {}), *events):
+        view.apply(event | {"ts": stamp(NOW)})
+    return view
+
+
+@given(seconds=st.floats(0.002, NEVER), age=st.floats(0, NEVER))
+def test_every_age_has_its_own_number(seconds: float, age: float) -> None:
+    shown = at_age(_asleep(seconds), age)
+    left = in_ms(seconds) / 1000 - age
+    assert shown["evidence"]["endsInMs"] == max(0, in_ms(left))
+    assert (in_time(left) if left > 0 else "(due ") in shown["reason"]
+    assert "in" not in at_age(_asleep(seconds), None)["reason"].split()
+
+
+def test_a_running_job_counts_down_and_an_ended_one_does_not() -> None:
+    view = _view(ev.watchdog("stuck", "", stallMs=1, diagnosis=_asleep(600.0)))
+    assert view.reason_at(NOW).endswith(" in 10m")
+    assert view.reason_at(NOW + 60).endswith(" in 9m")
+    assert (view.diagnosis_at(NOW + 660) or {})["evidence"]["endsInMs"] == 0
+    view.apply(ev.exited("failed", "", {"status": "error"}) | {"ts": stamp(NOW + 61)})
+    assert view.reason_at(NOW + 90).endswith(" in 10m")
+
+
+def test_what_needs_a_person_counts_down() -> None:
+    view = _view(ev.watchdog("warning", "", willAbortInMs=1000, reason="exec_timeout", diagnosis=_asleep(600.0)))
+    for now, words in ((NOW + 60, " in 9m"), (None, "wakes by itself")):
+        found = attention_of(view, {}, "web", now)
+        assert found is not None
+        assert found.why.endswith(words)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_tree_that_moves_again_waits_for_no_timer(asked: bool) -> None:
+    more = ev.watchdog("extended", "", willAbortInMs=1000, reason="moves", tier="idle", asked=asked)
+    view = _view(ev.watchdog("stuck", "", stallMs=1, diagnosis=_asleep(600.0)), more)
+    assert view.cause == ("timer" if asked else None)
