@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from pathlib import Path
@@ -30,6 +31,7 @@ def test_a_warning_is_listed_until_it_is_given_more_time(jobs: Jobs) -> None:
     (need,) = wait_until(lambda: jobs.said("needs", "--label", "a=b"), "the warning has come")
     assert need["needs"]["kind"] == "warning"
     assert need["needs"]["endsAt"]
+    assert re.match(rf"{job.id}: ends in \d+s: ", jobs.call("needs").out.decode())
     assert jobs.said("needs", "--label", "a=c") == []
     assert jobs.call(*shlex.split(need["needs"]["command"])[1:]).code == 0
     wait_until(lambda: jobs.said("needs") == [], "the warning is over")

@@ -56,6 +56,13 @@ def need_of(place: JobDir, view: View | None = None, *, lasting: bool = False) -
     return found
 
 
+def note_seen(home: str, needs: list[Need]) -> None:
+    """Note that the ends of these jobs were looked at: those that have ended need a person no longer."""
+    for need in needs:
+        if need.row.final:
+            unseen_ends.note(JobDir(home, need.row.id), need.row.status, need.row.ended)
+
+
 def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
     """Return every job that needs a person: by kind, then the one that has waited longest first."""
     found: list[Need] = []

@@ -8,7 +8,7 @@ from unhang.core.overview import ran_ms
 from unhang.core.record import Record
 from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import ends_at
-from unhang.jobs.listing import row_json
+from unhang.jobs.listing import list_jobs, row_json
 from unhang.jobs.needs import attention_of_job, need_of
 from unhang.jobs.results import view_of
 from unhang.procs import clock
@@ -77,6 +77,11 @@ def outlooks(home: str, rows: list[Row], *, ports: bool = True, lasting: bool = 
 def may_need_a_look(home: str, row: Row) -> bool:
     """Return whether a job ended badly in the background and was not looked at."""
     return row.final and unseen_ends.may_need_a_look(JobDir(home, row.id), row)
+
+
+def count_unseen(home: str, labels: dict[str, str] | None = None) -> int:
+    """Return how many jobs ended badly in the background and were not looked at."""
+    return sum(may_need_a_look(home, row) for row in list_jobs(home, labels=labels))
 
 
 def states_of(home: str, rows: list[Row]) -> list[str]:

@@ -84,6 +84,8 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
         return with_server(lambda connection: _events(connection, args), lasting=args.follow)
     if name == "wait":
         return with_server(lambda connection: _wait(connection, args), lasting=True)
+    if name == "status":
+        return with_server(lambda connection: _status(connection, parser, args))
     return with_server(lambda connection: _anywhere(connection, name, parser, args))
 
 
@@ -135,6 +137,18 @@ async def _anywhere(connection: Connection, name: str, parser: Parser, args: arg
         if len(queued) < len(_named(args)):
             raise
         return max([await of_waiting(connection, name, args, job) for job in queued.values()])
+
+
+async def _status(connection: Connection, parser: Parser, args: argparse.Namespace) -> int:
+    """Show the state of each job, in the order in which they were named, wherever each is."""
+    for at, job in enumerate(_named(args)):
+        if at and not args.json:
+            print()
+        args.job = [job]
+        code = await _anywhere(connection, "status", parser, args)
+        if code:
+            return code
+    return 0
 
 
 async def _unpublished(connection: Connection, machine: str, job: str) -> tuple[str, str] | None:

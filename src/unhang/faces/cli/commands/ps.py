@@ -10,12 +10,13 @@ import time
 from unhang.core import plain_text, values
 from unhang.core.durations import human, human_ms
 from unhang.core.limit_request import read_positive
+from unhang.core.wrap import wrapped
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.commands.tmux_status import current_line
 from unhang.jobs.home import state_home
 from unhang.jobs.listing import Row, list_jobs
-from unhang.jobs.outlook import Outlook, may_need_a_look, outlooks
+from unhang.jobs.outlook import Outlook, count_unseen, may_need_a_look, outlooks
 from unhang.jobs.request import split_pairs
 
 TYPE_CHECKING = False
@@ -41,6 +42,11 @@ _TITLE = 60
 _GAP = 2
 # what a column of text is worth showing with
 _NARROWEST = 12
+# In a narrower window each job has lines of its own: of a table's columns nothing could be read there.
+_TABLE = 60
+_INDENT = "  "
+# how many lines say why, and why it needs a person
+_MOST_WHY, _MOST_NEED = 2, 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +110,8 @@ def _show(args: argparse.Namespace) -> None:
     if args.fleet:
         _show_fleet(args, home, ended_too=ended_too)
         return
-    rows = list_jobs(home, running_only=not ended_too, labels=split_pairs("--label", args.label))
+    labels = split_pairs("--label", args.label)
+    rows = list_jobs(home, running_only=not ended_too, labels=labels)
     rows = [row for row in rows if _is(row, args.status)]
     if args.quiet and args.sort == "need" and not args.json:
         for row in rows[: args.limit]:
@@ -116,10 +123,15 @@ def _show(args: argparse.Namespace) -> None:
     elif args.quiet:
         for job in found:
             print(job.row.id)
-    elif not found and sys.stdout.isatty():
-        print(_none(args, _NONE_RUNS))
     else:
-        _print(lambda width: table(found, time.time(), width), watched=args.watch is not None)
+        hidden = count_unseen(home, labels) if sys.stdout.isatty() and not (ended_too or args.status) else 0
+        below = _unseen(hidden) if hidden else ""
+        if found or not sys.stdout.isatty():
+            _print(lambda width: lines_of(found, time.time(), width), watched=args.watch is not None, below=below)
+        else:
+            for text in (_none(args, _NONE_RUNS), below):
+                for line in output.fitted(text) if text else ():
+                    print(line)
 
 
 def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None:
@@ -144,7 +156,13 @@ def _show_fleet(args: argparse.Namespace, home: str, *, ended_too: bool) -> None
         print(_none(args, _NONE_RUNS_THERE))
     else:
         machines = [found.machine or "-" for found in shown]
-        _print(lambda width: table(jobs, time.time(), width, machines), watched=args.watch is not None)
+        _print(lambda width: lines_of(jobs, time.time(), width, machines), watched=args.watch is not None)
+
+
+def _unseen(count: int) -> str:
+    """Return what a list of running jobs says of bad ends, which it does not show and which status bars count."""
+    ended = "1 job ended badly and was" if count == 1 else f"{count} jobs ended badly and were"
+    return f"{ended} not looked at: unhang needs (unhang needs --seen: all looked at)"
 
 
 def _none(args: argparse.Namespace, runs: str) -> str:
@@ -175,14 +193,14 @@ def _in_order(found: list[Outlook], args: argparse.Namespace) -> list[Outlook]:
     return found[: args.limit]
 
 
-def _print(lines: Callable[[int | None], list[str]], *, watched: bool) -> None:
-    """Print the lines for the width of the terminal; for no width if it is none."""
+def _print(lines: Callable[[int | None], list[str]], *, watched: bool, below: str = "") -> None:
+    """Print the lines for the width of the terminal, for no width if it is none; and a sentence below them."""
     try:
         width, height = os.get_terminal_size(1)
     except OSError:
         width = height = 0
-    made = lines(width or None)
-    for line in in_window(made, height) if watched and height else made:
+    made, last = lines(width or None), output.fitted(below) if below else []
+    for line in [*(in_window(made, height - len(last)) if watched and height else made), *last]:
         print(line)
 
 
@@ -197,6 +215,28 @@ def in_window(lines: list[str], height: int) -> list[str]:
     return [*shown, f"… {len(lines) - len(shown)} more"]
 
 
+def lines_of(jobs: list[Outlook], now: float, width: int | None, machines: list[str] | None = None) -> list[str]:
+    """Return the lines for a window of this width: a table, or in a narrow one some lines for each job."""
+    if width is None or width >= _TABLE:
+        return table(jobs, now, width, machines)
+    names = [""] * len(jobs) if machines is None else machines
+    return [line for job, name in zip(jobs, names, strict=True) for line in _paragraph(job, now, width, name)]
+
+
+def _paragraph(job: Outlook, now: float, width: int, machine: str) -> list[str]:
+    """Return a job in a narrow window: what it is called and its state, why by words, and its command."""
+    called, _, state, ran, ended, ends, ports, why, command = _cells(job, now, machine)
+    state = plain_text.one_line(state, width // 2)
+    head = f"{plain_text.one_line(called, width - len(state) - _GAP)}{' ' * _GAP}{state}"
+    times = (machine, ends and f"ends in {ends}", ended or (ran and f"ran {ran}"), ports)
+    for text in times:
+        longer = f"{head}, {text}"
+        head = longer if text and len(longer) <= width else head
+    reason = wrapped(plain_text.one_line(why, 1000), width - len(_INDENT), "")
+    texts = [*reason[: _MOST_WHY if job.attention is None else _MOST_NEED], command]
+    return [head, *(_INDENT + plain_text.one_line(text, width - len(_INDENT)) for text in texts)]
+
+
 def table(jobs: list[Outlook], now: float, width: int | None, machines: list[str] | None = None) -> list[str]:
     """Return the lines of the table; none is wider than `width`. Columns without contents are left out.
 
@@ -205,7 +245,7 @@ def table(jobs: list[Outlook], now: float, width: int | None, machines: list[str
     where = [""] * len(jobs) if machines is None else machines
     rows = [
         ["JOB", "MACHINE", "STATE", "RAN", "ENDED", "ENDS IN", "PORTS", "WHY", "COMMAND"],
-        *([cells[0], name, *cells[1:]] for cells, name in zip((_cells(job, now) for job in jobs), where, strict=True)),
+        *(_cells(job, now, name) for job, name in zip(jobs, where, strict=True)),
     ]
     kept = [at for at in range(9) if at in (0, 2, 3, 8) or any(row[at] for row in rows[1:])]
     rows = [[row[at] for at in kept] for row in rows]
@@ -245,13 +285,13 @@ def _line(row: list[str], widths: list[int]) -> str:
     return (" " * _GAP).join(cells).rstrip()
 
 
-def _cells(job: Outlook, now: float) -> list[str]:
+def _cells(job: Outlook, now: float, machine: str) -> list[str]:
     row = job.row
     ended = values.moment(row.ended)
     when = "" if ended is None else f"{human(max(0.0, now - ended))} ago"
     ends = "" if job.ends_at is None else human(max(0.0, job.ends_at - now))
     ports = " ".join(":" + address.rpartition(":")[2] for address in job.ports)
-    return [row.called, job.state, _ran(job, now), when, ends, ports, job.why, row.command]
+    return [row.called, machine, job.state, _ran(job, now), when, ends, ports, job.why, row.command]
 
 
 def _ran(job: Outlook, now: float) -> str:

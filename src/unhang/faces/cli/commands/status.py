@@ -1,4 +1,4 @@
-"""`unhang status`: the state of a job."""
+"""`unhang status`: the state of one job, or of several."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SUMMARY = "the state of a job: phase, limits, last line of output, what it waits for"
+SUMMARY = "the state of jobs: phase, limits, last line of output, what it waits for"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang status`."""
-    output.add_job(parser)
+    output.add_job(parser, many=True)
     output.add_fleet(parser)
     times.add_utc(parser)
-    output.add_json(parser)
+    output.add_json(parser, "print JSON objects, one a line")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the state of a job, one property a line; return 0."""
-    job = output.job_of(args)
-    status = job.status()
-    job.note_seen()
-    if args.json:
-        output.print_json(registry.with_agent_report(job, status))
-        return 0
-    print_status(status, utc=args.utc)
+    """Print the state of each job, one property a line, with an empty line between two jobs; return 0."""
+    for at, job in enumerate(output.jobs_of(args)):
+        status = job.status()
+        job.note_seen()
+        if args.json:
+            output.print_json(registry.with_agent_report(job, status))
+            continue
+        if at:
+            print()
+        print_status(status, utc=args.utc)
     return 0
 
 
