@@ -18,7 +18,7 @@ from tests.support.places import ACTORS
 from unhang.procs import command_line, identity, markers
 from unhang.store import files, reader
 from unhang.store.layout import JobDir
-from unhang.testing.liveness import PATIENCE, Process, RollCall
+from unhang.testing.liveness import Process, RollCall
 
 MARK = "UNHANG_TEST_MARK"
 
@@ -29,9 +29,11 @@ def actor(name: str, *words: object) -> list[str]:
 
 # A line may be the first of a server whose imports take seconds, on a machine where it gets a twentieth of a core.
 LINE_PATIENCE = 100.0
+# A file may be written by a process that has yet to be started, such as the deliverer of alerts, by another.
+FILE_PATIENCE = 60.0
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+def wait_until(condition: Callable[[], Any], what: str, timeout: float = FILE_PATIENCE) -> Any:
     """For what only a file shows; what the kernel can tell is waited for by descriptor."""
     deadline = time.monotonic() + timeout
     while True:
