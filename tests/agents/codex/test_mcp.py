@@ -225,6 +225,16 @@ def test_a_timeout_is_tried_again_as_often_as_was_asked_for(bench: Bench, retry:
     with_client(bench, work, "--policy", str(policy))
 
 
+def test_the_cloud_of_a_codex_that_is_not_signed_in_fails_with_its_own_words(bench: Bench) -> None:
+    async def work(caller: Caller) -> None:
+        words = ["exec", "--env", "E", "fix it"]
+        shown = await to_its_end(caller, await caller.call("codex_cloud", words=words, cwd=str(bench.workspace)))
+        assert (shown["status"], shown["exitCode"]) == ("error", 1)
+        assert "codex login" in shown["stderr"]
+
+    with_client(bench, work)
+
+
 def test_a_call_of_the_cloud_goes_on_when_its_time_is_over(bench: Bench) -> None:
     stand_in(bench, CLOUD)
     gate = bench.workspace / "gate"
