@@ -123,6 +123,24 @@ def test_the_first_request_decides_which_era_a_connection_belongs_to() -> None:
     assert refused.value.code == protocol.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+@pytest.mark.parametrize("version", ["2999-01-01", "2025-11-25", 5])
+def test_a_version_that_is_refused_leaves_the_client_the_choice_of_the_era(method: str, version: object) -> None:
+    strange = {"_meta": MODERN["_meta"] | {protocol.VERSION_KEY: version}}
+    for begun in (McpRequest(2, "initialize", HANDSHAKE), McpRequest(2, "prompts/list", MODERN)):
+        talk = McpConversation(IDENTITY)
+        with pytest.raises(ProtocolError):
+            talk.take(McpRequest(1, method, strange))
+        talk.take(begun)
+
+
+def test_a_request_before_the_handshake_leaves_the_client_the_choice_of_the_era() -> None:
+    talk = McpConversation(IDENTITY)
+    with pytest.raises(ProtocolError):
+        talk.take(McpRequest(1, "tools/list", {}))
+    assert isinstance(talk.take(McpRequest(2, "prompts/list", MODERN)), Serve)
+
+
 def test_results_of_the_modern_era_say_what_they_are() -> None:
     talk = conversation(modern=True)
     found = talk.take(McpRequest(1, "tools/list", MODERN))

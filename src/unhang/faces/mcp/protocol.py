@@ -2,7 +2,8 @@
 
 Two eras are spoken. In the handshake era a connection begins with `initialize`, which settles the version for all that
 follows. In the modern era there is no connection: every request says in `_meta` which version it speaks and who asks.
-The first request of a client decides which era its connection belongs to.
+The first request of an era that is accepted decides which era the connection belongs to: a client may try a version
+that this server does not speak, and begin with the handshake when it hears so.
 """
 
 from __future__ import annotations
@@ -149,16 +150,14 @@ class McpConversation:
 
     def __init__(self, server: Identity) -> None:
         self._server = server
-        self._modern: bool | None = None  # the first request decides
+        self._modern: bool | None = None  # the first request that is accepted decides
         self._caller: Caller | None = None  # of the handshake era, once it has introduced itself
 
     def take(self, request: McpRequest) -> Serve | dict[str, Any]:
         """Return the request with its caller, or the result of one that is answered at once. Raises ProtocolError."""
         meta = request.params.get("_meta")
         enveloped = isinstance(meta, dict) and VERSION_KEY in meta
-        if self._modern is None:
-            self._modern = enveloped and request.method != "initialize"
-        if self._modern:
+        if self._modern or (self._modern is None and enveloped and request.method != "initialize"):
             return self._take_modern(request)
         if request.method == "initialize":
             return self._initialize(request.params)
@@ -179,6 +178,7 @@ class McpConversation:
             text = f"this connection has begun with {MODERN_VERSIONS[-1]}: the handshake is not accepted on it"
             raise ProtocolError(UNSUPPORTED_VERSION, text, data)
         caller = _caller_of(request.params.get("_meta"))
+        self._modern = True
         self._check(request, _HANDSHAKE_ONLY)
         if request.method == "server/discover":
             return self._discover(caller)
@@ -203,6 +203,7 @@ class McpConversation:
         if not (isinstance(asked, str) and _names(client) and isinstance(capabilities, dict)):
             raise invalid_params("protocolVersion, capabilities and clientInfo (with name and version) are needed")
         version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        self._modern = False
         self._caller = Caller(version, client["name"], capabilities)
         return {
             "protocolVersion": version,
