@@ -23,6 +23,8 @@ from unhang.jobs.handle import Job
 SCHEME = "unhang://jobs/"
 PARTS = ("", "/stdout", "/stderr", "/events")
 _MOST = 100
+# The subscriptions that one client may hold.
+MOST_SUBSCRIPTIONS = 256
 _EVERY = 1.0
 _TAIL = 64 << 10
 
@@ -89,6 +91,11 @@ def read_part(backend: Backend, job: Job, name: str) -> str:
     if name == "events":
         return "".join(values.dump(event) + "\n" for event in job.events())
     return job.tail(name, _TAIL)
+
+
+def too_many_subscriptions(held: int) -> str:
+    """Why another subscription is refused."""
+    return f"{held} subscriptions are the most that a client may hold: end some first"
 
 
 class Updates:

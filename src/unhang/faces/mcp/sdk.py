@@ -37,12 +37,14 @@ from unhang.faces.mcp import resources
 from unhang.faces.mcp.call import McpCall, McpClient, ProtocolError, reaches
 from unhang.faces.mcp.disconnect import gone_of
 from unhang.faces.mcp.notifications import LOGGER
+from unhang.faces.mcp.protocol import INVALID_PARAMS
+from unhang.faces.mcp.resources import MOST_SUBSCRIPTIONS, too_many_subscriptions
 from unhang.faces.mcp.server import INFO, INSTRUCTIONS, Server
 from unhang.faces.mcp.tasks import IDENTIFIER
 from unhang.faces.mcp.threads import MOST_THREADS
 
 _Answer = TypeVar("_Answer")
-_LEVEL_KEY = "unhang.level"
+_LEVEL_KEY, _SUBSCRIBED_KEY = "unhang.level", "unhang.subscribed"
 
 
 class SdkThreads:
@@ -251,7 +253,6 @@ def _offer_resources(found: MCPServer[Any], server: Server) -> None:
         found.resource(template.uri, name=template.name, title=template.title, mime_type=template.mime_type)(
             _reader(server, template.name)
         )
-    subscribed: dict[tuple[str, int], Callable[[], None]] = {}
 
     async def list_all(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
         ours = [Resource.model_validate(each) for each in await backend.in_thread(resources.list_jobs, backend)]
@@ -259,13 +260,16 @@ def _offer_resources(found: MCPServer[Any], server: Server) -> None:
 
     async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
         connection: Any = ctx.session._connection
-        key = (str(params.uri), id(connection))
-        if key not in subscribed:
-            subscribed[key] = updates.listen(connection.send_resource_updated, frozenset({key[0]}))
+        held = _subscriptions_of(connection)
+        uri = str(params.uri)
+        if uri not in held:
+            if len(held) >= MOST_SUBSCRIPTIONS:
+                raise MCPError(code=INVALID_PARAMS, message=too_many_subscriptions(len(held)))
+            held[uri] = updates.listen(connection.send_resource_updated, frozenset({uri}))
         return EmptyResult()
 
     async def unsubscribe(ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams) -> EmptyResult:
-        subscribed.pop((str(params.uri), id(ctx.session._connection)), lambda: None)()
+        _subscriptions_of(ctx.session._connection).pop(str(params.uri), lambda: None)()
         return EmptyResult()
 
     # the SDK has no public way to serve a list that changes, nor the subscriptions of the handshake era
@@ -273,6 +277,22 @@ def _offer_resources(found: MCPServer[Any], server: Server) -> None:
     low.add_request_handler("resources/list", PaginatedRequestParams, list_all)
     low.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
     low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
+
+
+def _subscriptions_of(connection: Any) -> dict[str, Callable[[], None]]:
+    """What a session of the handshake era has subscribed to, with what ends it; its end ends all."""
+    found: dict[str, Callable[[], None]] | None = connection.state.get(_SUBSCRIBED_KEY)
+    if found is not None:
+        return found
+    held: dict[str, Callable[[], None]] = {}
+    connection.state[_SUBSCRIBED_KEY] = held
+
+    def leave_all() -> None:
+        for leave in held.values():
+            leave()
+
+    connection.exit_stack.callback(leave_all)
+    return held
 
 
 def _reader(server: Server, name: str) -> Callable[[str], Awaitable[str]]:
