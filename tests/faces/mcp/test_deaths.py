@@ -53,10 +53,12 @@ def begin(servers: Servers, roll: RollCall, who: str = "obedient") -> Raw:
     return raw
 
 
-def test_end_of_input_ends_the_server_and_its_foreground_job(servers: Servers, roll: RollCall) -> None:
+@pytest.mark.parametrize("pipe", ["stdin", "stdout"])
+def test_a_client_that_closes_a_pipe_ends_the_server_and_its_foreground_job(
+    servers: Servers, roll: RollCall, pipe: str
+) -> None:
     raw = begin(servers, roll)
-    assert raw.process.stdin is not None
-    raw.process.stdin.close()
+    getattr(raw.process, pipe).close()
     assert raw.process.wait(PATIENCE) == 0
     assert roll.wait_empty()
     assert outcome_of(servers) == "the death of its caller"  # whose grace is short

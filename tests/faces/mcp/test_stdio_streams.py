@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -12,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from unhang.faces.mcp.protocol import encoded, notification
-from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
+from unhang.faces.mcp.stdio_streams import LONGEST_LINE, ClientGone, LineInput, LineOutput, LineTooLong
 
 LARGE = "x" * 200_000  # more than a pipe holds
 
@@ -98,6 +99,67 @@ def test_the_lines_end_when_nobody_hears_the_answers_though_their_pipe_is_open()
                 await output.send(message(1))
         assert found == [None]
         os.close(said)
+
+    with_pipe(work)
+
+
+def test_the_lines_end_when_the_client_closes_the_pipe_of_the_answers_although_nothing_is_said() -> None:
+    async def work(reads: int, writes: int) -> None:
+        del writes
+        answers, said = os.pipe()
+        output = LineOutput(said)
+        heard = LineInput(reads, output)
+        output.watch()
+        found: list[object] = []
+
+        async def listen() -> None:
+            found.append(await heard.next())
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(listen)
+                await anyio.wait_all_tasks_blocked()
+                os.close(answers)
+        assert found == [None]
+        os.close(said)
+
+    with_pipe(work)
+
+
+def test_a_connection_of_two_ways_does_not_end_because_there_is_something_to_read_on_it() -> None:
+    async def work() -> None:
+        ours, theirs = socket.socketpair()
+        output = LineOutput(ours.fileno())
+        heard = LineInput(os.dup(ours.fileno()), output)
+        output.watch()
+        theirs.sendall(b"one\n")
+        assert await heard.next() == b"one"
+        await output.send(message(1))
+        theirs.close()
+        assert await heard.next() is None
+        os.close(heard._fd)
+        ours.close()
+
+    anyio.run(work)
+
+
+def test_a_line_that_is_too_long_is_refused_before_its_end_comes_and_the_next_one_comes_whole() -> None:
+    async def work(reads: int, writes: int) -> None:
+        answers, said = os.pipe()
+        heard = LineInput(reads, LineOutput(said))
+
+        def feed() -> None:
+            with os.fdopen(writes, "wb", closefd=False) as stream:
+                stream.write(b"x" * (LONGEST_LINE + 1))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, feed)
+            with pytest.raises(LineTooLong):
+                await heard.next()
+        os.write(writes, b"rest\nnext\n")
+        assert await heard.next() == b"next"
+        for fd in (answers, said):
+            os.close(fd)
 
     with_pipe(work)
 

@@ -13,11 +13,18 @@ from unhang.faces.mcp import protocol
 from unhang.faces.mcp.call import LEVELS, McpClient, ProtocolError, reaches
 from unhang.faces.mcp.notifications import LOGGER
 from unhang.faces.mcp.protocol import Caller, McpCancel, McpConversation, McpRequest, NoMessage, RequestId, Serve
+from unhang.faces.mcp.resources import MOST_SUBSCRIPTIONS, too_many_subscriptions
 from unhang.faces.mcp.server import IDENTITY, Server
-from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput
+from unhang.faces.mcp.stdio_streams import LONGEST_LINE, ClientGone, LineInput, LineOutput, LineTooLong
 
 # What a client that reads nothing may leave unread of one subscription, before that is ended.
 _MOST_UPDATES = 1024
+# The requests in flight beside those that may last. With more, nothing is read until some are answered.
+_MOST_SHORT = 256
+# With so many in flight, they get a turn before the next one is read.
+_MANY = 32
+# How often a client that is not read from is looked at: it may read again, or be gone.
+_LOOK_EVERY = 0.2
 # At the end the calls in flight are cancelled; one that takes longer is not waited for.
 _PATIENCE = 1.0
 _CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
@@ -33,15 +40,28 @@ class StdioSession:
         self._output = output
         self._conversation = McpConversation(IDENTITY)
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._in_flight = 0  # more than `_tasks` has, if a client uses an id twice
+        self._answered = asyncio.Event()  # a request, since this was last cleared
+        self._most_in_flight = server.backend.settings.max_calls + MOST_SUBSCRIPTIONS + _MOST_SHORT
         self._subscribed: dict[str, Callable[[], None]] = {}  # of the handshake era: uri → what ends it
+        self._listening = 0  # subscriptions of the modern era
 
     async def run(self, lines: LineInput) -> None:
         """Serve until the client is gone; what it still waits for is then told that this is the end."""
+        self._output.watch()
         try:
-            while (line := await lines.next()) is not None:
+            while await self._has_room(lines):
                 with contextlib.suppress(ClientGone):  # then this is the end
+                    try:
+                        line = await lines.next()
+                    except LineTooLong:
+                        self._leave(protocol.error_message(None, _TOO_LONG))
+                        continue
+                    if line is None:
+                        return
                     self._take(line)
         finally:
+            self._output.unwatch()
             self.gone.set()
             for leave in self._subscribed.values():
                 leave()
@@ -54,6 +74,18 @@ class StdioSession:
             with contextlib.suppress(ClientGone):
                 for number, _ in left:  # without a wait: the client may read no more, and `close` bounds that
                     self._leave(protocol.error_message(number, closed))
+
+    async def _has_room(self, lines: LineInput) -> bool:
+        """Wait until the client has read some of its answers; False: it has hung up without that."""
+        if self._in_flight >= _MANY:
+            await asyncio.sleep(0)
+        while self._output.full or self._in_flight >= self._most_in_flight:
+            if lines.hung_up:
+                return False
+            self._answered.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._answered.wait(), _LOOK_EVERY)
+        return True
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises ClientGone."""
@@ -91,9 +123,12 @@ class StdioSession:
             return
         task = asyncio.get_running_loop().create_task(self._answer(step))
         self._tasks[request.id] = task
+        self._in_flight += 1
         task.add_done_callback(lambda done: self._forget(request.id, done))
 
     def _forget(self, number: RequestId, task: asyncio.Task[None]) -> None:
+        self._in_flight -= 1
+        self._answered.set()
         if self._tasks.get(number) is task:  # and not a later one of the same id
             del self._tasks[number]
 
@@ -141,6 +176,7 @@ class StdioSession:
                 await self.send(protocol.notification("notifications/resources/updated", {"uri": changed}))
 
         if uri not in self._subscribed:
+            _check_subscriptions(len(self._subscribed))
             self._subscribed[uri] = self._server.updates.listen(tell, frozenset({uri}))
 
     async def _listen(self, request: McpRequest) -> dict[str, Any]:
@@ -149,6 +185,7 @@ class StdioSession:
         uris = asked.get("resourceSubscriptions") or []
         if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
             raise protocol.invalid_params("resourceSubscriptions must be a list of texts")
+        _check_subscriptions(self._listening)
         meta = {protocol.SUBSCRIPTION_KEY: request.id}
         changes: asyncio.Queue[str] = asyncio.Queue(_MOST_UPDATES)
         full = asyncio.Event()
@@ -162,6 +199,7 @@ class StdioSession:
         honoured: dict[str, Any] = {name: True for name in _CHANGES if asked.get(name) is True}
         honoured |= {"resourceSubscriptions": uris} if uris else {}
         leave = self._server.updates.listen(tell, frozenset(uris))
+        self._listening += 1
         try:
             method = "notifications/subscriptions/acknowledged"
             await self.send(protocol.notification(method, {"notifications": honoured, "_meta": meta}))
@@ -169,8 +207,17 @@ class StdioSession:
                 changed = {"uri": await changes.get(), "_meta": meta}
                 await self.send(protocol.notification("notifications/resources/updated", changed))
         finally:
+            self._listening -= 1
             leave()
         return {"_meta": meta}
+
+
+_TOO_LONG = ProtocolError(protocol.INVALID_REQUEST, f"Invalid request: a line has more than {LONGEST_LINE >> 20} MiB")
+
+
+def _check_subscriptions(held: int) -> None:
+    if held >= MOST_SUBSCRIPTIONS:
+        raise protocol.invalid_params(too_many_subscriptions(held))
 
 
 class StdioClient:

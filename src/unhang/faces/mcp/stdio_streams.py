@@ -20,6 +20,10 @@ _READ = 1 << 16
 _PAGE = 4096
 # How much may wait for a client that does not read, before the next sender waits with it.
 _MOST_WAITING = 1 << 16
+# How much may wait for it in all, before nothing more is read of what it asks.
+_MOST_UNREAD = 16 << 20
+# Of one line of the client: a longer one is refused, and not kept.
+LONGEST_LINE = 16 << 20
 # At the end: how long a client may take nothing of what is left for it, before it is not waited for any more.
 _PATIENCE = 5.0
 
@@ -45,6 +49,10 @@ class ClientGone(Exception):
     """Nothing can be said to the client any more."""
 
 
+class LineTooLong(Exception):
+    """The client has sent a line that is longer than LONGEST_LINE. The rest of it is skipped as it comes."""
+
+
 class LineOutput:
     """Our messages, a line each. A message that was begun is sent whole, even if its sender is cancelled meanwhile."""
 
@@ -59,6 +67,26 @@ class LineOutput:
         self._broken = False
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for the client that it must read before it asks for more."""
+        return self._size > _MOST_UNREAD
+
+    def watch(self) -> None:
+        """Notice from now on when the client closes its end, also while there is nothing to be said to it."""
+        with contextlib.suppress(PermissionError):  # a file, which has no other end
+            asyncio.get_running_loop().add_reader(self._fd, self._look)
+
+    def unwatch(self) -> None:
+        """Leave that to the next message that is sent."""
+        asyncio.get_running_loop().remove_reader(self._fd)
+
+    def _look(self) -> None:
+        if hung_up(self._fd):
+            self._break()
+        # else there is something to read: this is a terminal or a connection of two ways, and the input tells its end
+        self.unwatch()
 
     def leave(self, line: bytes) -> None:
         """Send a line, or leave it to be sent as the client reads, however much waits. Raises ClientGone."""
@@ -89,18 +117,26 @@ class LineOutput:
                     self._waiting.popleft()
                 else:
                     self._waiting[0] = line[done:]
-        except OSError:  # the client is gone: nothing can be said to it any more
-            self._broken = True
-            self._waiting.clear()
-            self._size = 0
-            if self.when_broken is not None:
-                self.when_broken()
-        loop = asyncio.get_running_loop()
+        except OSError:
+            self._break()
+            return
         if self._waiting:
-            loop.add_writer(self._fd, self._write)
+            asyncio.get_running_loop().add_writer(self._fd, self._write)
         else:
-            loop.remove_writer(self._fd)
-            self._sent.set()
+            self._all_sent()
+
+    def _all_sent(self) -> None:
+        asyncio.get_running_loop().remove_writer(self._fd)
+        self._sent.set()
+
+    def _break(self) -> None:
+        """The client is gone: nothing can be said to it any more."""
+        self._broken = True
+        self._waiting.clear()
+        self._size = 0
+        self._all_sent()
+        if self.when_broken is not None:
+            self.when_broken()
 
     async def close(self) -> None:
         """Wait until everything is sent, or until the client reads no more of it."""
@@ -120,21 +156,30 @@ class LineInput:
 
     def __init__(self, fd: int, output: LineOutput) -> None:
         self._fd = fd
-        self._lines: deque[bytes] = deque()
-        self._begun: list[bytes] = []  # of a line whose end has not come yet
+        self._lines: deque[bytes | None] = deque()  # None: a line that was too long
+        self._begun = bytearray()  # of a line whose end has not come yet
+        self._skipping = False  # until the end of a line that is too long
         self._ended = False
         self._come: asyncio.Future[None] | None = None  # while there is nothing to read
         output.when_broken = self._end
 
     async def next(self) -> bytes | None:
-        """Return the next line; None at the end."""
+        """Return the next line; None at the end. Raises LineTooLong in the place of a line that is too long."""
         while not self._lines:
             if self._ended:
                 return None
             await self._readable()
             if not self._ended:  # it may be the output that ended, with nothing to read
                 self._take(self._read())
-        return self._lines.popleft()
+        line = self._lines.popleft()
+        if line is None:
+            raise LineTooLong
+        return line
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the client has closed its end, although there may be something left to read."""
+        return self._ended or hung_up(self._fd)
 
     def _read(self) -> bytes:
         try:
@@ -145,15 +190,27 @@ class LineInput:
     def _take(self, chunk: bytes) -> None:
         if not chunk:
             self._ended = True
-            last = b"".join(self._begun)
-            if last:
-                self._lines.append(last)
+            if self._begun:
+                self._lines.append(bytes(self._begun))
             return
         first, *others = chunk.split(b"\n")
-        self._begun.append(first)
+        self._add(first)
         for rest in others:
-            self._lines.append(b"".join(self._begun))
-            self._begun = [rest]
+            if not self._skipping:
+                self._lines.append(bytes(self._begun))
+            self._begun.clear()
+            self._skipping = False
+            self._add(rest)
+
+    def _add(self, part: bytes) -> None:
+        """Add a part to the line that has begun."""
+        if self._skipping:
+            return
+        self._begun += part
+        if len(self._begun) > LONGEST_LINE:
+            self._begun.clear()
+            self._skipping = True
+            self._lines.append(None)
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
@@ -173,6 +230,13 @@ class LineInput:
         self._lines.clear()
         if self._come is not None:
             _done(self._come)
+
+
+def hung_up(fd: int) -> bool:
+    """Whether the other end of a pipe, a connection or a terminal is closed."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(0))
 
 
 def _done(come: asyncio.Future[None]) -> None:
