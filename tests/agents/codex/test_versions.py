@@ -37,7 +37,7 @@ def test_turn_tool_resume_and_compaction(older: Bench) -> None:
 
 
 def test_a_hang_is_ended_gently(older: Bench) -> None:
-    turn = older.turn("[[hang]]", "--idle", "6", "--hard", "100", "--grace", "10")
+    turn = older.turn("[[hang]]", "--idle", "20", "--hard", "100", "--grace", "10")
     assert turn.code == 124
     assert turn.steps() == {"interrupt": True, "clean": True, "close": True}
 
