@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def test_kimi_runs_its_commands_in_the_proxys_terminals(
         assert "through-the-proxy" in fake.results[-1]
         line = " ".join(actor("double_fork", roll.path))
         assert editor.turn(f"[[shell:{line}]]") == "end_turn"
-        assert "(hard limit 3s)" in fake.results[-1], "the model is told what ended it"
+        # on a busy machine both limits may be due at the same look
+        assert re.search(r"\((hard|idle) limit 3s\)", fake.results[-1]), "the model is told what ended it"
         assert roll.wait_empty()
         terminals = [row for row in jobs.said("ps", "--all") if row["labels"].get("acp") == "terminal"]
         assert len(terminals) == 2

@@ -136,7 +136,6 @@ _WRONG = [
     ("start", "--stdin", "sideways", "--", "true"),
     ("start", "--idle", "never ever", "--", "true"),
     ("cancel",),
-    ("status", "JOB", "JOB"),
     ("frobnicate",),
 ]
 

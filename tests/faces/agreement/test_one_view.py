@@ -81,8 +81,13 @@ def test_all_lists_say_the_same_of_every_state_need_and_end(jobs: Jobs, web: Web
     same = ("kind", "why", "since", "command", "answers")
     for need, entry in zip(needs, urgent, strict=True):
         assert {name: need["needs"][name] for name in same} == {name: entry["attention"][name] for name in same}
-    lines = re.findall(r"^(\S+): (.*?) \(for ", jobs.call("needs").out.decode(), re.MULTILINE)
-    assert dict(lines) == {name: WORDS[name] for name in NEEDS}
+    stands = (
+        r"^(\S+): (?:(ends) in |(.*?) (?:\(for |\d\S*(?: \d\S*)? ago: ))"  # what ends soon, what waits, what has ended
+    )
+    lines = re.findall(stands, jobs.call("needs").out.decode(), re.MULTILINE)
+    assert {name: "ends soon" if ends else state for name, ends, state in lines} == {
+        name: WORDS[name] for name in NEEDS
+    }
     rows = jobs.said("ps", "--all")
     assert [row["jobId"] for row in rows if row["needs"]] == [need["jobId"] for need in needs]
     # when a limit ends those that run

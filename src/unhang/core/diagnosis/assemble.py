@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unhang.core.diagnosis import time_left
+from unhang.core.diagnosis import causes, time_left
 from unhang.core.diagnosis.activity import Activity
 from unhang.core.diagnosis.causes import Cause
 from unhang.core.diagnosis.samples import Lock, Socket
@@ -81,8 +81,8 @@ def _found(finding: Finding) -> dict[str, Any]:
     if finding.pid is not None:
         found["pid"] = finding.pid
     ends = None if finding.wait is None else finding.wait.ends
-    # only where the sentence says it as well: the pause of a loop that polls tells no reader anything
-    if ends is not None and ends <= NEVER and time_left.in_time(ends) in finding.reason:
+    # of what ends by itself only: the pause of a loop that polls tells no reader anything
+    if ends is not None and ends <= NEVER and finding.cause in (causes.TIMER, causes.NETWORK):
         found[time_left.FIELD] = time_left.in_ms(ends)
     if finding.wait is not None and finding.wait.channel:
         found["channel"] = finding.wait.channel

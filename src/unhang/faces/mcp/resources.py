@@ -94,7 +94,7 @@ def read_part(backend: Backend, job: Job, name: str) -> str:
 
 
 def too_many_subscriptions(held: int) -> str:
-    """Why another subscription is refused."""
+    """Return why another subscription is refused."""
     return f"{held} subscriptions are the most that a client may hold: end some first"
 
 

@@ -70,7 +70,7 @@ class LineOutput:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the client that it must read before it asks for more."""
+        """Return whether so much waits for the client that it must read before it asks for more."""
         return self._size > _MOST_UNREAD
 
     def watch(self) -> None:
@@ -178,7 +178,7 @@ class LineInput:
 
     @property
     def hung_up(self) -> bool:
-        """Whether the client has closed its end, although there may be something left to read."""
+        """Return whether the client has closed its end, although there may be something left to read."""
         return self._ended or hung_up(self._fd)
 
     def _read(self) -> bytes:
@@ -233,7 +233,7 @@ class LineInput:
 
 
 def hung_up(fd: int) -> bool:
-    """Whether the other end of a pipe, a connection or a terminal is closed."""
+    """Return whether the other end of a pipe, a connection or a terminal is closed."""
     poll = select.poll()
     poll.register(fd, 0)
     return bool(poll.poll(0))
