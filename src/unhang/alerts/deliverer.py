@@ -71,8 +71,9 @@ def deliver(home: str) -> int:
             _Deliverer(home).run()
         finally:
             os.close(held)
-        # else: after the last look a mark was left, or a job began, and its process still saw the lock
-        if not alert_news.marks(home) and not _may_bring_news(home):
+        # else: after the last look a mark was left, or a job began, and its process still saw the lock. Jobs are asked
+        # for first: one that ends in between has left its mark when the marks are read.
+        if not _may_bring_news(home) and not alert_news.marks(home):
             return 0
 
 
