@@ -115,7 +115,10 @@ def test_an_agent_works_in_a_checkout_and_what_has_no_patch_says_why(
     same = submit(viewer, "q", "--checkout", where, "--", "true")
     wrong = submit(viewer, "q", "--checkout", f"{repository.folder}@no-such", "--", "true")
     plain = submit(viewer, "q", "--", "true")
-    wait_for(server.url, {same: "success", wrong: "error", plain: "success"})
+    half = submit(viewer, "q", "--checkout", where, "--", "sh", "-c", "git init -q its-own; echo new > new")
+    wait_for(server.url, {same: "success", wrong: "error", plain: "success", half: "success"})
+    most = viewer.call("queue", "patch", half)
+    assert (most.code, b"+new" in most.out, b'"its-own"' in most.err) == (0, True, True)
     nothing = viewer.call("queue", "patch", same)
     assert (nothing.code, nothing.out, b"changed nothing" in nothing.err) == (0, b"", True)
     assert changes(server.url)[wrong][-1]["exitCode"] == 125

@@ -160,6 +160,153 @@ def test_no_hook_and_no_program_of_a_repository_or_a_job_is_run(
     assert not ran.exists(), ran.read_text()
 
 
+def test_the_number_of_a_commit_is_that_commit_whatever_else_the_repository_calls_so(
+    repository: Repository, home: Path
+) -> None:
+    wanted = repository.git("rev-parse", "HEAD")
+    (repository.folder / "kept").write_text("another\n")
+    other = repository.commit("another")
+    absent, longer = other[::-1], wanted + wanted[:24]
+    for number in (wanted, absent, longer):
+        for kind in ("heads", "tags"):
+            repository.git("update-ref", f"refs/{kind}/{number}", other)
+    for rev in (wanted, wanted.upper()):
+        done = Place(home, Checkout(str(repository.folder), rev)).run("git", "rev-parse", "HEAD")
+        assert (done.returncode, done.stdout.decode().strip()) == (0, wanted), done.stderr
+    for rev in (absent, longer):
+        assert Place(home, Checkout(str(repository.folder), rev)).run("true").returncode == 125, rev
+
+
+def test_a_directory_that_leads_out_of_the_checkout_is_not_run_in(
+    repository: Repository, home: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    (repository.folder / "out").symlink_to(outside)
+    (repository.folder / "up").symlink_to("..")
+    (repository.folder / "folder").mkdir()
+    (repository.folder / "folder" / "file").touch()
+    (repository.folder / "same").symlink_to("folder")
+    repository.commit("links")
+    for folder in ("out", "out/inner", "up"):
+        place = Place(home, Checkout(str(repository.folder), "main", folder))
+        assert place.run("touch", "ran").returncode == 125
+        assert list(place.path.rglob("ran")) == []
+    assert [path.name for path in outside.rglob("*")] == ["inner"]
+    assert Place(home, Checkout(str(repository.folder), "main", "same")).run("test", "-e", "file").returncode == 0
+
+
+def test_a_repository_in_the_checkout_is_left_out_of_the_patch_and_a_submodule_runs_nothing(
+    repository: Repository, home: Path, tmp_path: Path
+) -> None:
+    submodule = Repository(tmp_path / "submodule")
+    allowed = ("-c", "protocol.file.allow=always", "submodule")
+    for name in ("moved", "absent"):
+        repository.git(*allowed, "add", "-q", str(submodule.folder), name)
+    repository.commit("submodules")
+    stood_at = submodule.git("rev-parse", "HEAD")
+    moved_to = submodule.commit_of("more", "more\n")
+    ran, trap = tmp_path / "ran", tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\necho $0 $* >> {ran}\ncat\n")
+    trap.chmod(0o755)
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    line = f"""
+    git {" ".join(allowed)} --quiet update --init --remote moved
+    cd moved; git config filter.x.clean {trap}; git config core.fsmonitor {trap}; git config diff.external {trap}
+    echo '* filter=x' > .gitattributes; echo more >> changed; cd ..
+    git init -q unborn; echo x > unborn/file; git clone -q {submodule.folder} cloned; echo new > new
+    """
+    done = place.run("sh", "-ec", line)
+    assert done.returncode == 0, done.stderr
+    data, about = place.patch()
+    assert not ran.exists(), ran.read_text()
+    assert about["bytes"] == len(data)
+    assert ('"unborn"' in str(about["why"]), '"cloned"' in str(about["why"])) == (True, True)
+    found = repository.patched(tmp_path / "there", data)
+    assert (found["new"], "unborn/file" in found) == (b"new\n", False)
+    entries = git(tmp_path / "there", "ls-files", "--stage", "moved", "absent", "cloned").splitlines()
+    assert {entry.split()[3]: entry.split()[1] for entry in entries} == {"moved": moved_to, "absent": stood_at}
+
+
+def test_a_repository_of_longer_numbers_has_a_patch_as_any_other(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main", "--object-format=sha256")
+    (folder / "file").write_text("one\n")
+    git(folder, "add", "file")
+    git(folder, "commit", "-q", "-m", "first")
+    place = Place(home, Checkout(str(folder), git(folder, "rev-parse", "HEAD")))
+    done = place.run("sh", "-c", "echo two >> file")
+    assert done.returncode == 0, done.stderr
+    assert b"+two" in place.patch()[0]
+
+
+NAMES = (
+    b"--upload-pack=x",
+    b"-rf",
+    b"a\nb",
+    b"\xff\xfe",
+    b"\x1b]0;x\x07",
+    b":(exclude)*",
+    b"!x",
+    b'"quoted"',
+    b" ",
+    b"\\",
+)
+
+
+def test_a_file_may_be_called_anything(repository: Repository, home: Path, tmp_path: Path) -> None:
+    folder = os.fsencode(repository.folder)
+    for name in NAMES:
+        Path(os.fsdecode(os.path.join(folder, name))).write_text("x\n")
+    repository.commit("names")
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    line = "for f in ./*; do echo more >> \"$f\"; done; rm ./-rf; mkdir ./--dir; echo new > './--dir/--output=z\n'"
+    done = place.run("sh", "-ec", line)
+    assert done.returncode == 0, done.stderr
+    data, about = place.patch()
+    assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    found = repository.patched(tmp_path / "there", data)
+    assert found == files_in(place.tree)
+    assert len(found) == len(NAMES) + 4
+
+
+def test_a_revision_made_to_write_elsewhere_writes_nowhere(repository: Repository, home: Path, tmp_path: Path) -> None:
+    outside, ran = tmp_path / "outside", tmp_path / "ran"
+    outside.mkdir()
+
+    def blob(text: str) -> str:
+        path = tmp_path / "contents"
+        path.write_text(text)
+        return repository.git("hash-object", "-w", str(path))
+
+    def tree(*entries: tuple[str, str, str]) -> str:
+        path = tmp_path / "contents"
+        path.write_bytes(b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(it) for mode, name, it in entries))
+        return repository.git("hash-object", "--literally", "-t", "tree", "-w", str(path))
+
+    script = blob(f"#!/bin/sh\ntouch {ran}\n")
+    hooks = tree(("40000", "hooks", tree(("100755", "post-checkout", script))))
+    file = tree(("100644", "file", script))
+    hostile = {
+        "git": tree(("40000", ".git", hooks)),
+        "git-in-capitals": tree(("40000", ".GIT", hooks)),
+        "parent": tree(("40000", "..", file)),
+        "path": tree(("100644", "../../file", script)),
+        "link-and-folder": tree(("120000", "a", blob(str(outside))), ("40000", "a", file)),
+        "link-to-git": tree(("120000", "a", blob(".git")), ("40000", "a", hooks)),
+        "attributes": tree(("120000", ".gitattributes", blob(str(outside / "file")))),
+    }
+    for name, made in hostile.items():
+        repository.git("update-ref", f"refs/heads/{name}", repository.git("commit-tree", "-m", name, made))
+        place = Place(home, Checkout(str(repository.folder), name))
+        place.run("true")
+        assert not (place.tree / ".git" / "hooks").exists(), name
+        assert list(outside.iterdir()) == list(place.path.glob("file")) == list(place.path.parent.glob("file")) == []
+        assert not ran.exists(), name
+        assert checkouts.remove(str(place.path)), name
+
+
 def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
     repository: Repository, home: Path, tmp_path: Path
 ) -> None:

@@ -32,6 +32,11 @@ class Repository:
         self.git("commit", "-q", "-m", message)
         return self.git("rev-parse", "HEAD")
 
+    def commit_of(self, name: str, text: str) -> str:
+        """Commit a file; the commit's number."""
+        (self.folder / name).write_text(text)
+        return self.commit(name)
+
     def patched(self, folder: Path, patch: bytes, revision: str = "main") -> dict[str, bytes]:
         """The files of a revision with a patch: names and contents."""
         git(folder.parent, "clone", "-q", str(self.folder), str(folder))

@@ -14,8 +14,9 @@ from __future__ import annotations
 import os
 
 from unhang.core import values
-from unhang.core.fleet.checkout import LARGEST_PATCH, Checkout, is_hash, read_checkout
+from unhang.core.fleet.checkout import LARGEST_PATCH, LONGEST_COMMIT, Checkout, is_commit, read_checkout
 from unhang.core.limit_request import LimitRequest
+from unhang.core.plain_text import one_line
 from unhang.core.spec import AGENT, masked
 from unhang.errors import StateError, UnhangError
 from unhang.fleet import note
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FOLDER = "checkouts"
-_COMMITS = (40, 64)  # the lengths of a commit's number
 _ABOUT: dict[str, values.Reading] = {"bytes": values.whole, "sha256": values.text, "why": values.text}
+_LONGEST_WHY = 600
 # To compare the files with the commit takes seconds, and a few minutes with the largest repositories.
 _PATCH = LimitRequest(idle=0.0, hard=600.0)
 
@@ -84,8 +85,8 @@ def note_base(place: str, commit: str | None) -> None:
 
 def base_of(place: str) -> str:
     """Return the commit that was checked out; empty: none was."""
-    found = _read(f"{place}/base", _COMMITS[-1]).decode("ascii", "replace")
-    return found if is_hash(found) and len(found) in _COMMITS else ""
+    found = _read(f"{place}/base", LONGEST_COMMIT).decode("ascii", "replace")
+    return found if is_commit(found) else ""
 
 
 def note_patch(place: str, data: bytes, about: dict[str, Any]) -> None:
@@ -97,6 +98,8 @@ def note_patch(place: str, data: bytes, about: dict[str, Any]) -> None:
 def patch_of(place: str) -> tuple[bytes, dict[str, Any]]:
     """Return the patch, and what was said about it; nothing was said: it could not be made."""
     about = values.object_of(_ABOUT)(files.read_json(f"{place}/patch.json")) or {}
+    if about.get("why"):
+        about["why"] = one_line(about["why"], _LONGEST_WHY)  # the job may have written it
     return _read(f"{place}/patch", LARGEST_PATCH), {name: about[name] for name in _ABOUT if about.get(name) is not None}
 
 

@@ -28,9 +28,9 @@ class Git:
         if _SSH not in self._env and "GIT_SSH" not in self._env and not self.ask("config", "core.sshCommand"):
             self._env[_SSH] = "ssh -o BatchMode=yes"
 
-    def call(self, *words: str) -> None:
+    def call(self, *words: str, stdin: int = subprocess.DEVNULL) -> None:
         """Run a command whose words go to stderr; raise GitFailed."""
-        process = self.start(*words, stdout=2)
+        process = self.start(*words, stdin=stdin, stdout=2)
         if process.wait() != 0:
             raise GitFailed(f"git {words[0]} failed (exit {process.returncode})")
 
@@ -40,14 +40,28 @@ class Git:
         said = process.communicate()[0].decode("utf-8", "surrogateescape").strip()
         return said if process.returncode == 0 else ""
 
-    def start(self, *words: str, stdout: int = subprocess.PIPE, stderr: int | None = None) -> subprocess.Popen[bytes]:
+    def names(self, *words: str) -> list[bytes]:
+        """Return what a command prints, each with a NUL behind it; raise GitFailed."""
+        process = self.start(*words)
+        said = process.communicate()[0]
+        if process.returncode != 0:
+            raise GitFailed(f"git {words[0]} failed (exit {process.returncode})")
+        return said.split(b"\0")[:-1]
+
+    def start(
+        self,
+        *words: str,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int | None = None,
+    ) -> subprocess.Popen[bytes]:
         """Start a command."""
         try:
             return subprocess.Popen(
                 git_command(*words),
                 cwd=self._folder,
                 env=self._env,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,

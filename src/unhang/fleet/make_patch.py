@@ -10,7 +10,8 @@ import hashlib
 import os
 import sys
 
-from unhang.core.fleet.checkout import LARGEST_PATCH
+from unhang.core.fleet.checkout import LARGEST_PATCH, object_format
+from unhang.core.plain_text import quoted
 from unhang.core.sizes import human_size
 from unhang.errors import UnhangError
 from unhang.fleet import checkouts
@@ -19,13 +20,17 @@ from unhang.store import removal
 
 # Of more than this no small patch can be expected; it is not even looked at.
 _LARGEST_FILES = 32 * LARGEST_PATCH
+# A submodule, as the index names its kind.
+_SUBMODULE = b"160000 "
+# So many of what is not in a patch are named.
+_NAMED = 5
 _DIFF = ("--cached", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
 def main(place: str) -> int:
     """Write the patch, and beside it its size and hash, or why there is none; return 0 unless git failed."""
     try:
-        data = make_patch(place)
+        data, left_out = make_patch(place)
     except PatchTooLarge as error:
         print(f"unhang: {error}", file=sys.stderr, flush=True)
         checkouts.note_patch(place, b"", {"why": str(error)})
@@ -34,7 +39,8 @@ def main(place: str) -> int:
         print(f"unhang: {error}", file=sys.stderr, flush=True)
         checkouts.note_patch(place, b"", {"why": f"no patch could be made: {error}"})
         return 1
-    checkouts.note_patch(place, data, {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    about = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    checkouts.note_patch(place, data, about | ({"why": left_out} if left_out else {}))
     return 0
 
 
@@ -42,8 +48,8 @@ class PatchTooLarge(UnhangError):
     """The job has changed more than is kept."""
 
 
-def make_patch(place: str) -> bytes:
-    """Return what was changed since the checkout. Raises PatchTooLarge and GitFailed."""
+def make_patch(place: str) -> tuple[bytes, str]:
+    """Return what was changed since the checkout, and what is not in it. Raises PatchTooLarge and GitFailed."""
     tree, own = checkouts.tree_of(place), f"{place}/patch.git"
     base = checkouts.base_of(place)
     if not base:
@@ -51,15 +57,17 @@ def make_patch(place: str) -> bytes:
     if os.path.islink(tree):
         raise GitFailed("the job has put a link in the place of its checkout")
     removal.remove_tree(own)
-    Git(place).call("init", "--quiet", "--bare", "--template=", own)
+    Git(place).call("init", "--quiet", "--bare", "--template=", f"--object-format={object_format(base)}", own)
     os.makedirs(f"{own}/objects/info", exist_ok=True)
     with open(f"{own}/objects/info/alternates", "w", encoding="utf-8") as file:
         file.write(f"{tree}/.git/objects\n")
     git = Git(tree, {"GIT_DIR": own, "GIT_WORK_TREE": tree})
     git.call("read-tree", base)
-    if (size := _size_of_changes(git, tree)) > _LARGEST_FILES:
+    changed = git.names("ls-files", "-z", "--others", "--modified", "--exclude-standard")
+    if (size := _size(changed, tree)) > _LARGEST_FILES:
         raise PatchTooLarge(f"new and changed files of {human_size(size)} are too large for a patch: none was kept")
-    git.call("add", "--all", "--", ".")
+    left_out = [name.removesuffix(b"/") for name in changed if name.endswith(b"/")]
+    _add_all(git, own, left_out)
     process = git.start("diff-index", *_DIFF, "--src-prefix=a/", "--dst-prefix=b/", base)
     assert process.stdout is not None
     with process.stdout as pipe:
@@ -70,20 +78,47 @@ def make_patch(place: str) -> bytes:
             raise PatchTooLarge(f"the patch is larger than {human_size(LARGEST_PATCH)}, and was not kept")
     if process.wait() != 0:
         raise GitFailed(f"git diff-index failed (exit {process.returncode})")
-    return data
+    return data, _said_of(left_out)
 
 
-def _size_of_changes(git: Git, tree: str) -> int:
+def _size(names: list[bytes], tree: str) -> int:
     """Return how large the files are that are new or changed: git would copy all of them before it compares."""
-    process = git.start("ls-files", "-z", "--others", "--modified", "--exclude-standard")
-    names = process.communicate()[0].split(b"\0")
     size = 0
     for name in names:
         try:
-            size += os.lstat(os.path.join(os.fsencode(tree), name)).st_size if name else 0
+            size += os.lstat(os.path.join(os.fsencode(tree), name)).st_size
         except OSError:
             continue  # it was removed
     return size
+
+
+def _add_all(git: Git, own: str, left_out: list[bytes]) -> None:
+    """Take what is in the checkout, but for repositories that the job has made in it.
+
+    A submodule is taken as the commit that it stands at: `git add` would look into it by its own configuration, and run
+    the programs which that names.
+    """
+    submodules = [
+        entry.partition(b"\t")[2] for entry in git.names("ls-files", "-z", "--stage") if entry.startswith(_SUBMODULE)
+    ]
+    paths = f"{own}/paths"
+    with open(paths, "wb") as file:
+        file.write(b"".join([b".\0", *(b":(exclude,literal)%s\0" % name for name in (*left_out, *submodules))]))
+    git.call("add", "--all", f"--pathspec-from-file={paths}", "--pathspec-file-nul")
+    if submodules:
+        with open(paths, "wb") as file:
+            file.write(b"".join(b"%s\0" % name for name in submodules))
+        with open(paths, "rb") as file:
+            git.call("update-index", "--add", "--remove", "-z", "--stdin", stdin=file.fileno())
+
+
+def _said_of(left_out: list[bytes]) -> str:
+    """Return what the patch does not have; empty: it has all."""
+    if not left_out:
+        return ""
+    names = [quoted(name.decode("utf-8", "replace"), 60) for name in left_out[:_NAMED]]
+    more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+    return f"not in the patch, since they are repositories of their own: {', '.join(names)}{more}"
 
 
 if __name__ == "__main__":

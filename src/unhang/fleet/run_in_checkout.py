@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from unhang.core.fleet.checkout import Checkout, is_hash
+from unhang.core.fleet.checkout import Checkout, is_commit, is_hash
 from unhang.errors import EXIT_FAILED, SpawnError, UnhangError
 from unhang.fleet import checkouts
 from unhang.fleet.git import Git, GitFailed
@@ -45,20 +45,39 @@ def check_out(place: str, wanted: Checkout) -> str:
     commit = _commit(git, wanted)
     git.call("checkout", "--quiet", "--detach", commit)
     checkouts.note_base(place, commit)
-    return os.path.join(tree, wanted.folder) if wanted.folder else tree
+    return _folder(tree, wanted.folder)
+
+
+def _folder(tree: str, wanted: str) -> str:
+    """Return the directory to run in; raise GitFailed if the repository has a link there that leads out of it."""
+    folder = os.path.join(tree, wanted) if wanted else tree
+    top = os.path.realpath(tree)
+    if os.path.commonpath([top, os.path.realpath(folder)]) != top:
+        raise GitFailed(f"the directory {wanted} of the checkout is a link that leads out of it")
+    return folder
 
 
 def _commit(git: Git, wanted: Checkout) -> str:
     rev = wanted.rev
-    names = [f"refs/remotes/origin/{rev}", f"refs/tags/{rev}", *([rev] if is_hash(rev) else [])]
-    for name in names:
-        if found := git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
+    # The whole number of a commit is that commit: the repository may have a branch or a tag of that name.
+    whole = is_commit(rev)
+    names = [] if whole else [f"refs/remotes/origin/{rev}", f"refs/tags/{rev}"]
+    for name in [*names, *([rev] if is_hash(rev) else [])]:
+        if found := _found(git, name, rev):
             return found
     try:  # what no branch leads to is not in a clone
         git.call("fetch", "--no-tags", "--progress", "origin", rev)
     except GitFailed:
         raise GitFailed(f"{wanted.repo} has no revision {rev}") from None
-    return git.ask("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}")
+    if found := _found(git, rev if whole else "FETCH_HEAD", rev):
+        return found
+    raise GitFailed(f"{rev} of {wanted.repo} is no commit")
+
+
+def _found(git: Git, name: str, rev: str) -> str:
+    """Return the commit of this name; empty: there is none, or another than the one whose whole number is wanted."""
+    found = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return "" if is_commit(rev) and found != rev.lower() else found
 
 
 def _become(command: list[str]) -> NoReturn:

@@ -471,6 +471,8 @@ class QueueWorker:
         except (UnhangError, OSError) as error:
             return {"why": f"no patch could be made: {error}"}
         data, about = await asyncio.to_thread(checkouts.patch_of, place)
+        if made.status != "success":  # whatever is there, its maker did not write it to the end
+            data, about = b"", {name: about[name] for name in about if name == "why"}
         if not about:
             return {"why": f"no patch could be made: {made.outcome.get('message') or made.status}"}
         return await self._upload(held, data) or about

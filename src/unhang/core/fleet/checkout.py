@@ -24,6 +24,8 @@ LARGEST_PATCH = 16 << 20
 _LONGEST = 1000
 _OF_REVISION = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+#-")
 _HEX = frozenset("0123456789abcdefABCDEF")
+# How long the number of a commit is, by its hash.
+_SHA1, LONGEST_COMMIT = 40, 64
 # Of git's own variables only these say how a server is reached; the others would point git at another repository,
 # index or configuration.
 _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_COMMAND")
@@ -106,6 +108,16 @@ def _refusal_of_repository(repo: str) -> str:
 def is_hash(rev: str) -> bool:
     """Return whether a revision may be the beginning of a commit's number."""
     return len(rev) >= 4 and not set(rev) - _HEX
+
+
+def is_commit(rev: str) -> bool:
+    """Return whether a revision is the whole number of a commit."""
+    return is_hash(rev) and len(rev) in (_SHA1, LONGEST_COMMIT)
+
+
+def object_format(commit: str) -> str:
+    """Return the hash by which a repository names its objects, as git calls it."""
+    return "sha256" if len(commit) == LONGEST_COMMIT else "sha1"
 
 
 def git_command(*words: str) -> list[str]:

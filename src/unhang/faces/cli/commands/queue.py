@@ -53,8 +53,10 @@ def main(args: argparse.Namespace) -> int:
             _print(rows)
         return 0
     if args.queue_verb == "patch":
-        patch = with_server(lambda connection: _patch(connection, args.job))
-        if not patch:
+        patch, left_out = with_server(lambda connection: _patch(connection, args.job))
+        if left_out:
+            StderrReporter().line(left_out)
+        elif not patch:
             StderrReporter().line(f"job {args.job} has changed nothing")
         output.print_output(patch, raw=args.raw)
         return 0
@@ -67,14 +69,16 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _patch(connection: Connection, name: str) -> bytes:
+async def _patch(connection: Connection, name: str) -> tuple[bytes, str]:
+    """The patch of a job, and what is not in it, if anything."""
     from unhang.core.fleet.queue import found_by_name
     from unhang.fleet import queues
     from unhang.fleet.patches import read_patch
 
     jobs = (await queues.everything(connection)).jobs
     found = [job for job in jobs.values() if job.ran_as and name in (job.ran_as, f"{job.ran_as}@{job.machine}")]
-    return await read_patch(connection, queues.one_of(found or found_by_name(jobs, name), name))
+    job = queues.one_of(found or found_by_name(jobs, name), name)
+    return await read_patch(connection, job), str(job.patch.get("why") or "")
 
 
 def _most(word: str) -> int | None:
