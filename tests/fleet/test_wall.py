@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,66 @@ def test_no_answer_reaches_what_its_asker_may_not_write(world: World) -> None:
             await _attack(world, operator, "a copy of one's own words", "worker", _copy)
             await _attack(world, operator, "the server's empty answer", "viewer", _remove)
         finally:
+            await operator.close()
+
+    asyncio.run(run())
+
+
+# What a message may ask of the server that stores it: to remove all others of its stream, to put another somewhere else
+# later, to be one that was removed. (A Nats-Msg-Id holds in the whole stream: no message of ours has one.)
+_HEADERS = (
+    {"Nats-Rollup": "all"},
+    {"Nats-Rollup": "sub"},
+    {"Nats-Schedule": "@at 2000-01-01T00:00:00Z", "Nats-Schedule-Target": "unhang.task.q.scheduled"},
+    {"Nats-Marker-Reason": "Purge"},
+    {"KV-Operation": "PURGE"},
+    {"Nats-Incr": "+1"},
+    {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1", "Nats-Batch-Commit": "1"},
+)
+
+
+def _ids(headers: Mapping[str, str]) -> list[str]:
+    return [name for name in headers if name.lower() == "nats-msg-id"]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("world", ["wall"], indirect=True)
+def test_no_header_of_a_worker_reaches_what_others_have_stored(world: World) -> None:
+    others = {
+        "unhang.queue.q.settings": "UNHANG_QUEUE",
+        "unhang.task.q.job": "UNHANG_TASKS",
+        "$KV.unhang_rows.beta.job": "KV_unhang_rows",
+        "$KV.unhang_machines.beta": "KV_unhang_machines",
+        "$KV.unhang_workers.q.beta.w": "KV_unhang_workers",
+    }
+    own = (
+        *("unhang.ev.x.job", "$KV.unhang_rows.x.job", "$KV.unhang_machines.x", "$KV.unhang_workers.other.x.w"),
+        *("unhang.queue.other.job.j", "unhang.task.other.j", "unhang.hold.other.j", "unhang.patch.other.j.1.0"),
+    )
+
+    async def run() -> None:
+        operator = await connect(world.url("operator"))
+        worker = await connect(world.url("worker"))
+        try:
+            await operator.prepare()
+            await operator.prepare_queues()
+            for subject, stream in others.items():
+                assert await operator.store(stream, subject, b"{}")
+            for subject in own:
+                for headers in _HEADERS:
+                    # the server's answer, whatever it says, comes behind what it has done
+                    await worker._client.request(subject, _FORGED, timeout=60, headers=headers)
+            for subject, stream in others.items():
+                found = await operator.newest(stream, subject)
+                assert found is not None, subject
+                assert found.data == b"{}", subject
+                assert await operator.store(stream, subject, b"[]")
+                found = await operator.newest(stream, subject)
+                assert found is not None, subject
+                assert (found.data, _ids(found.headers)) == (b"[]", []), subject
+            assert await operator.newest("UNHANG_TASKS", "unhang.task.q.scheduled") is None
+        finally:
+            await worker.close()
             await operator.close()
 
     asyncio.run(run())
