@@ -13,7 +13,7 @@ the same for a whole value that is to be recorded.
 
 from __future__ import annotations
 
-import json
+from unhang.core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _no_number(_: str) -> None:
     """NaN and Infinity are no JSON, though Python reads and writes them."""
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
+_decode_finite = json_text.decoder(_finite, _no_number)
 
 
 def parse(data: bytes) -> Any:
@@ -173,7 +173,7 @@ def parse(data: bytes) -> Any:
     Raises ValueError.
     """
     try:
-        value = _DECODER.decode(data.decode())
+        value = _decode_finite(data.decode())
     except RecursionError:
         raise ValueError("nested too deeply") from None
     # counting is quick, and what is nested more deeply has more brackets
@@ -204,19 +204,18 @@ def dump(value: Any, *, compact: bool = False) -> str:
     are shown as \\xNN, numbers that are not finite are null, and what is nested too deeply is left out. The exact bytes
     are in job.json.
     """
-    separators = (",", ":") if compact else None
     try:
-        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
+        line = json_text.encode(value, spaced=not compact, finite=True)
         line.encode()
     except (ValueError, RecursionError):  # rare, and found at no cost for all others
-        line = json.dumps(for_json(value), ensure_ascii=False, separators=separators)
+        line = json_text.encode(for_json(value), spaced=not compact)
     # JSON escapes the control characters below a blank; others move a cursor, or end a line for some readers
     return line if line.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in line)
 
 
 def _escaped(c: str) -> str:
     """As JSON has it, in two halves beyond the first 65,536 characters."""
-    return json.dumps(c)[1:-1]
+    return json_text.encode(c, ascii_only=True)[1:-1]
 
 
 def for_json(value: Any, levels: int = DEEPEST) -> Any:
@@ -258,7 +257,7 @@ def parse_message(line: bytes, most_parts: int = PARTS) -> Any:
     if len(line) > _SMALL and line.count(b",") + line.count(b"[") + line.count(b"{") > most_parts:
         return None
     try:
-        return json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+        return json_text.decode(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError, MemoryError):
         return None
 

@@ -15,11 +15,11 @@ The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for n
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 from _socket import AF_UNIX, SOCK_STREAM, socket, socketpair
 
+from unhang import plain_signal as signal
+from unhang.core import json_text
 from unhang.core.events import EXITED
 from unhang.errors import UnhangError
 from unhang.procs import clock, identity
@@ -99,7 +99,7 @@ class JobConnection:
     def ask(self, **request: Any) -> None:
         """Send a request. Never blocks for long and never fails: a keeper that is gone has ended its job."""
         try:
-            self.sock.sendall(json.dumps(request).encode() + b"\n")
+            self.sock.sendall(json_text.encode(request, ascii_only=True).encode() + b"\n")
         except OSError:
             pass
 
@@ -246,7 +246,7 @@ class JobConnection:
             return False
         *lines, self._in = (self._in + chunk).split(b"\n")
         for line in lines:
-            message = json.loads(line)
+            message = json_text.decode(line)
             if "ok" in message:
                 self._asked_at = None
             self.seq = max(self.seq, int(message.get("seq", 0)))

@@ -10,10 +10,10 @@ Whatever is written there, the keeper holds no more than one line of it, and tak
 
 from __future__ import annotations
 
-import json
 import os
 
 from unhang.core import events as ev
+from unhang.core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _suggestions(value: Any) -> list[str] | None:
 
 
 def _size(event: ev.Event) -> int:
-    return len(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+    return len(json_text.encode(event).encode("utf-8", "replace"))
 
 
 def verdict_of(said: dict[str, Any]) -> dict[str, Any] | None:

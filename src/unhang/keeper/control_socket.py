@@ -9,11 +9,11 @@ The C module `_socket` and not `socket`: the latter costs 3 ms of start-up for n
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
+from unhang.core import json_text
 from unhang.procs import descriptors
 
 TYPE_CHECKING = False
@@ -151,7 +151,7 @@ class ClientConnection:
     def say(self, message: dict[str, Any]) -> None:
         """Queue a message and write what the client takes now; a client that does not read loses it."""
         if len(self._out) < MAX_REQUEST:
-            self._out += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+            self._out += json_text.encode(message, ascii_only=True).encode() + b"\n"
         self.write()
 
     def write(self) -> None:
@@ -177,7 +177,7 @@ def answer(line: bytes, handle: Handler) -> dict[str, Any]:
     if sum(map(line.count, (b"{", b"[", b","))) > MAX_PARTS:
         return {"ok": False, "error": "the request has too many parts"}
     try:
-        request = json.loads(line)
+        request = json_text.decode(line)
     except (ValueError, RecursionError):
         return {"ok": False, "error": "the request is not JSON"}
     if not isinstance(request, dict) or not isinstance(request.get("do"), str):

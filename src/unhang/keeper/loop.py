@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 
+from unhang import plain_signal as signal
 from unhang.core import events as ev
 from unhang.core import interrupts, outcome
 from unhang.core.durations import human
@@ -243,7 +243,7 @@ class Loop:
         if self.agent is not None and self.agent.open and self.agent.fd in ready:
             self._hear_agent(self.agent)
         for number in self.signals.take() if self.signals.fd in ready else ():
-            self.stop(signal.Signals(number).name, force=False)
+            self.stop(signal.name_of(number), force=False)
         self.requests.serve(ready, self)
         self._tell_held()
 
@@ -365,7 +365,7 @@ class Loop:
             self._signal_job(signal.SIGCONT)
         elif self._has_shown_all():
             number, self._stopped_by = self._stopped_by, None
-            self._note_pause_of_job(signal.Signals(number).name)
+            self._note_pause_of_job(signal.name_of(number))
 
     def _has_shown_all(self) -> bool:
         """Whether what a stopped job has printed is on the person's terminal, now that it is read to its end.
@@ -634,7 +634,7 @@ class Loop:
         elif name == "SIGINT":
             self.interrupt()
         else:
-            self._signal_job(signal.Signals[name])
+            self._signal_job(signal.number_of(name))
 
     def wants_keys(self) -> bool:
         """Return whether what the person has typed is for the job. Else it stays in their terminal, for their shell.

@@ -6,13 +6,12 @@ been imported before the job is started.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 from _socket import socket
 
 from unhang.core import events as ev
-from unhang.core import outcome, trace
+from unhang.core import json_text, outcome, trace
 from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.core.spec import NOTIFY, JobSpec
@@ -86,7 +85,7 @@ def _rehearse() -> None:
     a short job starts a third sooner.
     """
     spec = JobSpec(["true"], None, "/", Limits(), {})
-    spec = JobSpec.from_json(json.loads(json.dumps(spec.to_json())))
+    spec = JobSpec.from_json(json_text.decode(json_text.encode(spec.to_json(), ascii_only=True)))
     view = View()
     view.apply(ev.from_line(ev.to_line({"seq": 1, "ts": clock.now()} | ev.started(1, spec.command, {}))) or {})
     dog = Watchdog(spec.limits, 0.0)
@@ -155,7 +154,7 @@ def _own_cpu() -> int:
 
 def _tell_owner(launch: Launch, why: str) -> None:
     if launch.owner is not None:
-        launch.owner.sendall(json.dumps({"failed": why}).encode() + b"\n")
+        launch.owner.sendall(json_text.encode({"failed": why}, ascii_only=True).encode() + b"\n")
 
 
 def _leave_no_trace(place: JobDir) -> None:

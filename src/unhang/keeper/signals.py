@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
+
+from unhang import plain_signal as signal
 
 # The keeper itself is told to end: it ends the job first.
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 
+from unhang import plain_signal as signal
 from unhang.core.outcome import HARD, SOFT
 from unhang.core.plural import several
 from unhang.core.record import Record

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 
+from unhang import plain_signal as signal
 from unhang.core.record import Record
 from unhang.core.spec import quote
 from unhang.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, SpawnError

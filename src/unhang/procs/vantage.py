@@ -8,9 +8,9 @@ directory, without /proc) does not judge the keeper's life: it says where the jo
 
 from __future__ import annotations
 
-import functools
 import os
 
+from unhang.core.once import once
 from unhang.core.record import Record
 from unhang.procs import identity
 
@@ -40,7 +40,7 @@ class Sight(Record):
     where: str = ""
 
 
-@functools.cache
+@once
 def here() -> Vantage:
     """Return where this process stands. Nothing of it changes while the process lives, but for the host's name."""
     pids = identity.pid_namespace()

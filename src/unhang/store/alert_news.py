@@ -13,8 +13,8 @@ never delay or fail a job.
 from __future__ import annotations
 
 import os
-import signal
 
+from unhang import plain_signal as signal
 from unhang.store import file_lock, files
 from unhang.store import home as homes
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat as modes
 import time
 
+from unhang.core import json_text
 from unhang.errors import StateError
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> No
     `durable`: the contents are on the disk before the name is; the folder is for the caller to sync.
     """
     temporary = f"{path}.{os.urandom(4).hex()}.new"
-    data = json.dumps({"v": FORMAT} | value, separators=(",", ":")).encode() + b"\n"
+    data = json_text.encode({"v": FORMAT} | value, ascii_only=True).encode() + b"\n"
     fd = open_plain(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         while data:
@@ -101,7 +101,7 @@ def read_json(path: str) -> dict[str, Any] | None:
         if size > LARGEST:
             return None
         try:
-            value = json.loads(file.read(size))  # `read` makes a buffer of what it is given, before it reads
+            value = json_text.decode(file.read(size))  # `read` makes a buffer of what it is given, before it reads
         except (ValueError, RecursionError, OSError):
             return None
     return value if isinstance(value, dict) else None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import binascii
 import os
 import select
-import signal
 import time
 
+from unhang import plain_signal as signal
 from unhang.core import events as ev
 
 TYPE_CHECKING = False
@@ -192,14 +192,14 @@ class JobMonitor:
             if self._stopping:
                 self._stays_until = time.monotonic() + _STOPS_LATE
         elif number in _KEYS and self._terminal is not None and self._terminal.lines:
-            self._connection.ask(do="press", signal=signal.Signals(number).name)
+            self._connection.ask(do="press", signal=signal.name_of(number))
         elif number == signal.SIGINT and self._attended:
             self._reporter.echoed()
             self._connection.ask(do="interrupt")
         elif number in _ENDING:
             # a second SIGINT of a program that sends them means it; a person is told what the next one does
             again = number == signal.SIGINT and self._connection.cancelled
-            self._connection.cancel(signal.Signals(number).name, force=again, interrupt=number == signal.SIGINT)
+            self._connection.cancel(signal.name_of(number), force=again, interrupt=number == signal.SIGINT)
         elif number == signal.SIGQUIT:
             self._connection.ask(do="signal", signal="SIGQUIT")
         elif number == signal.SIGTSTP:

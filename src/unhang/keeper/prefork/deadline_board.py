@@ -8,11 +8,11 @@ before: a note costs the keeper one small write, and a quiet job costs its guard
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import signal
 
+from unhang import plain_signal as signal
+from unhang.core import json_text
 from unhang.core.record import Record
 from unhang.core.watchdog.clocks import NEVER
 
@@ -64,7 +64,8 @@ class DeadlineBoard:
         self._posted = promise
         shown = promise.to_dict() | {"due": None if promise.due == NEVER else promise.due}
         other = 1 - self._page[-1]
-        self._page[other * _SIZE : (other + 1) * _SIZE] = json.dumps(shown).encode()[:_SIZE].ljust(_SIZE)
+        line = json_text.encode(shown, ascii_only=True).encode()
+        self._page[other * _SIZE : (other + 1) * _SIZE] = line[:_SIZE].ljust(_SIZE)
         self._page[-1] = other
         if promise.due < known.due and os.getppid() == self._guard:  # an orphan's parent is another process
             os.kill(self._guard, signal.SIGUSR2)
@@ -73,7 +74,7 @@ class DeadlineBoard:
         """Return the promise that holds now; only the guard reads it."""
         try:
             held = self._page[-1]
-            noted: dict[str, Any] = json.loads(self._page[held * _SIZE : (held + 1) * _SIZE])
+            noted: dict[str, Any] = json_text.decode(self._page[held * _SIZE : (held + 1) * _SIZE])
         except ValueError:  # nothing yet
             return Promise(NEVER, "")
         return Promise(**(noted | {"due": NEVER if noted["due"] is None else noted["due"]}))

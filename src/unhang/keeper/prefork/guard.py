@@ -11,9 +11,9 @@ It signals first and touches the disk last: a state directory that hangs must no
 from __future__ import annotations
 
 import os
-import signal
 import time
 
+from unhang import plain_signal as signal
 from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.limits import TIMEOUT_REASON, Limits
@@ -98,7 +98,7 @@ def _wait_for_a_job(line: socket) -> GuardedJob | None:
 
 def _how_it_died(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
-    return f"its keeper was ended by {signal.Signals(-code).name}" if code < 0 else f"its keeper failed ({code})"
+    return f"its keeper was ended by {signal.name_of(-code)}" if code < 0 else f"its keeper failed ({code})"
 
 
 def _insist(record: Callable[[], bool]) -> None:

@@ -19,6 +19,8 @@ import gc
 import os
 from _socket import AF_UNIX, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket, socketpair
 
+from unhang import plain_signal as signal
+from unhang.core import json_text
 from unhang.procs.inherited import close_all_but, to_null
 
 TYPE_CHECKING = False
@@ -87,8 +89,6 @@ def make(in_child: Callable[[], None] | None = None) -> Spare:
 
 def _leave_the_maker() -> None:
     """Begin a session of its own, and take no signal that was meant for the maker or for the keeper."""
-    import signal
-
     os.setsid()
     # a sender of these means the keeper: it ends the job properly
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -155,8 +155,7 @@ def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
 
 def _be_guard(line: socket) -> None:
     # here and not at the top: the maker does not need them, and may be importing its own share meanwhile
-    import signal
-
+    from unhang import plain_signal as signal
     from unhang.keeper import main as keepers
     from unhang.keeper.prefork import guard as guards
     from unhang.keeper.prefork.deadline_board import DeadlineBoard
@@ -216,9 +215,7 @@ def _be_keeper(line: socket, guard_line: socket, keepers: ModuleType, ready: Any
 
 def pack(request: dict[str, Any]) -> bytes:
     """Return the request as bytes: its length, then JSON."""
-    import json  # not at the top: maker and keeper load it side by side
-
-    data = json.dumps(request).encode()
+    data = json_text.encode(request, ascii_only=True).encode()
     return len(data).to_bytes(_HEAD, "big") + data
 
 
@@ -236,10 +233,8 @@ def receive(line: socket) -> tuple[dict[str, Any], list[int]] | None:
     received = receive_raw(line)
     if received is None:
         return None
-    import json
-
     message, fds = received
-    return json.loads(message[_HEAD:]), fds
+    return json_text.decode(message[_HEAD:]), fds
 
 
 def receive_raw(line: socket) -> tuple[bytes, list[int]] | None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # without the enumerations, as plain_signal.py has it
 
 
 def open_process(pid: int) -> int:

@@ -17,7 +17,6 @@ they leave behind when they die becomes our child in turn.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 
@@ -33,9 +32,8 @@ from unhang.procs.base import (
 )
 from unhang.procs.identity import exists
 from unhang.procs.linux import census, pidfd, procfs
+from unhang.procs.linux.libc import CLibrary
 
-PR_SET_CHILD_SUBREAPER = 36
-FALLOC_FL_KEEP_SIZE = 1
 # A pidfd or a file of /proc could be had but for these.
 _SHORTAGE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
@@ -181,19 +179,17 @@ class LinuxTree:
     proof = True
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc = CLibrary()
         self._leader: int | None = None
         self._census = census.Census()
 
     def adopt(self) -> None:
         """Become a child subreaper."""
-        if self._libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0):
-            raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+        self._libc.become_subreaper()
 
     def allocate(self, fd: int, offset: int, length: int) -> None:
         """Reserve blocks beyond the end of a file. Python's own posix_fallocate would make the file longer."""
-        if self._libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, ctypes.c_long(offset), ctypes.c_long(length)):
-            raise OSError(ctypes.get_errno(), "fallocate")
+        self._libc.reserve(fd, offset, length)
 
     def spawned(self, leader: int) -> None:
         """Note the leader: where ancestry, which is the membership, cannot be seen, its group is what is left."""
