@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import unhang
+from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS, EPILOG
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.parser import parser_of
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 

@@ -14,8 +14,9 @@ import pytest
 
 from tests.support.places import ROOT
 from tests.support.programs import need_command
+from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.parser import parser_of
 
 sys.path.insert(0, str(ROOT / "scripts"))
 

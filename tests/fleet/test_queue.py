@@ -19,7 +19,8 @@ from tests.support.queues import Worker, changes, check_history, jobs_of, runnin
 from unhang.core.fleet import subjects
 from unhang.core.fleet.queue import QueuedJob, QueueSettings
 from unhang.errors import UsageError
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.command_module import load
+from unhang.faces.cli.parser import parser_of
 from unhang.faces.cli.queued_job import job_and_task
 from unhang.fleet.queues import Mirror
 

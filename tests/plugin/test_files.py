@@ -26,7 +26,8 @@ from tests.support.plugin.places import (
     without_unhang,
 )
 from unhang.faces.cli import main as cli
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.command_module import load
+from unhang.faces.cli.parser import parser_of
 from unhang.installers import claude_code
 
 NAMES = {"run", "events", "status", "result", "cancel", "diagnose", "rescue", "compact", "review", "adversarial-review"}

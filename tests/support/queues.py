@@ -14,7 +14,8 @@ from nats.js.errors import NotFoundError
 
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Machine
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.command_module import load
+from unhang.faces.cli.parser import parser_of
 from unhang.faces.cli.queued_job import job_and_task
 from unhang.fleet import queues
 from unhang.fleet.connection import connect

@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.jobs import Jobs
 from unhang.faces.cli import suggest
+from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS, overview, run
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.parser import parser_of
 
 
 @pytest.mark.parametrize(("word", "wanted"), suggest.OTHER_WORDS.items())

@@ -7,8 +7,9 @@ import re
 import shlex
 
 from unhang.errors import UsageError
+from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.parser import parser_of
 
 _CODE = re.compile(r"`(unhang [^`\n]+)`")
 # not a command of ours, but of what stands around it

@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 
+from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS
-from unhang.faces.cli.parser import load, parser_of
+from unhang.faces.cli.parser import parser_of
 
 # Instead of candidates: the shell completes these itself.
 FILES, DIRS, PROGRAM = ":files", ":dirs", ":program"

@@ -21,7 +21,8 @@ from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
 from unhang.errors import EXIT_TIMEOUT, NoSuchJob, UnhangError, UsageError
 from unhang.faces.cli import output
-from unhang.faces.cli.parser import Parser, load
+from unhang.faces.cli.command_module import load
+from unhang.faces.cli.parser import Parser
 from unhang.faces.cli.queued_job import NotRunYet, end_of_queued, named_in_queues, of_waiting, ran_as
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note

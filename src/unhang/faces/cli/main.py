@@ -147,28 +147,42 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _run(name: str, words: list[str], command: list[str] | None, launcher: ForkingLauncher | None) -> int:
-    from unhang.faces.cli.parser import load, load_launching, parser_of
+    from unhang.faces.cli.command_module import load, load_launching
 
     module = load(COMMANDS[name])
-    parser = parser_of(name, module, EPILOG)
-    try:
-        args = parser.parse(words)
-    except SystemExit as stop:  # --help
-        return int(stop.code or 0)
+    args, parser = None, None
+    if launcher is not None:
+        from unhang.faces.cli import plain_line
+
+        args = plain_line.read(module, words)
+    if args is None:
+        from unhang.faces.cli.parser import parser_of
+
+        parser = parser_of(name, module, EPILOG)
+        try:
+            args = parser.parse(words)
+        except SystemExit as stop:  # --help
+            return int(stop.code or 0)
     if command is not None:
         args.command = [*getattr(args, "command", []), *command]
-    if name in _MAY_BE_ELSEWHERE and ("--fleet" in words or any("@" in word[1:] for word in words)):
+    if launcher is not None:
+        return load_launching(COMMANDS[name]).main(args, launcher)
+    if (
+        parser is not None
+        and name in _MAY_BE_ELSEWHERE
+        and ("--fleet" in words or any("@" in word[1:] for word in words))
+    ):
         from unhang.faces.cli import fleet
 
         if fleet.is_meant(args):
             return fleet.main(name, parser, args)
-    return module.main(args) if launcher is None else load_launching(COMMANDS[name]).main(args, launcher)
+    return module.main(args)
 
 
 def overview(width: int = 1000) -> str:
     """Return the text of `unhang --help`: every command with its summary, in lines of at most so many characters."""
     from unhang.core.wrap import wrapped
-    from unhang.faces.cli.parser import load
+    from unhang.faces.cli.command_module import load
 
     lines = ["usage: unhang COMMAND …", ""]
     lines += [*wrapped("Runs commands and agents so that nothing hangs unnoticed.", width, ""), ""]

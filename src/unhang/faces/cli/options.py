@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 
 from unhang.core.limit_request import LimitRequest, read_limits
 from unhang.core.limits import LIVENESS, ON_HUNG
 from unhang.core.spec import NOTIFY, quote
 from unhang.errors import UsageError
+from unhang.faces.cli.plain_line import REST_OF_LINE
 from unhang.jobs.request import STDIN_WORDS, Prepared, prepare, split_pairs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
@@ -130,7 +134,7 @@ def add_job(parser: argparse.ArgumentParser) -> None:
         "--keep", action="store_true", help="processes that it leaves running still belong to the job: do not end them"
     )
     _add_labels(parser)
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the command and its words")
+    parser.add_argument("command", nargs=REST_OF_LINE, metavar="-- COMMAND …", help="the command and its words")
 
 
 def labels_of(args: argparse.Namespace) -> dict[str, str]:

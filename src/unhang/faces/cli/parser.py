@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 
 from unhang.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Protocol, cast
+    from typing import NoReturn
 
-    from unhang.jobs.launcher import Launcher
-
-    class Command(Protocol):
-        """The contents of a command's module."""
-
-        SUMMARY: str
-
-        def configure(self, parser: argparse.ArgumentParser) -> None:
-            """Add the options of the command."""
-
-        def main(self, args: argparse.Namespace) -> int:
-            """Run the command, and return its exit code."""
-
-    class LaunchingCommand(Protocol):
-        """The contents of a command's module that starts its job with the launcher it is given."""
-
-        def main(self, args: argparse.Namespace, launcher: Launcher) -> int:
-            """Run the command, and return its exit code."""
+    from unhang.faces.cli.command_module import Command
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -82,18 +64,6 @@ class Parser(argparse.ArgumentParser):
         """Parse the words; options may stand anywhere, except where the rest of the line belongs to a command."""
         fixed = any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions)
         return self.parse_args(words) if fixed else self.parse_intermixed_args(words)
-
-
-def load(module: str) -> Command:
-    """Import and return the module of a command."""
-    found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
-    return cast("Command", found) if TYPE_CHECKING else found
-
-
-def load_launching(module: str) -> LaunchingCommand:
-    """Import and return the module of a command whose `main` takes a launcher."""
-    found = importlib.import_module(f"unhang.faces.cli.commands.{module}")
-    return cast("LaunchingCommand", found) if TYPE_CHECKING else found
 
 
 def add_verb(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import signal
 import sys
 
+from unhang import plain_signal as signal
 from unhang.core import outcome
 from unhang.core.spec import short_name
 from unhang.errors import UnhangError
@@ -19,6 +18,8 @@ from unhang.jobs.launcher import CallerStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
+
     from unhang.core import events as ev
     from unhang.jobs.connection import JobConnection
     from unhang.jobs.launcher import Launcher

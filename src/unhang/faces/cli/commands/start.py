@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-
 from unhang.faces.cli import options
 from unhang.faces.cli.output import print_json
 from unhang.jobs import cleanup
@@ -14,6 +12,8 @@ from unhang.jobs.start import check_started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
+
     from unhang.jobs.launcher import Launcher
 
 SUMMARY = "start a command in the background and print its job id"
