@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -115,6 +116,22 @@ def test_labels_files_and_programs(shell: str, jobs: Jobs, shells: dict[str, str
     assert (labels, files) == (["tier=front"], ["policy-of-mine.toml"])
     assert "printf" in names
     assert values == ([["front"]] if shell == "bash" else [])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_what_a_shell_would_act_upon_is_not_offered(
+    shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path
+) -> None:
+    """Bash puts a candidate on the command line as it is: the next Enter would run what a project has planted."""
+    odd = ["$(id)", "`id`", "a;id", "a b", "a\\", "'", "x|id", "x&", "x>y", "*"]
+    project = tmp_path / "project"
+    project.mkdir()
+    categories = "".join(f"[categories.{json.dumps('p-' + name)}]\nstall_sec = 9\n" for name in [*odd, "plain"])
+    (project / ".unhang.toml").write_text(f'extends = "built-in"\n{categories}')
+    labels = [*odd, "a\nk=b", "\x1b[2J", b"caf\xe9".decode(errors="surrogateescape"), "good"]
+    jobs.begin(*(word for label in labels for word in ("--label", f"k{labels.index(label)}={label}")), "--", "true").wait()
+    lines = [("run", "--category", "p-"), ("ps", "--label", "k")]
+    assert offered(shell, shells, project, *lines) == [["p-plain"], [f"k{len(labels) - 1}=good"]]
 
 
 def test_the_words_are_offered_without_a_shell(jobs: Jobs) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from string import ascii_letters, digits
 
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS
@@ -20,6 +21,8 @@ _FOLLOWED_BY_PROGRAM = frozenset({"run", "start"})
 _OF_FILES = frozenset({"FILE", "PATH", "file"})
 # commands whose --label chooses among the jobs that are there
 _CHOOSES_BY_LABEL = frozenset({"ps", "needs", "cancel", "gc"})
+# What means nothing to a shell, wherever in a word it stands.
+_PLAIN = frozenset(ascii_letters + digits + "-_.,:=@%+/")
 
 
 def candidates(words: list[str]) -> list[str]:
@@ -29,8 +32,16 @@ def candidates(words: list[str]) -> list[str]:
     offered = _offered(before, current)
     if offered and offered[0] in (FILES, DIRS, PROGRAM):
         return offered
-    fitting = sorted({word for word in offered if word.startswith(current)})
+    fitting = sorted({word for word in offered if word.startswith(current) and _is_plain(word)})
     return [word[cut:] for word in fitting]
+
+
+def _is_plain(word: str) -> bool:
+    """Return whether a shell can put this word on the command line as it is.
+
+    Bash does: `$(…)` in a label, or in a category of a downloaded project's policy, would run with the next Enter.
+    """
+    return all(character in _PLAIN or (character > "\x7f" and character.isalnum()) for character in word)
 
 
 def _joined(words: list[str]) -> tuple[list[str], int]:
