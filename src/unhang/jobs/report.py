@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from unhang.core.ci import JobReport
 from unhang.core.spec import command_line, name_of
+from unhang.errors import UsageError
 from unhang.jobs.handle import Job
 from unhang.jobs.listing import list_jobs
+from unhang.store import user_file
 from unhang.store.layout import JobDir
 
 
@@ -28,6 +30,16 @@ def report_of(job: Job) -> JobReport:
         stdout=result.stdout,
         stderr=result.stderr,
     )
+
+
+def write_report(path: str, text: str, *, append: bool) -> None:
+    """Write a report to a file of a person's own, or add it. Raises UsageError if that is not possible."""
+    file = user_file.open_to_write(path, append=append)
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {path!r}: {error.strerror}") from None
 
 
 def select(home: str, labels: dict[str, str]) -> list[Job]:

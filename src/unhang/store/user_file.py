@@ -6,11 +6,16 @@ opened in a way that waits, and a new file is made under a name that no other pr
 
 from __future__ import annotations
 
+import errno
 import os
 import stat as modes
 import time
 
 from unhang.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 # A settings file with a session's whole history in it has some ten megabytes.
 _LARGEST = 64 << 20
@@ -45,6 +50,26 @@ def read(path: str) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def open_to_write(path: str, *, append: bool = False) -> TextIO:
+    """Open a file that a person has named, to write text into it. Raises UsageError.
+
+    Never through a link and never waiting: the folder may be a project's, whose author chose what stands there. What is
+    below /dev is the system's own.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if append else os.O_TRUNC)
+    if not path.startswith("/dev/"):
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        fd = os.open(path, flags, 0o666)
+    except OSError as error:
+        what = {errno.ELOOP: "it is a link", errno.ENXIO: "it is a pipe"}.get(error.errno or 0, error.strerror)
+        raise UsageError(f"cannot write {path!r}: {what}") from None
+    if flags & os.O_NOFOLLOW and not modes.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise UsageError(f"cannot write {path!r}: not a regular file")
+    return open(fd, "w", encoding="utf-8", errors="replace")
 
 
 def write(path: str, before: str | None, after: str | None) -> str | None:

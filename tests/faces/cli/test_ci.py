@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from tests.core.test_ci import read_as_the_runner_does
 from tests.support.engine import Engine
@@ -26,6 +29,25 @@ def test_a_timeout_is_an_annotation_and_a_table_in_the_summary(engine: Engine, t
     assert "| command | `sleep 1000` |" in text
     assert engine.run("--", "false").code == 1
     assert summary.read_text() == text, "an exit code is in the log already"
+
+
+@pytest.mark.parametrize("plant", ["link", "pipe", "folder"])
+def test_a_report_is_written_through_no_link_and_waits_for_no_pipe(engine: Engine, tmp_path: Path, plant: str) -> None:
+    """The folder may be a downloaded project, whose author has put something in the place of the report."""
+    engine.run("--name", "good", "--", "true")
+    victim, planted = tmp_path / "victim", tmp_path / "report"
+    victim.write_text("of another file\n")
+    {"link": lambda: planted.symlink_to(victim), "pipe": lambda: os.mkfifo(planted), "folder": planted.mkdir}[plant]()
+    for option in ("--junit", "--markdown"):
+        done = engine.unhang("report", "good", option, planted)
+        assert done.code == 2
+        assert len(done.err.splitlines()) == 1
+    engine.env["GITHUB_STEP_SUMMARY"] = str(planted)
+    done = engine.run("--hard", "0.5", "--warn", "0", "--", "sleep", "1000")
+    assert done.code == 124
+    assert b"step summary" in done.err
+    assert victim.read_text() == "of another file\n"
+    assert engine.unhang("report", "good", "--junit", "/dev/stdout").out.startswith(b"<?xml")
 
 
 def test_gitlab_gets_lines_in_colour(engine: Engine) -> None:

@@ -11,7 +11,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.jobs.handle import attach
 from unhang.jobs.home import state_home
-from unhang.jobs.report import report_of, select
+from unhang.jobs.report import report_of, select, write_report
 from unhang.jobs.request import split_pairs
 
 SUMMARY = "write JUnit XML and a Markdown summary of jobs, for CI"
@@ -37,21 +37,16 @@ def main(args: argparse.Namespace) -> int:
     jobs = [attach(home, name) for name in args.job] or select(home, split_pairs("--label", args.label))
     reports = [report_of(job) for job in jobs]
     if args.junit is not None:
-        _write(
-            args.junit, ci.junit(reports, datetime.now(UTC).isoformat(timespec="seconds").removesuffix("+00:00")), "w"
-        )
+        now = datetime.now(UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+        _write(args.junit, ci.junit(reports, now), append=False)
     if args.markdown is not None or args.junit is None:
-        _write(args.markdown or "-", ci.markdown(reports), "a")
+        _write(args.markdown or "-", ci.markdown(reports), append=True)
     return 0
 
 
-def _write(path: str, text: str, how: str) -> None:
+def _write(path: str, text: str, *, append: bool) -> None:
     """Write to a file, or to stdout; a summary is added to what other steps have written before."""
     if path == "-":
         sys.stdout.write(text)
-        return
-    try:
-        with open(path, how, encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path!r}: {error.strerror}") from None
+    else:
+        write_report(path, text, append=append)

@@ -126,14 +126,13 @@ def _add_to_step_summary(job_id: str, path: str) -> None:
     """Add a short table to the summary of this step."""
     from unhang.core import ci
     from unhang.jobs.handle import attach
-    from unhang.jobs.report import report_of
+    from unhang.jobs.report import report_of, write_report
 
     text = ci.step_summary(report_of(attach(state_home(), job_id)))
     try:
-        with open(path, "a", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        sys.stderr.write(f"unhang: cannot write the step summary: {error.strerror}\n")
+        write_report(path, text, append=True)
+    except UnhangError as error:
+        sys.stderr.write(f"unhang: the step summary: {error}\n")
 
 
 def _restore_screen(sequences: str) -> None:
