@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -149,6 +151,29 @@ def test_the_textfile_is_replaced_as_a_whole_and_readable_for_others(jobs: Jobs,
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["unhang.prom"]
     assert ".prom" in jobs.refused("metrics", "--textfile", str(tmp_path / "other.txt"), code=2)
     assert "cannot write" in jobs.refused("metrics", "--textfile", str(tmp_path / "none" / "x.prom"))
+
+
+def test_the_mode_of_a_textfile_is_set_where_no_other_user_can_put_a_link(tmp_path: Path) -> None:
+    """Its folder may be the collector's own, who could replace the new file by a link before its name is used again."""
+    code = (
+        "import os, sys\n"
+        "from unhang.jobs.metrics_file import write_textfile\n"
+        "sys.addaudithook(lambda event, given: print(type(given[0]).__name__) if event == 'os.chmod' else None)\n"
+        "write_textfile(sys.argv[1], 'x 1\\n')\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "x.prom")]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == ["int"]
+
+
+def test_a_process_that_is_stopped_while_it_counts_holds_up_neither_a_scrape_nor_gc(jobs: Jobs) -> None:
+    jobs.call("run", "--", "true")
+    assert metrics(jobs)[SUCCESS] == 1
+    jobs.call("run", "--", "true")
+    with open(jobs.home / "metrics" / "lock", "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert metrics(jobs)[SUCCESS] == 2
+        assert jobs.call("gc", "--count", "1").code == 0
+    assert metrics(jobs)[SUCCESS] == 2
 
 
 def test_every_query_of_the_dashboard_is_one_and_asks_for_what_there_is(jobs: Jobs, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ the jobs in them are one file, replaced as a whole: a job is counted once, whate
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 from unhang.core import values
@@ -23,7 +22,7 @@ from unhang.jobs import reconcile
 from unhang.jobs.listing import list_jobs
 from unhang.jobs.token_file import read_or_make
 from unhang.procs.usage import readers_of, usage_of
-from unhang.store import alert_news, files, find, records
+from unhang.store import alert_news, file_lock, files, find, records
 from unhang.store import home as homes
 from unhang.store.layout import JobDir
 from unhang.store.reader import EventReader
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from unhang.store.index import Row
 
 FOLDER = "metrics"
+# How long another process may take to bring the totals up to date: one that is stopped holds up no scrape and no `gc`.
+_PATIENCE = 5.0
 
 
 def metrics_text(home: str) -> str:
@@ -90,13 +91,14 @@ def _count(home: str, cpu: dict[str, float]) -> dict[str, float]:
     homes.make(f"{home}/{FOLDER}")
     held = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        alone = file_lock.wait_for_lock(held, _PATIENCE)
         before = files.read_json(_state_path(home)) or {}
         files.refuse_newer(before, _state_path(home))
         state = _State(before)
         state.count(home, cpu)
         after = state.to_json()
-        if after != {name: value for name, value in before.items() if name != "v"}:
+        # else the process that holds the lock hangs: it is counted again the next time
+        if alone and after != {name: value for name, value in before.items() if name != "v"}:
             files.write_json(_state_path(home), after, durable=True)
     finally:
         os.close(held)

@@ -20,7 +20,9 @@ def write_textfile(path: str, text: str) -> None:
     try:
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(temporary, 0o644)  # whatever the umask: the collector is another user
+            # Whatever the umask: the collector is another user. By the descriptor: in a folder of that user the name
+            # may be a link to a file of ours by now.
+            os.fchmod(fd, 0o644)
         os.rename(temporary, path)
     except OSError as error:
         os.unlink(temporary)

@@ -1,11 +1,17 @@
-"""Locks of whole files that are taken or not, and never waited for. The kernel drops one with its last holder."""
+"""Locks of whole files that are taken or not, and waited for no longer than asked. The kernel drops one with its last
+holder, but a holder that is stopped keeps it.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 
+from unhang.procs import clock
 from unhang.store import files
+
+_PROBE = 0.02
 
 
 def try_lock(fd: int, *, shared: bool = False) -> bool:
@@ -14,6 +20,16 @@ def try_lock(fd: int, *, shared: bool = False) -> bool:
         fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def wait_for_lock(fd: int, seconds: float) -> bool:
+    """Lock an open file, and wait so long for another that holds it; return False if it still does."""
+    deadline = clock.monotonic() + seconds
+    while not try_lock(fd):
+        if clock.monotonic() >= deadline:
+            return False
+        time.sleep(_PROBE)
     return True
 
 
