@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from json import loads
+from json import dumps, loads
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,37 @@ def test_news_that_a_killed_deliverer_was_reading_is_read_by_the_next(
     assert jobs.call("alerts", "deliver", timeout=120).code == 0
     assert receiver.kinds() == [["failed"]]
     assert alert_news.marks(home) == []
+
+
+def test_what_others_have_put_beside_its_files_hinders_no_deliverer(
+    jobs: Jobs, alerts: Path, receiver: Receiver, tmp_path: Path
+) -> None:
+    """Folders, links, pipes and odd values: what is due is told, and the deliverer leaves when all is."""
+    alerts.write_text(rules(receiver.url, "failed"))
+    victim = tmp_path / "victim"
+    victim.write_text("of another file")
+    place = jobs.home / "alerts"
+    for folder in ("news", "taken", "used", "seen", "pages"):
+        for each in (jobs.home, place, place / folder):
+            each.mkdir(mode=0o700, exist_ok=True)
+        for name in ("0123456789", "folder"):
+            (place / folder / name).mkdir()
+            os.utime(place / folder / name, (1, 1))
+        (place / folder / "1234567890").symlink_to(victim)
+        os.mkfifo(place / folder / "2345678901")
+    os.mkfifo(place / "sent.ndjson")
+    odd = {"cursors": {"x": "y"}, "told": {"a": 5}, "last": {"hook": "x"}, "held": 7, "pending": 7, "counts": [1]}
+    (place / "state.json").write_text(dumps(odd))
+    for words in (("alerts", "status"), ("alerts", "list"), ("metrics",)):
+        assert b"Traceback" not in jobs.call(*words).err
+    assert jobs.call("run", "--", "false").code == 1
+    wait_until(lambda: receiver.kinds() == [["failed"]], "it is told")
+    wait_until(lambda: not deliverers(jobs.home), "nothing is left to deliver")
+    assert "sent.ndjson" in jobs.refused("alerts", "status")
+    os.unlink(place / "sent.ndjson")
+    waiting = jobs.said("alerts", "status")["waiting"]
+    assert (waiting["pending"], waiting["held"], waiting["unread"]) == (0, 0, 0)
+    assert victim.read_text() == "of another file"
 
 
 def test_a_session_is_told_of_in_a_home_without_any_job(jobs: Jobs, alerts: Path, receiver: Receiver) -> None:

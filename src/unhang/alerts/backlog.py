@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unhang.core import values
 from unhang.core.record import Record
 from unhang.store import alert_news, files
 
 if TYPE_CHECKING:
     from typing import Any
+
+_ALL = 1 << 20
 
 
 class Backlog(Record):
@@ -43,8 +46,8 @@ def backlog_of(home: str) -> Backlog:
     """Return what waits in this home."""
     state = files.read_json(f"{home}/{alert_news.FOLDER}/state.json") or {}
     return Backlog(
-        pending=len(state.get("pending") or []),
-        held=len(state.get("held") or []),
+        pending=len(values.items_of(state, "pending", most=_ALL)),
+        held=len(values.items_of(state, "held", most=_ALL)),
         unread=len(alert_news.marks(home)),
         delivering=alert_news.is_delivering(home),
         stopped=alert_news.stopped(home),

@@ -105,8 +105,7 @@ class _Deliverer:
         self._home = home
         self._path = f"{home}/{alert_news.FOLDER}/state.json"
         state = files.read_json(self._path) or {}
-        cursors = state.get("cursors")
-        self._cursors: dict[str, int] = dict(cursors) if isinstance(cursors, dict) else {}
+        self._cursors: dict[str, int] = values.table_of(values.whole)(state.get("cursors")) or {}
         counts = values.table_of(values.whole)(state.get("counts"))
         self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
@@ -314,6 +313,8 @@ class _Deliverer:
         while self._unwritten:
             try:
                 deliveries.record(self._home, *self._unwritten[0])
+            except StateError:
+                pass  # something else stands in the place of the file: `alerts status` says so
             except OSError:
                 self._saved = False
                 return

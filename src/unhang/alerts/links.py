@@ -13,7 +13,6 @@ import functools
 import hashlib
 import hmac
 import os
-import time
 from typing import TYPE_CHECKING
 
 from unhang.alerts import pages
@@ -22,7 +21,7 @@ from unhang.core.record import Record
 from unhang.errors import StateError
 from unhang.store import files
 from unhang.store import home as homes
-from unhang.store.alert_news import FOLDER
+from unhang.store.alert_news import FOLDER, sweep
 from unhang.store.layout import is_id
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def spend(home: str, link: Link) -> bool:
     """Use up all links of the event; False: that has been done."""
     folder = f"{home}/{FOLDER}/used"
     homes.make(folder)
-    _sweep(folder)
+    sweep(folder, 2 * LIFE)  # those links have expired
     try:
         os.close(files.open_plain(_mark(home, link), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except (FileExistsError, StateError):
@@ -131,11 +130,3 @@ def _make_key(path: str) -> None:
 
 def _mark(home: str, link: Link) -> str:
     return f"{home}/{FOLDER}/used/{link.job}.{link.seq}"
-
-
-def _sweep(folder: str) -> None:
-    """Forget what was used so long ago that its links have expired."""
-    old = time.time() - 2 * LIFE
-    for entry in os.scandir(folder):
-        if entry.stat(follow_symlinks=False).st_mtime < old:
-            os.unlink(entry.path)

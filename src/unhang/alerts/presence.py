@@ -6,7 +6,6 @@ The page says so while it is looked at (`see`): `alerts/seen/<id>`, an empty fil
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 from unhang.core import values
@@ -27,7 +26,7 @@ def see(home: str, job_id: str) -> None:
     folder = _folder(home)
     for each in (home, f"{home}/{alert_news.FOLDER}", folder):
         homes.make(each)
-    _sweep(folder)
+    alert_news.sweep(folder, 10 * RECENT)
     fd = files.open_plain(f"{folder}/{job_id}", os.O_WRONLY | os.O_CREAT)
     try:
         os.utime(fd)
@@ -57,10 +56,3 @@ def _age(path: str, now: float) -> float:
         return now - os.lstat(path).st_mtime
     except OSError:
         return float("inf")
-
-
-def _sweep(folder: str) -> None:
-    """Forget what was looked at long ago."""
-    for name in os.listdir(folder):
-        if _age(f"{folder}/{name}", time.time()) > 10 * RECENT:
-            os.unlink(f"{folder}/{name}")

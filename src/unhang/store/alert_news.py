@@ -113,7 +113,7 @@ def marks(home: str) -> list[str]:
     found: set[str] = set()
     for folder in _MARKS:
         try:
-            found.update(os.listdir(f"{home}/{FOLDER}/{folder}"))
+            found.update(_files_in(f"{home}/{FOLDER}/{folder}"))
         except FileNotFoundError:
             continue
     return sorted(found)
@@ -131,8 +131,27 @@ def take(home: str, subject: str) -> None:
 def drop_taken(home: str) -> None:
     """Take the marks away that were laid aside: what was read is on the disk."""
     folder = f"{home}/{FOLDER}/{_MARKS[1]}"
-    for subject in os.listdir(folder):
+    for subject in _files_in(folder):
         os.unlink(f"{folder}/{subject}")
+
+
+def _files_in(folder: str) -> list[str]:
+    """The names in a folder, without those of folders: these are no marks, and no unlink removes them."""
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+
+
+def sweep(folder: str, age: float) -> None:
+    """Remove the files of a folder that were not touched for so many seconds."""
+    from time import time
+
+    for name in _files_in(folder):
+        path = f"{folder}/{name}"
+        try:
+            if time() - os.lstat(path).st_mtime > age:
+                os.unlink(path)
+        except FileNotFoundError:
+            continue  # another process was first
 
 
 def lock(home: str) -> int | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.support.odd import records
 from unhang.core.alerts.kinds import ENDS, KINDS, URGENT
 from unhang.core.alerts.ledger import BACKOFF, LIFE, MOST_HELD, SPACING, WINDOW, Ledger
+from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.alerts.settings import COOLDOWN, AlertSettings, parse
 
@@ -256,6 +258,37 @@ def test_a_target_that_was_taken_out_of_the_file_is_told_nothing_more() -> None:
     book.take(occasion("failed"), 0.0)
     other = parse({"target": {"hook": {"kind": "desktop"}}}, "f")
     assert ledger(other, book.to_json()).next_due() is None
+
+
+def _full_state() -> dict[str, Any]:
+    """What a ledger keeps, with something in every part of it."""
+    book = ledger()
+    book.take(occasion("failed", job="a"), 0.0)
+    (first,) = book.ready(WINDOW)
+    book.failed(first.key, "no answer", WINDOW)
+    book.take(occasion("stuck", job="b"), WINDOW)
+    state = json.loads(json.dumps(book.to_json()))
+    assert all(state.values())
+    return dict(state)
+
+
+@given(records(_full_state()))
+@settings(max_examples=300, deadline=None)
+def test_any_state_is_read_as_far_as_it_can_be(value: Any) -> None:
+    """A job may write into the file that it is kept in: an alert may be lost by that, no deliverer may."""
+    book = ledger(state=value if isinstance(value, dict) else {})
+    book.take(occasion("stuck", job="b", seq=2), 4.0)
+    book.take(occasion("recovered", job="a", seq=2), 4.0)
+    for each in book.ready(100.0):
+        message_of(each, None)
+        book.failed(each.key, "no answer", 100.0)
+    book.next_due()
+    book.settle("b", answered=True)
+    book.forget(200.0)
+    json.dumps(book.to_json())
+    book.take(occasion("failed", job="new"), 1000.0)
+    sent = [one.subject.id for now in (2000.0, 9000.0) for each in book.ready(now) for one in each.occasions]
+    assert "new" in sent, "what happens from now on is told"
 
 
 class Promises(RuleBasedStateMachine):

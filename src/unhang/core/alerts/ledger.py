@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from unhang.core import values
 from unhang.core.alerts.kinds import ENDS, KINDS, SEVERITIES
 from unhang.core.alerts.occasions import AlertSubject, Occasion
 from unhang.core.record import Record
@@ -30,6 +31,35 @@ MOST_HELD = 200  # a target
 MOST_PENDING = 50  # a target
 _MOST_TOLD = 2000
 _TOLD_FOR = 7 * 86_400.0
+# What the state of an earlier ledger may hold: a job can write into the file that it is kept in.
+_TOLD: dict[str, values.Reading] = {
+    "stall": values.text,
+    "rank": values.whole,
+    "at": values.number,
+    "resolved": values.flag,
+    "kinds": values.table_of(values.number),
+}
+_SUBJECT: dict[str, values.Reading] = {
+    **dict.fromkeys(("id", "name", "command", "directory", "agent"), values.text),
+    "labels": values.table_of(values.text),
+    "notify": values.texts,
+    "session": values.flag,
+}
+_OCCASION: dict[str, values.Reading] = {
+    **dict.fromkeys(("stall", "what", "command"), values.text),
+    "kind": values.one_of(*KINDS),
+    "seq": values.whole,
+    "at": values.number,
+    "lasted": values.number,
+    "offers": values.texts,
+    "answered": values.flag,
+}
+_DELIVERY: dict[str, values.Reading] = {
+    **dict.fromkeys(("key", "target"), values.text),
+    "attempts": values.whole,
+    "born": values.number,
+    "next_at": values.number,
+}
 
 
 class Delivery(Record):
@@ -57,12 +87,10 @@ class Ledger:
     def __init__(self, settings: AlertSettings, state: dict[str, Any], minute_of_day: Callable[[float], float]) -> None:
         self._settings = settings
         self._minute = minute_of_day
-        told = state.get("told")
-        self._told: dict[str, dict[str, Any]] = dict(told) if isinstance(told, dict) else {}
-        last = state.get("last")
-        self._last: dict[str, float] = dict(last) if isinstance(last, dict) else {}
+        self._told: dict[str, dict[str, Any]] = _told_of(state.get("told"))
+        self._last: dict[str, float] = values.table_of(values.number)(state.get("last")) or {}
         # what is for a target that is not there stays: a file that is just being edited may be half of itself
-        self._held = [(t, float(at), o) for t, at, o in _held_of(state.get("held"))]
+        self._held = _held_of(state.get("held"))
         pending = [_delivery_of(each) for each in _list(state.get("pending"))]
         self._pending = {each.key: each for each in pending if each is not None}
         self.failures: list[Outcome] = []  # what was given up since the caller last looked
@@ -253,13 +281,27 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _told_of(value: Any) -> dict[str, dict[str, Any]]:
+    """What was told about each subject, without what another program has made of it."""
+    found = {}
+    for about, told in (values.mapping(value) or {}).items():
+        try:
+            typed = _typed(told, _TOLD)
+        except TypeError:
+            continue
+        if typed.keys() >= _TOLD.keys():
+            found[about] = typed
+    return found
+
+
 def _held_of(value: Any) -> list[tuple[str, float, Occasion]]:
     found = []
     for item in _list(value):
         if isinstance(item, list) and len(item) == 3 and isinstance(item[0], str):
             occasion = _occasion_of(item[2])
-            if occasion is not None and isinstance(item[1], (int, float)):
-                found.append((item[0], float(item[1]), occasion))
+            at = values.number(item[1])
+            if occasion is not None and at is not None:
+                found.append((item[0], at, occasion))
     return found
 
 
@@ -270,9 +312,10 @@ def _occasion_json(occasion: Occasion) -> dict[str, Any]:
 
 def _occasion_of(value: Any) -> Occasion | None:
     try:
-        subject = AlertSubject(**(value["subject"] | {"notify": tuple(value["subject"]["notify"])}))
-        found = Occasion(**(value | {"subject": subject, "offers": tuple(value.get("offers", ()))}))
-        return found if found.kind in KINDS else None
+        given = _typed(value["subject"], _SUBJECT)
+        subject = AlertSubject(**(given | {"notify": tuple(given["notify"])}))
+        given = _typed(value | {"offers": value.get("offers", [])}, _OCCASION)
+        return Occasion(**(given | {"subject": subject, "offers": tuple(given["offers"])}))
     except (KeyError, TypeError, AttributeError):
         return None  # of another version: told once too little rather than never starting again
 
@@ -285,6 +328,14 @@ def _delivery_of(value: Any) -> Delivery | None:
     try:
         occasions = tuple(_occasion_of(each) for each in value["occasions"])
         known = tuple(each for each in occasions if each is not None)
-        return Delivery(**(value | {"occasions": known})) if known else None
+        return Delivery(**(_typed(value, _DELIVERY) | {"occasions": known})) if known else None
     except (KeyError, TypeError, AttributeError):
         return None
+
+
+def _typed(value: dict[str, Any], fields: dict[str, values.Reading]) -> dict[str, Any]:
+    """The value with these fields read. Raises TypeError where one has another type."""
+    found = {name: read(value[name]) for name, read in fields.items() if name in value}
+    if None in found.values():
+        raise TypeError("a field of another type")
+    return value | found
