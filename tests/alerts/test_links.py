@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +16,10 @@ import pytest
 
 from tests.support.alerts import Receiver, rules
 from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.namespaces import in_pid_namespace, need_namespaces
 from tests.support.ntfy import published
 from tests.support.web.server import Answer, WebServer
-from unhang.alerts import links
+from unhang.alerts import links, pages
 from unhang.core.alerts.occasions import AlertSubject, Occasion
 
 ASKS = (*STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "hello $x"; sleep 3600')
@@ -161,3 +164,23 @@ def test_without_a_page_that_runs_and_is_named_an_alert_has_the_command_alone(
     wait_until(lambda: receiver.requests, "the prompt is told")
     (alert,) = receiver.values()[0]["alerts"]
     assert (alert["actions"], alert["paste"]) == ([], f"unhang send {job.id} ANSWER")
+
+
+def test_pages_in_two_containers_with_one_home_are_both_known(jobs: Jobs) -> None:
+    """Each is process 1 of its own."""
+    need_namespaces()
+    code = (
+        "import sys; from unhang.alerts import pages\n"
+        "pages.announce(sys.argv[1], [sys.argv[2]]); print('announced', flush=True); sys.stdin.read()"
+    )
+    home, origins = str(jobs.home), ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    running = []
+    for origin in origins:
+        words = in_pid_namespace([sys.executable, "-c", code, home, origin])
+        running.append(jobs.popen_program(*words, stdin=subprocess.PIPE))
+        assert running[-1].stdout is not None
+        assert running[-1].stdout.readline() == b"announced\n"
+    assert pages.served(home) == set(origins)
+    for origin, process in zip(origins, running, strict=True):
+        assert jobs.finish(process).code == 0
+        assert origin not in pages.served(home)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 from typing import TYPE_CHECKING
 
 from unhang.core import values
@@ -26,7 +27,7 @@ def announce(home: str, origins: Iterable[str]) -> None:
     """Note that this process serves the page; it holds until the process ends. A disk that is full hinders no page."""
     try:
         _announce(home, origins)
-    except OSError:
+    except (OSError, StateError):
         return  # alerts have the command to paste
 
 
@@ -35,11 +36,12 @@ def _announce(home: str, origins: Iterable[str]) -> None:
     for each in (home, f"{home}/{FOLDER}", folder):
         homes.make(each)
     served(home)  # removes what others have left
-    new = f"{folder}/.{os.getpid()}.new"
-    fd = files.open_plain(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    name = str(secrets.randbits(63))  # not its pid, which a page in another container with this home may have, too
+    new = f"{folder}/.{name}.new"
+    fd = files.open_plain(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     fcntl.flock(fd, fcntl.LOCK_EX)  # never closed: the lock is what says that this process lives
     os.write(fd, json.dumps(sorted(origins)).encode())
-    os.rename(new, f"{folder}/{os.getpid()}")  # it is not found before it is locked
+    os.rename(new, f"{folder}/{name}")  # it is not found before it is locked
 
 
 def is_served(home: str, origin: str) -> bool:
