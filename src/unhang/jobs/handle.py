@@ -203,7 +203,10 @@ class Job:
         """Send input to a job that was started with stdin="pipe" or on a terminal, 1 MiB at most at once."""
         from unhang.core.spec import INPUT_LIMIT
 
-        data = text.encode() if isinstance(text, str) else text
+        try:
+            data = text.encode(errors="surrogateescape") if isinstance(text, str) else text
+        except UnicodeEncodeError:
+            raise UsageError("the text holds half of a surrogate pair, which no encoding has") from None
         if len(data) > INPUT_LIMIT:
             raise ControlError(f"{len(data)} bytes are more than a job takes at once (1 MiB): send them in pieces")
         self._ask(do="send", data=binascii.b2a_base64(data, newline=False).decode(), eof=eof)

@@ -93,6 +93,40 @@ def test_what_is_asked_for_is_checked(jobs: Jobs, web: WebServer) -> None:
     assert not job.ended()
 
 
+ODD = (
+    *(10**400, -(10**400), 1e308, -1, True, [], {}, "", "\x00", "\ud800", "caf\udce9", "9" * 5000, "inf", "nan", "\x1b[2J"),
+    *("²", "1" * 300 + "h", {"a": {"b": []}}, [["x"]] * 50, None),
+)
+
+
+def test_no_odd_value_breaks_more_than_its_own_answer(jobs: Jobs, web: WebServer) -> None:
+    """Each is refused or done; none is an error of the server's own."""
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "sleep", "100")
+    at = f"/api/jobs/{job.id}"
+    for action, names in {"extend": ("idle", "hard"), "send": ("text", "raw", "eof", "question"), "seen": ("x",)}.items():
+        for name in names:
+            for odd in ODD:
+                status = web.post(f"{at}/{action}", {"text": "x"} | {name: odd}).status
+                assert status in (200, 400, 409), (action, name, odd)
+    for words in ("%00", "%ff%fe", "%F0%9F%92%A9", "x" * 3000, "%0d%0aX:%20y", "@last", "%2e%2e", "%ED%A0%80"):
+        for path in ("jobs/{}", "jobs/{}/rows", "jobs/{}/tree", "sessions/{}", "runs?command={}"):
+            assert web.get("/api/" + path.format(words)).status in (200, 400, 404, 409), (path, words)
+        assert web.get(f"{at}/search?text={words}").status == 200
+        assert web.get(f"/api/history?text={words}").status == 200
+        assert web.get(f"/act/{words}", Cookie=None).status == 404
+    for number in ("9" * 5000, "²", "-1", "x.9"):
+        with web.stream(f"/api/jobs/{job.id}/stream", **{"Last-Event-ID": number}) as stream:
+            assert stream.status == 200
+    with web.stream("/api/stream") as stream:
+        (instance, _, _) = next(stream.messages())[1].rpartition(".")
+    with web.stream("/api/stream", **{"Last-Event-ID": f"{instance}.{'9' * 5000}"}) as stream:
+        assert stream.status == 200
+    assert not job.ended()
+    web.process.terminate()
+    assert web.process.stderr is not None
+    assert web.process.stderr.read() == b""
+
+
 def test_a_path_names_no_file(jobs: Jobs, web: WebServer) -> None:
     jobs.home.mkdir(mode=0o700, exist_ok=True)
     (jobs.home / "secret").write_text("secret\n")

@@ -86,7 +86,8 @@ class Streams:
         if self._live.viewers >= MOST_STREAMS:
             return _full()
         instance, _, revision = request.headers.get("last-event-id", "").rpartition(".")
-        known = int(revision) if instance == self._instance and revision.isdecimal() else -1
+        readable = revision.isdecimal() and len(revision) < 18
+        known = int(revision) if instance == self._instance and readable else -1
         return EventStreamResponse(self._overview(known))
 
     async def _overview(self, known: int) -> AsyncIterator[bytes]:
