@@ -37,7 +37,12 @@ def test_a_report_is_written_through_no_link_and_waits_for_no_pipe(engine: Engin
     engine.run("--name", "good", "--", "true")
     victim, planted = tmp_path / "victim", tmp_path / "report"
     victim.write_text("of another file\n")
-    {"link": lambda: planted.symlink_to(victim), "pipe": lambda: os.mkfifo(planted), "folder": planted.mkdir}[plant]()
+    if plant == "link":
+        planted.symlink_to(victim)
+    elif plant == "pipe":
+        os.mkfifo(planted)
+    else:
+        planted.mkdir()
     for option in ("--junit", "--markdown"):
         done = engine.unhang("report", "good", option, planted)
         assert done.code == 2

@@ -129,7 +129,9 @@ def test_what_a_shell_would_act_upon_is_not_offered(
     categories = "".join(f"[categories.{json.dumps('p-' + name)}]\nstall_sec = 9\n" for name in [*odd, "plain"])
     (project / ".unhang.toml").write_text(f'extends = "built-in"\n{categories}')
     labels = [*odd, "a\nk=b", "\x1b[2J", b"caf\xe9".decode(errors="surrogateescape"), "good"]
-    jobs.begin(*(word for label in labels for word in ("--label", f"k{labels.index(label)}={label}")), "--", "true").wait()
+    jobs.begin(
+        *(word for label in labels for word in ("--label", f"k{labels.index(label)}={label}")), "--", "true"
+    ).wait()
     lines = [("run", "--category", "p-"), ("ps", "--label", "k")]
     assert offered(shell, shells, project, *lines) == [["p-plain"], [f"k{len(labels) - 1}=good"]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -93,8 +94,24 @@ def test_what_is_asked_for_is_checked(jobs: Jobs, web: WebServer) -> None:
     assert not job.ended()
 
 
-ODD = (
-    *(10**400, -(10**400), 1e308, -1, True, [], {}, "", "\x00", "\ud800", "caf\udce9", "9" * 5000, "inf", "nan", "\x1b[2J"),
+ODD: tuple[Any, ...] = (
+    *(
+        10**400,
+        -(10**400),
+        1e308,
+        -1,
+        True,
+        [],
+        {},
+        "",
+        "\x00",
+        "\ud800",
+        "caf\udce9",
+        "9" * 5000,
+        "inf",
+        "nan",
+        "\x1b[2J",
+    ),
     *("²", "1" * 300 + "h", {"a": {"b": []}}, [["x"]] * 50, None),
 )
 
@@ -103,7 +120,11 @@ def test_no_odd_value_breaks_more_than_its_own_answer(jobs: Jobs, web: WebServer
     """Each is refused or done; none is an error of the server's own."""
     job = jobs.begin(*STILL, "--stdin", "pipe", "--", "sleep", "100")
     at = f"/api/jobs/{job.id}"
-    for action, names in {"extend": ("idle", "hard"), "send": ("text", "raw", "eof", "question"), "seen": ("x",)}.items():
+    for action, names in {
+        "extend": ("idle", "hard"),
+        "send": ("text", "raw", "eof", "question"),
+        "seen": ("x",),
+    }.items():
         for name in names:
             for odd in ODD:
                 status = web.post(f"{at}/{action}", {"text": "x"} | {name: odd}).status
