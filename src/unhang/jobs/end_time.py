@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # How long a keeper may take to say when its job ends, before the caller goes on without it.
 _PATIENCE = 0.5
+_LIMITS = ("idle", "hard")
 
 
 class EndTime(Record):
@@ -47,12 +48,30 @@ def ends_at(place: JobDir, view: View, *, always_ask: bool = False) -> float | N
     """
     if view.ended:
         return None
-    hard, idle = (values.number((view.limits.get(name) or {}).get("value")) for name in ("hardMs", "idleMs"))
-    if idle is not None and (view.silent or always_ask):
+    if _limit(view, "idle") is not None and (view.silent or always_ask):
         said = ask_keeper(place)
         if said is not None:
             return said.at
-    begun, alive = values.moment(view.attempt_at), values.moment(view.last_activity_at)
-    found = [begun + hard / 1000] if hard is not None and begun is not None else []
-    found += [alive + idle / 1000] if idle is not None and alive is not None else []
-    return min(found, default=None)
+    return _by_events(view).at
+
+
+def next_end(place: JobDir, view: View) -> EndTime:
+    """Return when a running job is ended, and by which of its limits: as its keeper says, or else the events.
+
+    A keeper that ends its job already names no limit: then the events do.
+    """
+    said = ask_keeper(place)
+    return said if said is not None and said.limit in _LIMITS else _by_events(view)
+
+
+def _by_events(view: View) -> EndTime:
+    found: list[tuple[float, str]] = []
+    for name, since in zip(_LIMITS, (view.last_activity_at, view.attempt_at), strict=True):
+        length, begun = _limit(view, name), values.moment(since)
+        if length is not None and begun is not None:
+            found.append((begun + length / 1000, name))
+    return EndTime(*min(found, default=(None, "idle")))
+
+
+def _limit(view: View, name: str) -> float | None:
+    return values.number((view.limits.get(f"{name}Ms") or {}).get("value"))

@@ -14,8 +14,7 @@ from unhang.core.durations import human
 from unhang.core.live_line import Standing
 from unhang.core.record import Record
 from unhang.core.spec import name_of
-from unhang.errors import UnhangError
-from unhang.jobs import control_client
+from unhang.jobs.end_time import next_end
 from unhang.jobs.history import usual_duration
 from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, view_of
@@ -81,14 +80,14 @@ def progress_line(job: Job, view: View) -> str:
 
     It asks the job's keeper, so an event loop must not call it.
     """
-    elapsed = elapsed_of(view) or 0.0
-    parts = [human(elapsed)]
-    doing = str((view.agent or {}).get("message") or "")
+    parts = [human(elapsed_of(view) or 0.0)]
+    # why an agent is silent is said once, as what it waits for
+    doing = str(((view.doing if view.silent else view.agent) or {}).get("message") or "")
     last = plain_text.one_line(doing, 80) if doing else plain_text.last_line(_end_of_output(job), 80)
     if last:
         parts.append(plain_text.quoted(last, 80))
     parts.append(_state_of(job, view))
-    left = time_left(job, view, elapsed)
+    left = time_left(job, view)
     if left is not None:
         parts.append(f"stopped in {human(left.seconds)} {left.unless}")
     return mask.one_line(" · ".join(part for part in parts if part), LONGEST_LINE)
@@ -126,7 +125,7 @@ class Waited:
             return Standing(self._name, None, None, "", None, "", ended=mask.one_line(message, 190))
         elapsed = elapsed_of(view)
         doing = _state_of(self._job, view) or plain_text.last_line(_end_of_output(self._job), 80)
-        left = time_left(self._job, view, elapsed or 0.0)
+        left = time_left(self._job, view)
         doing = mask.one_line(doing, LONGEST_LINE)
         seconds, unless = (None, "") if left is None else (left.seconds, left.unless)
         return Standing(self._name, elapsed, self._usual, doing, seconds, unless)
@@ -139,19 +138,13 @@ def progress_of_several(running: list[Job], count: int) -> str:
     return line if count == 1 else f"{len(running)} of {count} jobs run; {first.id}: {line}"[:LONGEST_LINE]
 
 
-def time_left(job: Job, view: View, elapsed: float) -> TimeLeft | None:
-    """Return the time until the nearer of a job's two limits; None where it has none, or its keeper does not answer."""
-    found: list[TimeLeft] = []
-    hard, idle = (view.limits.get(name, {}).get("value") for name in ("hardMs", "idleMs"))
-    if hard is not None:
-        found.append(TimeLeft(max(0.0, hard / 1000 - elapsed), "at its hard limit", "hard"))
-    if idle is not None:
-        try:
-            silence = control_client.ask(job.place, do="ping")["idleMs"]
-            found.append(TimeLeft(max(0.0, (idle - silence) / 1000), "unless output comes", "idle"))
-        except (UnhangError, OSError, KeyError):
-            pass
-    return min(found, key=lambda left: left.seconds, default=None)
+def time_left(job: Job, view: View) -> TimeLeft | None:
+    """Return the time until the nearer of a job's two limits; None: no limit ends it now."""
+    found = next_end(job.place, view)
+    if found.at is None:
+        return None
+    unless = "at its hard limit" if found.limit == "hard" else "unless output comes"
+    return TimeLeft(max(0.0, found.at - clock.wall()), unless, found.limit)
 
 
 def _end_of_output(job: Job) -> bytes:

@@ -66,7 +66,7 @@ def result_of(
     if found.result.leaked:
         shown["leftovers"] = list(found.result.outcome.get("leftovers") or [])
     if found.result.status == "running":
-        running = _Running(time_left(job, found.view, found.result.duration or 0.0), look_at(job).listening)
+        running = _Running(time_left(job, found.view), look_at(job).listening)
         shown |= _of_running(found, running, seen)
     recovery = None if found.result.recovery is None else _recovery(job, found, seen, shown["diagnosis"])
     shown |= {"recovery": recovery, "next": next_steps(found, running, seen)}
@@ -129,19 +129,20 @@ def _recovery(job: Job, found: ShortResult, seen: Seen, diagnosis: dict[str, Any
     assert result.recovery is not None
     last = result.outcome
     words = _words_for(job)
+    agent = job.spec.get("kind") == AGENT
     said = list(last.get("suggestions") or [])
     if said and found.view.diagnosis is not None:  # the keeper's, in the words of the command line
         said = suggestions(found.view.diagnosis, result.timeout_reason, words)
     retryable = bool(result.recovery.get("retryable"))
     if result.status == "timeout" and retryable:
-        limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else "timeout_sec"
-        said.append(f"if it was only slow: run it again with a larger {limit}, or use `start` and `wait`")
+        hard, other = ("hardTimeoutMs", "") if agent else ("timeout_sec", ", or use `start` and `wait`")
+        limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else hard
+        said.append(f"if it was only slow: run it again with a larger {limit}{other}")
     elif result.status == "error":
         said += [*suggested_by_agent(found.view), *after_error(last, words)]
         if editors.refused_editor(result.stderr):
             said.append(f"it opened an editor, and there is none here: {editors.way_without(_command(job))}")
     elif result.status == "running" and found.question is None and (diagnosis or {}).get("state") == "hung":
-        agent = job.spec.get("kind") == AGENT
         found_out = diagnosis or {}
         said += suggestions_for_agent(found_out, words) if agent else suggestions(found_out, None, words)
     if result.leaked:
