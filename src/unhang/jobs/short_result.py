@@ -12,6 +12,7 @@ from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.jobs.question import question_of
 from unhang.jobs.results import elapsed_of, excerpt, view_with_limits
+from unhang.procs import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def short_result_of(job: Job, output_bytes: int, view: View | None = None) -> Sh
     found = {name: excerpt(job, view, name, most=output_bytes, tail=_PARTIAL_TAIL) for name in STREAMS}
     stdout, stderr = (_printed(found[name]) for name in STREAMS)
     result = build(job.id, view, stdout, stderr, elapsed_of(view))
+    if not view.ended:
+        result = result.replace(diagnosis=view.diagnosis_at(clock.wall()))
     return ShortResult(result, view, found, question_of(job, view))
 
 

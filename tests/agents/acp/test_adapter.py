@@ -234,6 +234,7 @@ def test_a_clock_beside_a_silent_command_is_no_sign_of_life() -> None:
         meta = {"shellProgress": {"type": "shell_progress", "elapsedMs": 1000 * at}}
         said = session.hear(update("tool_call_update", toolCallId="t", status="in_progress", _meta=meta), at)
         assert any(one.alive for one in said) == (at == 10), "its first word is one"
+        assert any(one.phase for one in said) == (at == 10), "a person is not told the same again and again"
     assert session.budget(200.0).elapsed == 190.0
 
 

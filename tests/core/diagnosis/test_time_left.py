@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.event_logs import stamp
 from unhang.core import events as ev
 from unhang.core.attention import attention_of
-from unhang.core.diagnosis.time_left import at_age, in_ms, in_time
+from unhang.core.diagnosis.time_left import at_age, for_time, in_ms, in_time
 from unhang.core.diagnosis.waits import NEVER, for_timer
 from unhang.core.view import View
 
@@ -62,3 +62,19 @@ def test_a_tree_that_moves_again_waits_for_no_timer(asked: bool) -> None:
     more = ev.watchdog("extended", "", willAbortInMs=1000, reason="moves", tier="idle", asked=asked)
     view = _view(ev.watchdog("stuck", "", stallMs=1, diagnosis=_asleep(600.0)), more)
     assert view.cause == ("timer" if asked else None)
+
+
+def _without_words(seconds: float) -> dict[str, Any]:
+    reason = f"Codex has had nothing from the model {for_time(seconds)}"
+    evidence = {"silentMs": in_ms(seconds)}
+    return {"state": "hung", "cause": "network", "reason": reason, "evidence": evidence, "processes": []}
+
+
+def test_a_silence_grows_while_it_lasts_and_not_after_the_end() -> None:
+    view = _view(ev.watchdog("stuck", "", stallMs=1, diagnosis=_without_words(60.0)))
+    assert view.reason_at(NOW).endswith(" for 1m")
+    assert view.reason_at(NOW + 780).endswith(" for 14m")
+    assert (view.diagnosis_at(NOW + 780) or {})["evidence"] == {"silentMs": 840_000}
+    assert view.reason_at(None) == "Codex has had nothing from the model"
+    view.apply(ev.exited("failed", "", {"status": "error"}) | {"ts": stamp(NOW + 61)})
+    assert view.reason_at(NOW + 90).endswith(" for 1m")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from unhang.core.diagnosis.time_left import SILENT, in_ms
 from unhang.core.record import Record
 from unhang.core.values import bounded
 from unhang.core.watchdog.facts import TOOL
@@ -64,17 +65,22 @@ class AgentUpdate(Record):
 
 
 class StallReason(Record):
-    """Why an agent shows no sign of life. `cause`: one of the causes of a diagnosis; `reason`: in words."""
+    """Why an agent shows no sign of life. `cause`: one of the causes of a diagnosis; `reason`: in words.
+
+    `silent`: the time that the reason names in the words of `for_time`, so that later readers are told that of theirs.
+    """
 
     cause: str
     reason: str
     suggestions: list[str]  # in the words of the command line
     hints: list[str] | None = None  # their names, where the protocol has some: another face has other words for them
     state: str = HUNG
+    silent: float | None = None
 
     def diagnosis(self) -> dict[str, Any]:
         """Return the reason in the shape of a diagnosis."""
-        return {"state": self.state, "cause": self.cause, "reason": self.reason, "evidence": {}, "processes": []}
+        evidence = {} if self.silent is None else {SILENT: in_ms(self.silent)}
+        return {"state": self.state, "cause": self.cause, "reason": self.reason, "evidence": evidence, "processes": []}
 
 
 def preview(text: str, most: int = PREVIEW) -> str:

@@ -39,6 +39,7 @@ class AcpTool:
         self.limit = DEFAULT_IDLE
         self.renamed = 0
         self.mark = 0  # of the last word about it
+        self.repeats = False  # that word was the one before once more
         self.parallel = False  # the model has spoken since: it does not wait for this one alone
 
     @property
@@ -94,7 +95,7 @@ class AcpTools:
         tool = tool or self._refused.pop(identity, None) or AcpTool(identity, now)
         before, called = tool.status, tool.name
         mark = mark_of(call)
-        repeated, tool.mark = mark == tool.mark and not begun, mark
+        tool.repeats, tool.mark = mark == tool.mark and not begun, mark
         self._learn(tool, call)
         if tool.status in OVER:
             self._remember(identity)
@@ -106,7 +107,7 @@ class AcpTools:
             self._remember(next(iter(self.running)))
         tool.renamed += tool.name != called
         named = tool.name != called and tool.renamed <= _RENAMED  # some count their progress in the title
-        return tool, begun or named, begun or tool.status != before or not (tool.parallel or repeated)
+        return tool, begun or named, begun or tool.status != before or not (tool.parallel or tool.repeats)
 
     def granted(self, identity: str, now: float) -> None:
         """Note that a call may run from now on."""

@@ -13,6 +13,7 @@ from unhang.agents.acp.protocol.tools import AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
 from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
+from unhang.core.diagnosis.time_left import for_time
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import id_of, integer_of, mapping_of, text_of
@@ -253,7 +254,7 @@ class AcpSession(AgentState):
         if not self.in_turn:
             return []  # a replay of an older turn, or a late word about one
         tool, changed, moved = self.tools.note(update, now)
-        if tool is None:
+        if tool is None or (tool.repeats and not changed):
             return []
         self._breaks = True
         if not self._is_due(now, news=changed):
@@ -325,24 +326,25 @@ class AcpSession(AgentState):
 
     def stall_reason(self, now: float) -> StallReason:
         """Return what it is at, or what it waits for: the cause of a stall, in words."""
-        silent = human(max(0.0, now - self._heard))
+        seconds = max(0.0, now - self._heard)
+        silent = for_time(seconds)
         match self.stage:
             case "startup":
                 hints = ["run the agent by hand in a terminal: it may want a login", "give it more time: --startup"]
-                text = f"{self.name} has not answered for {silent} ({self.doing})"
-                return StallReason("unknown", text, hints, state=UNSURE)
+                text = f"{self.name} has not answered {silent} ({self.doing})"
+                return StallReason("unknown", text, hints, state=UNSURE, silent=seconds)
             case "permission":
-                return StallReason(
-                    "input", f"{self.name} waits for a permission (for {silent})", ["unhang send JOB yes"]
-                )
+                text = f"{self.name} waits for a permission ({silent})"
+                return StallReason("input", text, ["unhang send JOB yes"], silent=seconds)
             case "tool":
                 names = ", ".join(preview(name, 120) for name in self.tools.names[:4])
-                text = f"a tool call of {self.name} has produced no output for {silent}: {names}"
-                return StallReason("unknown", text, ["give its tools more time: --tool"])
+                text = f"a tool call of {self.name} has produced no output {silent}: {names}"
+                return StallReason("unknown", text, ["give its tools more time: --tool"], silent=seconds)
         if not self.in_turn:
             return StallReason("unknown", f"{self.name} runs no turn", [])
-        text = f"{self.name} has had nothing from its model for {silent}"
-        return StallReason("network", text, ["check the network and the address of the model's service"])
+        text = f"{self.name} has had nothing from its model {silent}"
+        hint = "check the network and the address of the model's service"
+        return StallReason("network", text, [hint], silent=seconds)
 
 
 def _about(tool: AcpTool, now: float) -> str:

@@ -12,6 +12,7 @@ from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
 from unhang.agents.claude.protocol import errors, tools
 from unhang.agents.claude.protocol.system import plain
 from unhang.agents.claude.protocol.usage import ClaudeUsage
+from unhang.core.diagnosis.time_left import for_time
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import count_of, dig, id_of, mappings_of, number_of, text_of, whole_of
@@ -319,7 +320,8 @@ class ClaudeStream(AgentState):
 
     def stall_reason(self, now: float) -> StallReason:
         """Return what it is at, or what it waits for: the cause of a stall, in words."""
-        silent = human(max(0.0, now - self._heard))
+        seconds = max(0.0, now - self._heard)
+        silent = for_time(seconds)
         again = [errors.again(self.session)] if self.session else []
         if self._retries:
             since = human(max(0.0, now - self._retrying_since))
@@ -339,8 +341,9 @@ class ClaudeStream(AgentState):
             text = f"only tasks in the background are left: {left}" if left else "Claude runs no turn"
             return StallReason("unknown", text, again)
         if self.phase == "compacting":
-            return StallReason("network", f"the compaction has had no answer from the model for {silent}", again)
-        return StallReason("network", f"Claude has had nothing from the model for {silent}", again)
+            text = f"the compaction has had no answer from the model {silent}"
+            return StallReason("network", text, again, silent=seconds)
+        return StallReason("network", f"Claude has had nothing from the model {silent}", again, silent=seconds)
 
 
 def _about(task: Message) -> str:

@@ -12,6 +12,7 @@ from unhang.agents.codex.protocol import errors, hints, items
 from unhang.agents.codex.protocol.notifications import PLAIN, plain
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.agents.codex.protocol.usage import CodexUsage
+from unhang.core.diagnosis.time_left import for_time
 from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import dig, id_of, items_of, mapping_of, mappings_of, text_of
@@ -269,10 +270,11 @@ class CodexThread(AgentState):
 
     def stall_reason(self, now: float) -> StallReason:
         """Return what it is at, or what it waits for: the cause of a stall, in words."""
-        silent = human(max(0.0, now - self._heard))
+        seconds = max(0.0, now - self._heard)
+        silent = for_time(seconds)
         if self.waiting:
             what = "approval" if self.waiting == "approval" else "answer"
-            return self._stall("input", f"Codex waits for an {what} (for {silent})", hints.RESUME)
+            return self._stall("input", f"Codex waits for an {what} ({silent})", hints.RESUME, silent=seconds)
         if self._reconnects:
             since = human(max(0.0, now - self._reconnecting_since))
             times = f"{self._reconnects} times" if self._reconnects > 1 else "once"
@@ -280,14 +282,15 @@ class CodexThread(AgentState):
             return self._stall("network", text, hints.NETWORK, hints.RESUME)
         if self.tools.window is not None:
             names = ", ".join(preview(name, 120) for name in list(self.tools.names.values())[:4])
-            text = f"a Codex tool call has produced no output for {silent}" + (f": {names}" if names else "")
-            return self._stall("unknown", text, hints.TOOL_LIMIT, hints.RESUME)
+            text = f"a Codex tool call has produced no output {silent}" + (f": {names}" if names else "")
+            return self._stall("unknown", text, hints.TOOL_LIMIT, hints.RESUME, silent=seconds)
         if not self.turn:
             return self._stall("unknown", "Codex runs no turn")
         if self.phase == "compacting":
-            return self._stall("network", f"the compaction has had no answer from the model for {silent}")
-        return self._stall("network", f"Codex has had nothing from the model for {silent}", hints.RESUME)
+            text = f"the compaction has had no answer from the model {silent}"
+            return self._stall("network", text, silent=seconds)
+        return self._stall("network", f"Codex has had nothing from the model {silent}", hints.RESUME, silent=seconds)
 
-    def _stall(self, cause: str, reason: str, *names: str) -> StallReason:
+    def _stall(self, cause: str, reason: str, *names: str, silent: float | None = None) -> StallReason:
         suggestions = hints.sentences(names, hints.command_line(self._job, self.thread))
-        return StallReason(cause, reason, suggestions, list(names))
+        return StallReason(cause, reason, suggestions, list(names), silent=silent)
