@@ -170,6 +170,16 @@ def test_what_a_driver_has_said_beats_what_the_kernel_shows_except_a_stop() -> N
     assert agents.of_driven_agent(seen("hung", "lock"), None, tool, 70.0, idles=True).cause == "lock"
 
 
+def test_an_agent_that_has_asked_a_person_waits_for_the_answer_and_for_no_tool() -> None:
+    tool = {"phase": "running", "message": "Bash"}
+    for kernel in (seen("hung", "input"), seen("alive", "progress")):
+        found = agents.of_driven_agent(kernel, None, tool, 70.0, asks="May I run rm?")
+        assert (found.cause, found.evidence) == ("input", {})
+        assert "May I run rm?" in found.reason
+    stopped = seen("hung", "stopped")
+    assert agents.of_driven_agent(stopped, None, tool, 70.0, asks="May I run rm?") == stopped
+
+
 def test_an_agent_of_which_one_process_is_stopped_is_stopped_whatever_else_moves() -> None:
     """A driver or a launcher stands above the agent, and runs."""
     told = {"state": "hung", "cause": "network", "reason": "nothing from its model"}

@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 
 
 def advise(
-    status: str, last: dict[str, Any], diagnosis: dict[str, Any] | None, job_id: str, needs_input: bool = False
+    status: str,
+    last: dict[str, Any],
+    diagnosis: dict[str, Any] | None,
+    job_id: str,
+    needs_input: bool = False,
+    *,
+    agent: bool = False,
 ) -> dict[str, Any] | None:
     """Return `suggestions` and `retryable` for a job of this status; None for a success that left nothing running.
 
-    `last` is the last event of an ended job, with the suggestions of an agent's driver in front of its own.
+    `last` is the last event of an ended job, with the suggestions of an agent's driver in front of its own. `agent`:
+    it was the job of an agent, which is no command that could be started in another way.
     """
     if status == "success" and not last.get("leaked"):
         return None
     suggestions: list[str] = list(last.get("suggestions") or [])
     retryable = is_retryable(status, last, diagnosis, needs_input)
     if status == "timeout":
-        suggestions += _after_timeout(last, bool(suggestions), retryable)
+        suggestions += _after_timeout(last, bool(suggestions), retryable, agent)
     elif status == "error":
         suggestions += after_error(last)
     elif status == "running":
@@ -59,13 +66,14 @@ def is_retryable(
     return status == "error" and (last.get("error") or {}).get("code") == "ELOST"
 
 
-def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool) -> list[str]:
+def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool, agent: bool) -> list[str]:
     idle = last.get("timeoutReason") == "no_output_timeout"
     more: list[str] = []
     if retryable:
         flag = "--idle" if idle else "--hard"
-        more.append(f"if it was only slow, give it more time: {flag} with a larger value, or `unhang start`")
-    if not explained and idle:
+        other = "" if agent else ", or `unhang start`"
+        more.append(f"if it was only slow, give it more time: {flag} with a larger value{other}")
+    if not explained and idle and not agent:
         more.append("if it is known to be silent for long, let it send heartbeats: unhang beat")
     return more
 

@@ -162,6 +162,7 @@ def build(
             view.diagnosis,
             job_id,
             view.needs_input is not None,
+            agent=view.agent is not None,
         ),
         outcome=last,
         command=command,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from unhang.core.spec import AGENT
-from unhang.core.values import mapping_of
+from unhang.core.values import mapping_of, text_of
 from unhang.errors import ControlError, UnhangError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.handle import attach
@@ -35,11 +35,12 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
     seen = diagnose_tree(job, window)
     spec = job.spec
     view = job.view()
-    told = view.diagnosis if view.in_doubt else None
+    told = view.diagnosis_at(clock.wall()) if view.in_doubt else None
     if spec.get("kind") == AGENT:
         since = view.last_activity_at or view.started_at
         silent = max(0.0, clock.wall() - clock.parse(since)) if since else 0.0
-        return agents.of_driven_agent(seen, told, view.doing, silent)
+        asks = text_of(view.needs_input, "prompt")
+        return agents.of_driven_agent(seen, told, view.doing, silent, asks=asks)
     if mapping_of(spec, "labels").get("acp") == "proxy":
         return agents.of_proxied_agent(seen, told)
     return seen

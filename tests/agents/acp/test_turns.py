@@ -77,6 +77,8 @@ def test_a_question_is_put_to_a_person_and_the_answer_holds(bench: Bench, name: 
     status = bench.said("status", job.id)
     assert MARK in status["needsInput"]["prompt"]
     assert f"unhang send {job.id} yes\n" in bench.call("status", job.id).out.decode()
+    found = bench.said("diagnose", job.id)
+    assert (found["cause"], MARK in found["reason"]) == ("input", True), "it waits for a person, and for no tool"
     assert bench.call("send", job.id, "what is that?").code == 0
     wait_until(lambda: sum(e["phase"] == "needs_approval" for e in job.events()) == 2, "it asks again")
     assert not (bench.workspace / "marker").exists()

@@ -70,6 +70,7 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
         assert found.data["diagnosis"]["cause"] == "network"
         assert found.data["partial"]["eventsCount"] > 10
         assert any("codex_resume(threadId=" in hint for hint in found.data["recovery"]["suggestions"])
+        assert not any("`start`" in hint for hint in found.data["recovery"]["suggestions"]), "it runs commands"
         told = [event for event in found.data["partial"]["lastEvents"] if event["type"] == "agent"]
         assert len({event["threadId"] for event in told if "threadId" in event}) == 1, (
             "the second goes on with the first"

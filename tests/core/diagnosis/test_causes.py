@@ -260,3 +260,25 @@ def test_advice_for_an_agent_is_not_that_for_a_command(cause: str) -> None:
     assert found
     assert not set(found) & set(suggestions(told(cause), None))
     assert not re.search(r"curl|\{|--batch|heartbeat", " ".join(found))
+
+
+def test_advice_names_the_model_of_an_agent_only_where_its_driver_has_blamed_it() -> None:
+    """What the kernel sees a command of the agent wait for is another peer."""
+    of_model = suggestions_for_agent(told("network") | {"evidence": {"silentMs": 60_000}})
+    of_command = suggestions_for_agent(told("network", socket={"remote": "10.0.0.7:443"}))
+    assert "10.0.0.7:443" in of_command[0]
+    assert not set(of_model) & set(of_command)
+    assert not any("model" in line for line in of_command)
+
+
+@pytest.mark.parametrize("agent", [True, False])
+def test_only_a_command_is_said_to_be_one_for_the_background(agent: bool) -> None:
+    view = View()
+    if agent:
+        view.apply({"seq": 1, "ts": "t", "type": "agent", "phase": "thinking", "message": "", "alive": True})
+    end = {"status": "timeout", "timeoutReason": "no_output_timeout", "retryable": True}
+    view.apply({"seq": 2, "ts": "t", "type": "job/exited", "phase": "timed_out", "message": ""} | end)
+    printed = Printed("", "", truncated=False)
+    found = build("j", view, printed, printed, 1.0).to_json()["recovery"]["suggestions"]
+    assert any("--idle" in line for line in found)
+    assert any("unhang start" in line for line in found) is not agent

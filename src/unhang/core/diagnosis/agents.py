@@ -11,6 +11,7 @@ from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.verdict import HUNG, UNSURE, Diagnosis
 from unhang.core.durations import human
 from unhang.core.events import AT_WORK
+from unhang.core.values import mapping_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,20 +45,31 @@ def as_stopped(seen: Diagnosis) -> Diagnosis | None:
 def _as_told(seen: Diagnosis, told: dict[str, Any]) -> Diagnosis:
     """Return the tree as the kernel shows it, with the reason that the driver or the proxy has told."""
     state, cause, reason = (str(told.get(name) or "") for name in ("state", "cause", "reason"))
-    return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence={})
+    evidence = mapping_of(told, "evidence")
+    return seen._replace(state=state or UNSURE, cause=cause or causes.UNKNOWN.name, reason=reason, evidence=evidence)
 
 
 def of_driven_agent(
-    seen: Diagnosis, told: dict[str, Any] | None, doing: dict[str, Any] | None, silent: float, *, idles: bool = False
+    seen: Diagnosis,
+    told: dict[str, Any] | None,
+    doing: dict[str, Any] | None,
+    silent: float,
+    *,
+    idles: bool = False,
+    asks: str = "",
 ) -> Diagnosis:
     """Return the diagnosis of an agent with a driver.
 
     `told`: why it is silent, if its driver has said so. `doing`: the event that says what it is at. `silent`: seconds
     since its last sign of life. `idles`: what its tool has started is known not to move, so that what moves is the
-    agent itself.
+    agent itself. `asks`: the question that it has put to a person, and that is open.
     """
     if (stopped := as_stopped(seen)) is not None:
         return stopped
+    if asks:
+        return seen._replace(
+            state=HUNG, cause=causes.INPUT.name, reason=f"it waits for an answer of a person: {asks}", evidence={}
+        )
     if told is not None:
         return _as_told(seen, told)
     phase = str((doing or {}).get("phase"))

@@ -46,18 +46,21 @@ _OF_AGENTS: dict[causes.Cause, tuple[str, ...]] = {
     causes.STOPPED: ("continue it: `kill -CONT {pid}`",),
     causes.INPUT: ("answer it with {send}",),
 }
-_OF_ANY_AGENT = (
-    "see what it did last in its events",
-    "cancel the turn, and ask for a command that ends by itself or has a timeout",
-)
+_OTHER_COMMAND = "cancel the turn, and ask for a command that ends by itself or has a timeout"
+_OF_ANY_AGENT = ("see what it did last in its events", _OTHER_COMMAND)
+# A driver and a proxy name no peer: where the kernel has seen one, it is that of a command of the agent.
+_OF_ITS_COMMAND = ("check {peer}, which a command of the agent waits for", _OTHER_COMMAND)
 
 
 def suggestions_for_agent(diagnosis: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
     """Return the same for the job of an agent: what its driver, or the kernel, has found is about an agent and its
     model.
     """
-    lines = _OF_AGENTS.get(causes.cause_of(diagnosis), _OF_ANY_AGENT)
-    named = {**words, "pid": str(integer_of(diagnosis, "evidence", "pid") or "PID")}
+    cause = causes.cause_of(diagnosis)
+    pid = integer_of(diagnosis, "evidence", "pid")
+    of_command = cause is causes.NETWORK and bool(pid)
+    lines = _OF_ITS_COMMAND if of_command else _OF_AGENTS.get(cause, _OF_ANY_AGENT)
+    named = {**words, "pid": str(pid or "PID"), "peer": _peer(diagnosis)}
     return [line.format_map(named) for line in lines]
 
 
