@@ -90,6 +90,7 @@ def test_a_stall_is_told_once_in_the_turns_own_stream_with_its_reason(jobs: Jobs
     assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
     assert len(editor.texts("agent_thought_chunk")) == 1
     wait_until(lambda: job.view().phase == "running", "what it says is the end of it for every reader")
+    assert [event["message"] for event in job.events() if event["phase"] == "resumed"] == ["The turn is over."]
     assert [event["phase"] for event in job.events()].count("stuck") == 1
     assert editor.close() == 0
 

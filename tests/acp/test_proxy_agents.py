@@ -1,20 +1,24 @@
-"""Real agents behind the proxy, when something hangs: the model, and a command in a terminal of ours."""
+"""Real agents behind the proxy, when something hangs: the model, the agent itself, a command of its own or of ours."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support.acp.editor import Editor
 from tests.support.acp_agents import programs
-from tests.support.engine import actor
+from tests.support.engine import actor, wait_until
 from tests.support.fakes.acp_models import FakeModels
 from tests.support.jobs import Jobs
-from unhang.testing.liveness import RollCall
+from unhang.procs import tree
+from unhang.testing.liveness import Process, RollCall
 
 
 @pytest.fixture
@@ -23,48 +27,96 @@ def fake() -> Iterator[FakeModels]:
         yield fake
 
 
-def behind(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: str) -> Editor:
+LAST_WORDS = "no room is left on the disk"
+
+
+@contextmanager
+def behind(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: str) -> Iterator[Editor]:
+    """An editor whose agent is behind the proxy: a program of the agent's name, as npm installs one."""
     started = programs.start(name, tmp_path, fake)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
+    program = tmp_path / name
+    program.write_text(f"#!/bin/bash\necho '{LAST_WORDS}' >&2\nexec {shlex.join(started.argv)}\n")
+    program.chmod(0o755)
     mine = {key: value for key, value in jobs.env.items() if key.startswith("UNHANG")}
-    editor = Editor(jobs.command("acp", "proxy", *options, "--", *started.argv), started.env | mine, workspace)
-    editor.begin()
-    return editor
+    editor = Editor(jobs.command("acp", "proxy", *options, "--", str(program)), started.env | mine, workspace)
+    try:
+        editor.begin()
+        yield editor
+    finally:
+        editor.drop()
+        editor.process.kill()
+        editor.process.wait()
 
 
-@pytest.mark.parametrize("name", ["claude", "gemini", "kimi"])
+@pytest.mark.parametrize("name", programs.NAMES)
 def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
     jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
 ) -> None:
-    editor = behind(jobs, tmp_path, fake, name, "--stall", "2", "--idle", "15", "--grace", "20")
-    try:
+    """Some listen or write files of their own meanwhile: that is no work, and no reason."""
+    with behind(jobs, tmp_path, fake, name, "--stall", "2", "--idle", "15", "--grace", "20") as editor:
         assert editor.turn("[[hang]]") == "cancelled"
-        notices = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
-        assert len(notices) == 1
+        (notice,) = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
+        assert "no tool is running" in notice
         assert any("[unhang]" in text and "limit 15s" in text for text in editor.texts())
+        stalls = [event for event in jobs.handle(jobs.job().id).events() if event["phase"] in ("stuck", "quiet")]
+        found = [(event["phase"], event["diagnosis"]["state"], event["diagnosis"]["cause"]) for event in stalls]
+        assert found == [("stuck", "hung", "network")]
         assert editor.turn("[[text:and on it goes]]") == "end_turn", "the next turn is not hit"
         assert "and on it goes" in "".join(editor.texts())
         editor.close()
-    finally:
-        editor.drop()
-        editor.process.kill()
-        editor.process.wait()
 
 
-def test_a_command_of_geminis_has_the_limit_of_a_tool_from_its_permission_on(
-    jobs: Jobs, tmp_path: Path, fake: FakeModels
+@pytest.mark.parametrize("name", ["claude", "gemini", "qwen"])
+def test_an_agent_that_dies_is_named_with_its_job_and_its_last_words(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
 ) -> None:
-    """Gemini announces it by nothing else; without that it would have the limit of a silent model."""
-    editor = behind(jobs, tmp_path, fake, "gemini", "--stall", "off", "--idle", "80", "--tool", "4", "--grace", "30")
-    try:
-        assert editor.turn("[[shell:sleep 1000]]") == "cancelled"
-        assert any("[unhang]" in text and "limit 4s" in text for text in editor.texts())
+    """Qwen's is a launcher, whose child goes on and holds the line open."""
+    with behind(jobs, tmp_path, fake, name) as editor:
+        prompt = editor.prompt("[[hang]]")
+        wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
+        job = jobs.handle(jobs.job().id)
+        assert Process(job.view().pid or 0).send(signal.SIGKILL)
+        error = editor.answer(prompt)["error"]
+        assert error["message"].startswith(f"unhang: {name} (job {job.id}) has ended: ")
+        how, words = error["message"].split("; its last words on stderr: ")
+        assert "SIGKILL" in how
+        said = " ".join(job.tail("stderr", 10_000).split())
+        assert LAST_WORDS in said
+        assert said.endswith(words.removeprefix("…"))
+
+
+def test_an_agent_that_is_stopped_below_its_launcher_is_called_so(jobs: Jobs, tmp_path: Path, fake: FakeModels) -> None:
+    with behind(jobs, tmp_path, fake, "qwen", "--stall", "5", "--grace", "20") as editor:
+        prompt = editor.prompt("[[hang]]")
+        wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
+        (agent,) = tree.children(jobs.handle(jobs.job().id).view().pid or 0)
+        assert Process(agent).send(signal.SIGSTOP)
+        # one that stalled before it was stopped has been told of already
+        editor.until(lambda m: f"[{agent}]" in json.dumps(m), "a notice that names it")
+        (notice,) = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
+        assert "stopped" in notice
+        assert Process(agent).send(signal.SIGCONT)
+        editor.cancel()
+        assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
         editor.close()
-    finally:
-        editor.drop()
-        editor.process.kill()
-        editor.process.wait()
+
+
+@pytest.mark.parametrize("name", programs.NAMES)
+def test_a_silent_command_has_the_limit_of_a_tool_and_is_named(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
+) -> None:
+    """Gemini announces it by the permission alone; without that it would have the limit of a silent model."""
+    with behind(jobs, tmp_path, fake, name, "--stall", "1", "--idle", "80", "--tool", "8", "--grace", "30") as editor:
+        (editor.cwd / "silent.sh").write_text("exec tail -f /dev/null\n")  # Claude refuses a plain sleep
+        assert editor.turn("[[shell:bash silent.sh]]") == "cancelled"
+        (ending,) = [text for text in editor.texts() if "[unhang]" in text]
+        assert "limit 8s" in ending
+        (notice,) = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
+        for text in (notice, ending):
+            assert "bash silent.sh" in text, text
+        editor.close()
 
 
 def test_kimi_runs_its_commands_in_the_proxys_terminals(
@@ -73,8 +125,7 @@ def test_kimi_runs_its_commands_in_the_proxys_terminals(
     policy = tmp_path / "policy.json"
     default = {"exec_timeout_sec": 3, "warn_sec": 0, "grace_sec": 0.3}
     policy.write_text(json.dumps({"version": "1.0", "categories": {"default": default}, "default_category": "default"}))
-    editor = behind(jobs, tmp_path, fake, "kimi", "--terminals", "--policy", str(policy))
-    try:
+    with behind(jobs, tmp_path, fake, "kimi", "--terminals", "--policy", str(policy)) as editor:
         assert editor.turn("[[shell:echo through-the-proxy]]") == "end_turn"
         assert "through-the-proxy" in fake.results[-1]
         line = " ".join(actor("double_fork", roll.path))
@@ -86,7 +137,14 @@ def test_kimi_runs_its_commands_in_the_proxys_terminals(
         assert len(terminals) == 2
         assert not [m for m in editor.heard if str(m.get("method", "")).startswith("terminal/")]
         editor.close()
-    finally:
-        editor.drop()
-        editor.process.kill()
-        editor.process.wait()
+
+
+def test_what_a_command_of_kimis_leaves_running_is_told_to_its_model(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels
+) -> None:
+    with behind(jobs, tmp_path, fake, "kimi", "--terminals") as editor:
+        assert editor.turn("[[shell:sleep 1000 >/dev/null 2>&1 & echo started $!]]") == "end_turn"
+        printed = re.search(r"started (\d+)", fake.results[-1])
+        assert printed is not None, fake.results[-1]
+        assert f"[{printed[1]}]" in fake.results[-1], "it would go on as if its server ran"
+        editor.close()

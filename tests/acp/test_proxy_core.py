@@ -337,6 +337,18 @@ def test_the_message_in_the_turn_says_which_limit_ended_it_and_during_what(
     assert [word for word in words if word not in shown["content"]["text"]] == []
     assert shown["content"]["text"].startswith("\n\n[unhang] "), "it is told from the agent's own words"
     assert len(told.agent) == 1
+    (after,) = [line for line in (talk.how_it_went("s"),) if all(word in line for word in words)]
+    assert "was cancelled" in after, "every other reader of the job reads this"
+
+
+def test_what_became_of_a_turn_that_stalled_is_told() -> None:
+    talk = begun(CLOCKS)
+    assert talk.how_it_went("s") == "The turn goes on."
+    talk.judge(10_000.0)
+    assert "cancelled" in talk.how_it_went("s"), "however much it says after that"
+    talk = begun(CLOCKS)
+    talk.agent_said({"id": 1, "result": {"stopReason": "end_turn"}}, 1.0)
+    assert talk.how_it_went("s") == "The turn is over."
 
 
 def test_a_turn_that_says_new_things_is_not() -> None:

@@ -62,7 +62,7 @@ class Served:
     def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
         pass
 
-    def note_progress(self, silent: float) -> None:
+    def note_progress(self, silent: float, text: str) -> None:
         pass
 
     def extend(self, idle: float, hard: float) -> None:

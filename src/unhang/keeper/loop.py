@@ -689,18 +689,18 @@ class Loop:
         if self.dog.phase != RUNNING or self.journal.view.silent:
             return  # it is ending, or known to be silent: what it says next ends that
         text = f"A turn has made no progress for {human(silent)}. Why: {diagnosis['reason']}. No action taken yet."
-        verdict = diagnosis | {"evidence": {}, "processes": []}
+        verdict = diagnosis | {"processes": []}
         since = clock.rfc3339(clock.wall() - silent)
         self._record(ev.watchdog("stuck", text, stallMs=ev.ms(silent), since=since, diagnosis=verdict))
         self.journal.output_is_life = False
 
-    def note_progress(self, silent: float) -> None:
-        """Record that the turn goes on, or is over, after so many seconds without progress."""
+    def note_progress(self, silent: float, text: str) -> None:
+        """Record what became of a turn after so many seconds without progress: it goes on, or is over."""
         if self.journal.output_is_life:
             return
         self.journal.output_is_life = True
         if self.dog.phase == RUNNING:
-            self._record(ev.watchdog("resumed", "The turn goes on.", idleMs=ev.ms(silent)))
+            self._record(ev.watchdog("resumed", text or "The turn goes on.", idleMs=ev.ms(silent)))
 
     def answered(self) -> None:
         """Note that a caller has sent input: a prompt that was reported is answered, until the next look sees one."""

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
         def note_stall(self, silent: float, diagnosis: dict[str, Any]) -> None:
             """Record a silence of a turn that the proxy of an agent knows of."""
 
-        def note_progress(self, silent: float) -> None:
-            """Record that a turn that was silent for so long goes on."""
+        def note_progress(self, silent: float, text: str) -> None:
+            """Record what became of a turn that was silent for so long: it goes on, or is over."""
 
         def answered(self) -> None:
             """Note that a caller has sent input."""
@@ -257,11 +257,14 @@ def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
             served.extend(idle, hard)
             return {}
         case "stalled":
-            told = {name: _one_line(request.get(name)) for name in ("state", "cause", "reason")}
+            from unhang.core.values import bounded, mapping_of
+
+            told: dict[str, Any] = {name: _one_line(request.get(name)) for name in ("state", "cause", "reason")}
+            told["evidence"] = bounded(mapping_of(request, "evidence"), text=200, nodes=40)
             served.note_stall(_seconds(request.get("silent", 0)), told)
             return {}
         case "progress":
-            served.note_progress(_seconds(request.get("silent", 0)))
+            served.note_progress(_seconds(request.get("silent", 0)), _one_line(request.get("text")))
             return {}
         case "send":
             return _send(request, served)

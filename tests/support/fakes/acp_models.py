@@ -65,9 +65,9 @@ def _newest_tag(said: list[tuple[str, str]]) -> tuple[str, str, list[str]]:
     """Its name and value, and what tools have answered since."""
     found, results = ("", ""), list[str]()
     for who, text in said:
-        match = _TAG.search(text) if who == "user" else None
-        if match:
-            found, results = (match.group(1), match.group(2) or ""), []
+        tags = list(_TAG.finditer(text)) if who == "user" else []
+        if tags:  # a task that was cancelled may stand before it in the same message
+            found, results = (tags[-1].group(1), tags[-1].group(2) or ""), []
         elif who == "tool":
             results.append(text)
     return *found, results

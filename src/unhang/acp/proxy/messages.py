@@ -10,7 +10,7 @@ from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.jsonrpc_message import INTERNAL_ERROR, encode, notification
 from unhang.agents.base.update import preview
 from unhang.core.durations import human
-from unhang.core.values import mapping_of, text_of
+from unhang.core.values import mapping_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,9 +82,10 @@ def notice(session: str, text: str, how: Notice) -> bytes:
     return encode(notification("session/update", {"sessionId": session, "update": update}))
 
 
-def title_of(update: dict[str, Any]) -> str:
-    """Return what a tool call is called, on one line."""
-    return preview(text_of(update, "title") or text_of(update, "kind") or "a tool", 80)
+def title_of(update: dict[str, Any], before: str = "") -> str:
+    """Return what a tool call is called, on one line: its command, where it says one. `before`: its name so far."""
+    command = words_of(update, "rawInput", "command") or words_of(update, "rawInput", "cmd")
+    return preview(command or text_of(update, "title") or before or text_of(update, "kind") or "a tool", 80)
 
 
 def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: float | None) -> str:
@@ -97,16 +98,14 @@ def stall_text(silence: float, tool: tuple[str, float] | None, why: str, left: f
     return text if left is None else f"{text} The turn will be cancelled in {human(max(0.0, left))} if this goes on."
 
 
-def limit_text(limit: str, length: float, set_to: float, tools: list[str]) -> str:
-    """Return the sentence that says which limit cancels the turn."""
+def limit_text(limit: str, length: float, set_to: float, tools: list[str], *, over: bool = False) -> str:
+    """Return the sentence that says which limit cancels the turn; `over`: it has cancelled it."""
     during = f" while {tools[0]} was running" if tools else ""
-    if limit == "repeat":
-        return f"The turn is being cancelled: it has only repeated itself for {human(length)} (limit {human(set_to)})."
-    if limit == "hard":
-        return f"The turn is being cancelled: it has taken {human(length)}{during} (limit {human(set_to)})."
-    return (
-        f"The turn is being cancelled: nothing came from the agent for {human(length)}{during} (limit {human(set_to)})."
-    )
+    why = {
+        "repeat": f"it has only repeated itself for {human(length)}",
+        "hard": f"it has taken {human(length)}{during}",
+    }.get(limit, f"nothing came from the agent for {human(length)}{during}")
+    return f"The turn {'was' if over else 'is being'} cancelled: {why} (limit {human(set_to)})."
 
 
 def opens_or_closes(lines: list[bytes]) -> bool:

@@ -106,7 +106,8 @@ class Proxy:
         self._end_at: float | None = None  # the editor has closed its side: the agent shall be gone by then
         self._told_of_its_death = False
         self._blocked_since: float | None = None
-        self._stall_told: tuple[int, float] | None = None  # the progress up to then, and since when there was none
+        # the progress up to then, since when there was none, and the session
+        self._stall_told: tuple[int, float, str] | None = None
         self._complaints = 0
 
     def _with_terminals(self, options: dict[str, Any]) -> ThreadedTerminals:
@@ -361,16 +362,17 @@ class Proxy:
             self._to_editor.say(line)
         silent, tool = stall
         reason = why or (f"{tool} has had no news" if tool else "its agent says nothing")
-        known = (
-            {"state": "unsure", "cause": "unknown"} if found is None else {"state": found.state, "cause": found.cause}
-        )
+        known: dict[str, Any] = {"state": "unsure", "cause": "unknown"}
+        if found is not None:
+            known = {"state": found.state, "cause": found.cause, "evidence": found.to_record()["evidence"]}
         self._connection.ask(do="stalled", silent=silent, reason=reason, **known)
-        self._stall_told = (self._conversation.progress, now - silent)
+        self._stall_told = (self._conversation.progress, now - silent, session)
 
     def _tell_progress(self, now: float) -> None:
-        """Tell every reader of the job, by its keeper, that a stall which they know of is over."""
+        """Tell every reader of the job, by its keeper, that a stall which they know of is over, and how."""
         if self._stall_told is not None and self._conversation.progress != self._stall_told[0]:
-            self._connection.ask(do="progress", silent=now - self._stall_told[1])
+            _, since, session = self._stall_told
+            self._connection.ask(do="progress", silent=now - since, text=self._conversation.how_it_went(session))
             self._stall_told = None
 
     # --- the end --------------------------------------------------------------------------------------------

@@ -90,6 +90,13 @@ class OpenRequest:
             del self._last[next(iter(self._last))]
         return same
 
+    def name_tool(self, tool: str, call: Message, now: float) -> None:
+        """Note a call that is in flight. Most agents announce it by a kind, and say later what it runs."""
+        name, since = self.tools.get(tool, ("", now))
+        self.tools[tool] = title_of(call, name), since
+        if len(self.tools) > _MOST:
+            del self.tools[next(iter(self.tools))]
+
     def heard(self, mark: int, now: float) -> None:
         """Note something that may have been said before."""
         if self._said.pop(mark, 0) == 0:
@@ -123,6 +130,7 @@ class Conversation:
         self._permissions: dict[str, Message] = {}  # the agent's open questions: their parameters
         self._given_up: dict[str, None] = {}
         self.progress = 0  # how often a turn has moved or ended
+        self._ended_by: dict[str, str] = {}  # session → the limit that its last turn was cancelled by, in words
         self._unheard = False  # of a later protocol: a prompt's answer does not end its turn there
 
     # --- what is said ---------------------------------------------------------------------------------------
@@ -153,6 +161,8 @@ class Conversation:
         if key is None:
             return
         self._given_up.pop(key, None)
+        if method == PROMPT:
+            self._ended_by.pop(session, None)
         if len(self._open) < _MOST or key in self._open:
             self._open[key] = OpenRequest(id, method, session, now)
 
@@ -214,10 +224,8 @@ class Conversation:
                 return
             if text_of(update, "status", most=60) in _TOOL_OVER:
                 turn.tools.pop(tool, None)
-            elif tool not in turn.tools:
-                turn.tools[tool] = (title_of(update), now)
-                if len(turn.tools) > _MOST:
-                    del turn.tools[next(iter(turn.tools))]
+            else:
+                turn.name_tool(tool, update, now)
         elif kind in ("plan", "plan_update") and turn.repeats(kind, mark):
             return
         turn.heard(mark, now)
@@ -263,7 +271,7 @@ class Conversation:
         if not tool or not chosen or kinds.get(chosen, "").startswith("reject"):
             return
         for turn in self._asked.get(key or "", []):
-            turn.tools.setdefault(tool, (title_of(call), now))
+            turn.name_tool(tool, call, now)
 
     def _answered_by_editor(self, key: str | None, now: float) -> None:
         self._permissions.pop(key or "", None)
@@ -356,8 +364,12 @@ class Conversation:
         length = {"hard": now - turn.since - turn.stood, "repeat": now - turn.renewed}.get(limit, now - turn.moved)
         idle = self.clocks.tool if turn.busy else self.clocks.idle
         set_to = {"hard": self.clocks.hard, "repeat": self.clocks.repeat}.get(limit, idle)
-        text = limit_text(limit, length, set_to or 0.0, [title for title, _ in turn.tools.values()])
+        because = limit, length, set_to or 0.0, [title for title, _ in turn.tools.values()]
+        text = limit_text(*because)
         told.editor.append(notice(turn.session, text, Notice.MESSAGE))  # a cancelled turn is explained in any case
+        self._ended_by[turn.session] = limit_text(*because, over=True)
+        if len(self._ended_by) > _MOST:
+            del self._ended_by[next(iter(self._ended_by))]
         told.agent.append(cancel(turn.session))
         for other in self._turns(turn.session):  # it is the session that is cancelled, once
             other.cancelled = other.cancelled or now
@@ -402,6 +414,12 @@ class Conversation:
             tool = next(((title, now - since) for title, since in turn.tools.values()), None)
             return notice(session, stall_text(now - turn.moved, tool, why, left), self.notices)
         return None
+
+    def how_it_went(self, session: str) -> str:
+        """Return what became of a turn of this session that stalled, in one sentence."""
+        if any(turn.cancelled is None for turn in self._turns(session)):
+            return "The turn goes on."
+        return self._ended_by.pop(session, "The turn is over.")
 
     def is_busy(self, session: str) -> bool:
         """Return whether a tool call or a command of this session runs."""
