@@ -101,9 +101,13 @@ def main() -> int:
         try:
             return _watched(desks, args.minutes, args.keep)
         finally:
+            running = [session.process() for desk in desks for session in desk.sessions if session.status()]
             for desk in desks:
                 desk.end()
                 desk.close()
+            for process in running:  # it writes into the folder to its last moment
+                process.wait_gone()
+                process.close()
 
 
 def _watched(desks: tuple[Desk, Desk], minutes: float, keep: Path | None) -> int:
