@@ -47,6 +47,15 @@ def test_a_warning_names_the_call_its_reason_and_what_will_happen() -> None:
     assert URL in done.message
 
 
+@pytest.mark.parametrize("limit", [None, 100.0])
+def test_a_command_with_a_timeout_of_its_own_is_not_said_to_be_ended_by_unhang_for_sure(limit: float | None) -> None:
+    """Claude Code has moved it to the background by then."""
+    seen = busy() if limit is None else busy(tools=(("Bash", limit),))
+    seen.tool("Bash", command="tail -f /dev/null")
+    seen.advance(175)
+    assert ("unless its own timeout" in warned(seen).message) is (limit is None)
+
+
 @pytest.mark.parametrize("hinders", ["dry run", "no pane", "subagent"])
 def test_what_will_not_be_ended_is_not_said_to_be(hinders: str) -> None:
     seen = busy(dry_run=hinders == "dry run")

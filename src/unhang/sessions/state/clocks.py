@@ -32,9 +32,14 @@ class Clock(Record):
     call: ToolCall | None = None  # the call that is measured, or that is best ended
 
     @property
+    def tool_name(self) -> str:
+        """Return the tool of the call; empty: there is none."""
+        return "" if self.call is None else self.call.tool_name
+
+    @property
     def is_bash(self) -> bool:
         """Return whether the call that is measured is a Bash command, which can be ended without Escape."""
-        return self.call is not None and self.call.tool_name == BASH
+        return self.tool_name == BASH
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -59,7 +64,7 @@ class Clock(Record):
 
     def waits_for(self, peers: tuple[ConnectionPeer, ...], now: float) -> str:
         """Return what the measured wait is for, as far as connections or the name of the tool show it."""
-        name = "" if self.call is None else self.call.tool_name
+        name = self.tool_name
         url = "" if self.call is None else self.call.tool_input.get("url", "")
         found = waits_for(peers, now - self.since, _port(url) if isinstance(url, str) else "")
         if not found and name.startswith(_MCP) and self.kind in (TOOL, AGENT_TOOL):

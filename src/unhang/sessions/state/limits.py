@@ -52,6 +52,10 @@ class SessionLimits(Record):
             return bash_limit(asked if asked is not None and asked < _LONGEST_TIMEOUT else None)
         return usual_limit(tool_name)
 
+    def follows_its_own(self, tool_name: str) -> bool:
+        """Return whether the limit of such a call comes after a timeout that Claude Code itself has for it."""
+        return tool_name == BASH and not any(fnmatchcase(tool_name, pattern) for pattern, _ in self.tools)
+
     def lead(self, limit: float) -> float:
         """Return how long before the limit the warning comes; never more than half of it."""
         return min(limit * WARN_SHARE if self.warn is None else self.warn, limit / 2)

@@ -242,7 +242,9 @@ class Session:
         fields = self._about(clock) | {"ageMs": _ms(now - clock.since), "limitMs": _ms(clock.limit)}
         hinders = self._hinders(check)
         fields["willActInMs"] = None if hinders else _ms(left)
-        then = hinders or f"unhang will end it in {human(left)}"
+        own = clock.kind in (clocks.TOOL, clocks.AGENT_TOOL) and self._limits.follows_its_own(clock.tool_name)
+        unless = ", unless its own timeout comes first" if own else ""  # then Claude Code moves it to the background
+        then = hinders or f"unhang will end it in {human(left)}{unless}"
         said = _because(clock.said(now), self._why.get(clock.key, ""))
         return Say("warning", f"{said}; {then}", fields, aloud=True)
 
