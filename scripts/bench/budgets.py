@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import acp, engine, follow, hook, jobs, mcp, queue, watch, web
+from bench import acp, engine, follow, hook, jobs, mcp, queue, throughput, watch, web
 from bench.measure import Row
 
 ALL: list[Callable[[str], list[Row]]] = [
@@ -33,4 +33,5 @@ ALL: list[Callable[[str], list[Row]]] = [
     web.web_page,
     queue.queue_dispatch,
     follow.fleet_follow,
+    throughput.fleet_throughput,
 ]
