@@ -20,6 +20,8 @@ from unhang.core.diagnosis.progress import progressed
         ("a compiler computes", {"p2": counters(cpu=10)}, {"p2": counters(cpu=900)}, True),
         ("a deadlocked JVM ticks: 1 % of a core", {"p2": counters(cpu=10)}, {"p2": counters(cpu=20)}, False),
         ("a polling loop: 3 %", {"p2": counters(cpu=10)}, {"p2": counters(cpu=40)}, False),
+        ("a starved computation", {"p2": counters(cpu=10, ready=1)}, {"p2": counters(cpu=20, ready=1)}, True),
+        ("a poll that was just about to run", {"p2": counters(cpu=10)}, {"p2": counters(cpu=20, ready=1)}, False),
         ("a copy: 1 MB in ten seconds", {"p2": counters(io=5)}, {"p2": counters(io=10**6)}, True),
         ("a copy over io_uring, which counts on the disk only", {"p2": counters()}, {"p2": counters(disk=10**6)}, True),
         (
@@ -73,6 +75,11 @@ def test_two_looks_at_the_same_moment_show_no_progress() -> None:
     found = progressed(sample, sample)
     assert not found.alive
     assert found.reason
+
+
+def test_who_is_ready_and_has_not_run_at_all_waits_for_its_turn() -> None:
+    first = cheap(0, p2=counters(ready=1))
+    assert progressed(first, first.replace(at=10)).alive
 
 
 def test_progress_unpacks_as_a_pair() -> None:

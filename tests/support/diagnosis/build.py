@@ -29,7 +29,7 @@ def cheap(at: float, **processes: CheapProcess) -> CheapSample:
 
 def counters(comm: str = "work", cpu: int = 0, io: int = 1, start: int = 1, **more: int) -> CheapProcess:
     reaped, disk, faults = (more.get(name, 0) for name in ("reaped", "disk", "faults"))
-    return CheapProcess(start, more.get("ppid", 1), comm, cpu, reaped, io, faults, disk)
+    return CheapProcess(start, more.get("ppid", 1), comm, cpu, reaped, io, faults, disk, bool(more.get("ready")))
 
 
 def thread(tid: int, syscall: str = "futex", **more: Any) -> Thread:

@@ -25,6 +25,7 @@ class CheapProcess(Record):
     io: int  # bytes through read and write; 0 where denied
     faults: int  # major: a page had to be fetched, which is how mapped files are read
     disk: int = 0  # bytes to and from the disk, by whatever way; 0 where denied
+    ready: bool = False  # it runs, or waits for its turn on a busy machine
 
 
 class CheapSample(Record):

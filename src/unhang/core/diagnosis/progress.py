@@ -52,7 +52,7 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     if seconds <= 0:
         return Progress(False, "no time has passed between the two looks")
     if before.processes is after.processes:  # the sampler knows that no process has run
-        return Progress(False, NOTHING)
+        return _starved([(seen, seen) for seen in after.processes.values()]) or Progress(False, NOTHING)
     change = _Change(before.processes, after.processes)
     # Caught between fork and exec it has its parent's name and has done nothing: too early to count.
     busy_born = [seen for seen in change.born if seen.io or seen.disk or seen.cpu]
@@ -76,6 +76,8 @@ def progressed(before: CheapSample, after: CheapSample) -> Progress:
     faults = sum(max(0, now.faults - then.faults) for then, now in change.kept)
     if faults / seconds >= FAULT_RATE:
         return Progress(True, f"fetches {faults / seconds:.0f} pages/s from mapped files")
+    if starved := _starved(change.kept):
+        return starved
     if loops:
         return Progress(False, "only starts and ends `sleep`")
     if ticks:
@@ -87,6 +89,14 @@ def begun_since(sample: CheapSample, since: float) -> CheapSample:
     """Return the processes of a sample that were started after a moment of the clock of this boot."""
     begun = {pid: seen for pid, seen in sample.processes.items() if seen.start >= since * sample.hz}
     return sample.replace(processes=begun)
+
+
+def _starved(kept: list[tuple[CheapProcess, CheapProcess]]) -> Progress | None:
+    """A machine that is busy with others gives a computation less than the share that tells it from housekeeping."""
+    names = [now.comm for then, now in kept if then.ready and now.ready]
+    if not names:
+        return None
+    return Progress(True, f"{visible(min(names))} is ready to run, and waits for its turn on a busy machine")
 
 
 class _Change:

@@ -85,6 +85,7 @@ def counters_of(comm: str, fields: list[bytes], io: int, disk: int) -> CheapProc
         io,
         int(fields[9]),
         disk,
+        fields[0] == b"R",
     )
 
 
