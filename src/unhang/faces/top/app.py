@@ -133,8 +133,8 @@ class TopApp(App[None]):
     # --- drawing --------------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        if not self.query(DataTable):
-            return  # the screen is being taken down
+        if not all(self.query(part) for part in ("#counts", "#jobs", "#why", "#text")):
+            return  # the screen is being taken down, one part after the other
         self._snapshot = self._overview.snapshot()
         now = time.time()
         entries = self._listed([entry for entry in self._ordered() if self._matches(entry)])
