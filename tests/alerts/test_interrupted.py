@@ -12,7 +12,9 @@ import pytest
 
 from tests.jobs.test_full_disk import Disk, disk, fill
 from tests.support.alerts import Receiver, deliverers, rules
+from tests.support.engine import Done
 from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.namespaces import in_pid_namespace, need_namespaces
 from unhang.alerts import deliveries
 from unhang.alerts.backlog import backlog_of
 from unhang.core.alerts.ledger import MOST_HELD, Delivery, Outcome
@@ -55,6 +57,21 @@ def test_a_deliverer_that_is_stopped_is_named_and_goes_on_with_the_next_news(
     wait_until(lambda: jobs.said("alerts", "status")["waiting"]["stopped"] == running, "once more")
     assert jobs.call("alerts", "deliver").code == 0
     assert jobs.said("alerts", "status")["waiting"]["stopped"] is None
+
+
+def test_a_stopped_deliverer_of_another_pid_namespace_is_left_alone(jobs: Jobs, running: int) -> None:
+    """The /proc of this container is the host's: its numbers are other processes' here, and none is signalled."""
+    need_namespaces()
+    os.kill(running, signal.SIGSTOP)
+    wait_until(lambda: jobs.said("alerts", "status")["waiting"]["stopped"] == running, "it is seen to be stopped")
+
+    def inside(*words: str) -> Done:
+        return jobs.finish(jobs.popen_program(*in_pid_namespace(jobs.command(*words), own_proc=False)))
+
+    assert loads(inside("alerts", "status", "--json").out)["waiting"]["stopped"] is None
+    done = inside("alerts", "deliver")
+    assert (done.code, done.err) == (0, b"")
+    assert jobs.said("alerts", "status")["waiting"]["stopped"] == running
 
 
 def test_news_that_a_killed_deliverer_was_reading_is_read_by_the_next(

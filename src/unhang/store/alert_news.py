@@ -190,9 +190,14 @@ def is_delivering(home: str) -> bool:
 
 
 def stopped(home: str) -> int | None:
-    """Return the pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and sends nothing."""
+    """Return the pid of the deliverer if it is stopped (SIGSTOP): it holds its lock and sends nothing.
+
+    None also where this process has a /proc of another PID namespace: there the number is another process's.
+    """
     from unhang.procs import identity
 
+    if not identity.sees_own_namespace():
+        return None
     try:
         fd = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDONLY)
     except FileNotFoundError:
@@ -209,7 +214,10 @@ def wake(home: str) -> None:
     """Let a deliverer that is stopped go on. It has lost nothing; another in its place would tell some things twice."""
     pid = stopped(home)
     if pid is not None:
-        os.kill(pid, signal.SIGCONT)
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass  # it was killed meanwhile
 
 
 def _make_folders(home: str) -> None:
