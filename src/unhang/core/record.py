@@ -27,10 +27,11 @@ class Record:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         names = self.__match_args__
-        if len(args) > len(names):
-            raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
         values = self.__dict__
-        values.update(zip(names, args))  # noqa: B905 - the rest has defaults
+        if args:
+            if len(args) > len(names):
+                raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
+            values.update(zip(names, args))  # noqa: B905 - the rest has defaults
         for name, value in kwargs.items():
             if name not in names or name in values:
                 raise TypeError(f"{type(self).__name__} got {name!r} twice or does not have it")
@@ -56,7 +57,13 @@ class Record:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
-        return type(self)(**{**self.__dict__, **changes})
+        copy = object.__new__(type(self))
+        values = copy.__dict__
+        values.update(self.__dict__)
+        values.update(changes)
+        if len(values) > len(self.__match_args__):
+            raise TypeError(f"{type(self).__name__} does not have all of {', '.join(changes)}")
+        return copy
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name; changing the dictionary does not change the record."""

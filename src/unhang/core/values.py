@@ -225,12 +225,16 @@ def for_json(value: Any, levels: int = DEEPEST) -> Any:
     if isinstance(value, dict | list | tuple) and levels == 0:
         return None
     if isinstance(value, dict):
-        return {visible_bytes(str(name)): for_json(entry, levels - 1) for name, entry in value.items()}
+        return {_name(key): for_json(entry, levels - 1) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [for_json(entry, levels - 1) for entry in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) and key.isascii() else visible_bytes(str(key))
 
 
 def visible_bytes(value: str) -> str:

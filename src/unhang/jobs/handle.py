@@ -37,6 +37,7 @@ class Job:
 
     def __init__(self, place: JobDir) -> None:
         self.place = place
+        self._record: dict[str, Any] = {}  # it is written once, before the job is started
 
     def __repr__(self) -> str:
         return f"Job({self.id!r})"
@@ -56,7 +57,9 @@ class Job:
     @property
     def spec(self) -> dict[str, Any]:
         """Return the job's own record (job.json): the command, its directory, limits and labels."""
-        return records.job(self.place) or {}
+        if not self._record:
+            self._record = records.job(self.place) or {}
+        return self._record
 
     # --- looking --------------------------------------------------------------------------------------------
 

@@ -201,7 +201,5 @@ def _namespace(kind: str) -> str:
 
 def memory_kills() -> int | None:
     """Return how many processes the kernel has ended for want of memory since the boot; None where it does not say."""
-    for line in read_all("/proc/vmstat").splitlines():
-        if line.startswith(b"oom_kill "):
-            return int(line.split()[1])
-    return None
+    _, found, rest = read_all("/proc/vmstat").partition(b"\noom_kill ")  # each keeper asks for it before its job runs
+    return int(rest.split(maxsplit=1)[0]) if found else None
