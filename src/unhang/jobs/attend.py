@@ -14,6 +14,7 @@ from unhang.core.decision import decides, still_open
 from unhang.core.notices import audience
 from unhang.core.view import View
 from unhang.errors import UnhangError
+from unhang.jobs import connection as connections
 from unhang.jobs import reconcile
 from unhang.jobs.early_look import EarlyLook
 from unhang.jobs.handle import Job
@@ -35,6 +36,8 @@ _CHECK = 1.0
 _QUIET, _QUIET_UNLESS_LISTENING = 0.2, 0.6
 # How often its output is looked at until then, and its processes.
 _LOOK, _TREE_LOOK = 0.05, 0.2
+# How long after its end a keeper is made for the next job: the answer goes first, it may need the same processor.
+_UNTIL_NEXT = 0.002
 
 
 class CallerGone(Exception):
@@ -70,6 +73,15 @@ class AttendedJob:
         self._over = connection.ended
 
     # --- waiting --------------------------------------------------------------------------------------------
+
+    async def wait_until_started(self) -> None:
+        """Wait until it runs, or the record says why not. UnhangError: nothing could be started at all."""
+        try:
+            await self._connection.wait_until_started_async(self._in_thread)
+        except BaseException:
+            self.finish()
+            raise
+        self._over = self._connection.ended
 
     async def wait(self, seconds: float, gone: asyncio.Event | None = None, *, decides: bool = True) -> bool:
         """Wait for its end, or until the caller has something to decide. False: the job goes on.
@@ -156,20 +168,28 @@ class AttendedJob:
 
     # --- the end of the call --------------------------------------------------------------------------------
 
-    def release(self) -> None:
+    async def release(self) -> None:
         """Let the job outlive this process, and go on listening to it."""
+        await self._be_told()
         self._pool.release(self.job)
 
-    def hand_over(self, *, held: bool = False) -> None:
+    async def hand_over(self, *, held: bool = False) -> None:
         """Let the job live by itself; it is not listened to any more. `held`: it still ends with this process."""
+        await self._be_told()
         if not held:
             self._pool.release(self.job)
         self._connection.close()
+
+    async def _be_told(self) -> None:
+        """The caller is about to tell of a job that runs: from then on it must not be forgotten."""
+        self._pool.get_ready()
+        await self._in_thread(connections.make_durable, self.job.place)
 
     def finish(self) -> None:
         """Note that the job has ended."""
         self._pool.forget(self.job)
         self._connection.close()
+        asyncio.get_running_loop().call_later(_UNTIL_NEXT, self._pool.get_ready)
 
     async def end(self, by: str) -> None:
         """End the job with its call. The keeper does it step by step; nothing is waited for but its answer."""

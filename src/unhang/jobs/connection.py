@@ -28,6 +28,7 @@ from unhang.store.reader import EVERYTHING, EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import Awaitable, Callable
     from typing import Any
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from unhang.store.layout import JobDir
 
     # Runs a blocking function in a thread, as asyncio.to_thread does.
-    InThread = Callable[[Callable[[], None]], Awaitable[None]]
+    InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 # How long a keeper may take to answer a request to end its job.
 PATIENCE = 5.0
@@ -212,15 +213,27 @@ class JobConnection:
         if self.closed:
             return False
         loop, fd = asyncio.get_running_loop(), self.sock.fileno()
-        readable = asyncio.Event()
-        loop.add_reader(fd, readable.set)
+        over = loop.create_future()
+        loop.add_reader(fd, _settle, over)
+        alarm = None if timeout is None else loop.call_later(timeout, _settle, over)
         try:
-            await asyncio.wait_for(readable.wait(), timeout)
-        except TimeoutError:
-            return True
+            await over
         finally:
             loop.remove_reader(fd)
+            if alarm is not None:
+                alarm.cancel()
         return self.hear(0.0)
+
+    async def wait_until_started_async(self, in_thread: InThread) -> None:
+        """Do what `wait_until_started` does, without blocking the event loop."""
+        while not self.started and not self.ended:
+            if not await self.hear_async(_START_CHECK):
+                await in_thread(self.settle)
+                return
+            if self._starting():
+                if await in_thread(lambda: _is_recorded(self.place)):
+                    return
+                await self.insist_async(in_thread)
 
     async def insist_async(self, in_thread: InThread) -> None:
         """Do what `insist` does; ending a job without its keeper takes time, and is left to a thread."""
@@ -311,13 +324,23 @@ class JobConnection:
             self._reader = None
 
 
+def _settle(over: Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
+
+
 def _is_recorded(place: JobDir) -> bool:
     """By a keeper that recorded the start and reported nothing. What we are about to tell must survive a power cut."""
     if last_event(place.events) is None:
         return False
+    make_durable(place)
+    return True
+
+
+def make_durable(place: JobDir) -> None:
+    """Make the record of a job and its events so far survive a power cut once this returns."""
     for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
         files.sync_path(path)
-    return True
 
 
 def _wake(child: int) -> None:

@@ -7,6 +7,7 @@ by a fork server of its own.
 from __future__ import annotations
 
 import os
+from _socket import MSG_DONTWAIT
 
 from unhang.core.record import Record
 from unhang.core.spec import NOTIFY
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     class Launcher(Protocol):
         """Gives a prepared job to a keeper, and connects the caller to it."""
 
-        def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
-            """Give the job to a keeper; return the connection to it."""
+        def launch(self, home: str, prepared: Prepared, streams: CallerStreams, *, told: bool = True) -> JobConnection:
+            """Give the job to a keeper; return the connection to it. `told`: see `Launch`."""
 
 
 # The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
@@ -51,10 +52,12 @@ class CallerStreams(Record):
     stderr: int | None = None
 
 
-def _message(place: JobDir, prepared: Prepared, streams: CallerStreams, owner: int) -> tuple[bytes, list[int]]:
+def _message(
+    place: JobDir, prepared: Prepared, streams: CallerStreams, owner: int, told: bool
+) -> tuple[bytes, list[int]]:
     given = {"owner": owner} | {n: fd for n, fd in streams.to_dict().items() if fd is not None}
     request = {"home": place.home, "id": place.id, "spec": prepared.spec.to_json(), "env": prepared.env}
-    return spare.pack(request | {"fds": list(given)}), list(given.values())
+    return spare.pack(request | {"told": told, "fds": list(given)}), list(given.values())
 
 
 def check_descriptors() -> None:
@@ -86,12 +89,12 @@ class ForkingLauncher:
         check_descriptors()
         self._spare = _forked()
 
-    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams, *, told: bool = True) -> JobConnection:
         """Create the record of a job and give the job to the keeper; raise UnhangError if that was killed."""
         place = layout.create(home)
         ours, theirs = connections.pair()
         try:
-            self._give(*_message(place, prepared, streams, theirs.fileno()), [ours, theirs])
+            self._give(*_message(place, prepared, streams, theirs.fileno(), told), [ours, theirs])
         finally:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
@@ -144,14 +147,15 @@ class ServedLauncher:
         self._line: socket | None = None
         self._server: int | None = None
 
-    def launch(self, home: str, prepared: Prepared, streams: CallerStreams) -> JobConnection:
+    def launch(self, home: str, prepared: Prepared, streams: CallerStreams, *, told: bool = True) -> JobConnection:
         """Create the record of a job and have the fork server start its keeper; raise UnhangError if it cannot."""
         check_descriptors()
         place = layout.create(home)
         ours, theirs = connections.pair()
         try:
             with self._lock:
-                self._send(*_message(place, prepared, streams, theirs.fileno()))
+                message, fds = _message(place, prepared, streams, theirs.fileno(), told)
+                self._send(message + spare.NEXT if told else message, fds)
         except OSError as error:
             ours.close()
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
@@ -159,6 +163,18 @@ class ServedLauncher:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
         return JobConnection(ours, place, start_patience=_patience(prepared), server=self._server)
+
+    def next_spare(self) -> None:
+        """Let the server get ready for the next job. One that is gone is started with that job."""
+        if not self._lock.acquire(blocking=False):
+            return  # it is being given a job, or a server is being started
+        try:
+            if self._line is not None:
+                self._line.send(spare.NEXT, MSG_DONTWAIT)
+        except OSError:
+            pass  # it is gone, or is stopped and has much to read: it gets ready by itself
+        finally:
+            self._lock.release()
 
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):

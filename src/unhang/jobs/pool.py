@@ -27,22 +27,18 @@ class JobPool:
         self._started: dict[str, JobDir] = {}
 
     def launch(self, prepared: Prepared, data: bytes | None, *, hold: bool) -> JobConnection:
-        """Start a job and return when it has started. `hold`: it ends with this process until it is released."""
+        """Give a job to a keeper and return at once; `AttendedJob.wait_until_started` follows.
+
+        `hold`: it ends with this process until it is released. Its caller waits for it, so nothing is told of it yet.
+        """
         self._make_room()
         if hold:
             self._lease.ready()
-        connection = start.launch(prepared, data)
+        connection = start.launch(prepared, data, told=not hold)
         place = connection.place
         if hold:
             self._lease.hold(place)
         self._started[place.id] = place
-        try:
-            connection.wait_until_started()
-        except BaseException:
-            self._lease.release(place)
-            self._started.pop(place.id, None)
-            connection.close()
-            raise
         return connection
 
     def _make_room(self) -> None:
@@ -63,6 +59,10 @@ class JobPool:
         """Forget a job that has ended: it no longer counts."""
         self._lease.release(job.place)
         self._started.pop(job.id, None)
+
+    def get_ready(self) -> None:
+        """Get ready for the next job: a keeper is made for it ahead."""
+        start.next_spare()
 
     def close(self) -> None:
         """End the jobs that are held now; the others go on."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def default_launcher() -> Launcher:
+def default_launcher() -> ServedLauncher:
     """Return one fork server for each process, made when its first job is started."""
     return ServedLauncher()
 
@@ -48,20 +48,31 @@ def input_descriptor(prepared: Prepared, data: bytes | None) -> int | None:
     return None
 
 
-def launch(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> JobConnection:
-    """Give the job to a keeper and return at once; the connection tells when it has started."""
+def launch(
+    prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None, *, told: bool = True
+) -> JobConnection:
+    """Give the job to a keeper and return at once; the connection tells when it has started.
+
+    `told` False: the caller waits for its end. It calls `connection.make_durable` before it tells of a job that runs,
+    and `next_spare` when it has its answer.
+    """
     if data is not None:
         prepared = prepared.replace(spec=prepared.spec.replace(stdin=NULL))
     stdin = input_descriptor(prepared, data)
     try:
         home = state_home()
-        connection = (launcher or default_launcher()).launch(home, prepared, CallerStreams(stdin=stdin))
+        connection = (launcher or default_launcher()).launch(home, prepared, CallerStreams(stdin=stdin), told=told)
         if launcher is None:
             cleanup.in_a_thread(home)
         return connection
     finally:
         if stdin is not None:
             os.close(stdin)
+
+
+def next_spare() -> None:
+    """Let the fork server of this process get ready for the next job."""
+    default_launcher().next_spare()
 
 
 def start(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> Job:

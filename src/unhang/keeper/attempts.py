@@ -40,7 +40,11 @@ LEAST_ATTEMPT = 0.1
 
 
 class Launch(Record):
-    """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job."""
+    """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job.
+
+    `told`: the caller tells of a background job as soon as it has started. If not, it waits for the end, and brings
+    the record to the disk itself should it tell of the job before.
+    """
 
     place: JobDir
     spec: JobSpec
@@ -49,6 +53,7 @@ class Launch(Record):
     stdout: int | None
     stderr: int | None
     owner: socket | None
+    told: bool = True
 
 
 class Attempts:
@@ -133,7 +138,7 @@ class Attempts:
         self._journal.record(event)
         if spec.note and self._attempt == 1:
             self._journal.record(ev.watchdog("retry", spec.note))
-        if not spec.foreground:  # the caller is about to be told of the job: from then on it must not be forgotten
+        if self._launch.told and not spec.foreground:  # the caller tells of the job now: it must not be forgotten
             self._journal.make_durable()
         self._requests.poke(self._journal.seq)
 

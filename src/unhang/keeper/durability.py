@@ -50,9 +50,10 @@ class Durability:
         """Sync the events; the first time also the record and the directories, up to the state directory."""
         sync_log()
         self._events_since = None
-        self._sync_names()
+        self.sync_names()
 
-    def _sync_names(self) -> None:
+    def sync_names(self) -> None:
+        """Sync the record and the directories, up to the state directory, unless that was done before."""
         if not self._named:
             place = self._place
             for path in (place.job, place.path, f"{place.path}/.."):
@@ -77,7 +78,7 @@ class Durability:
         files.sync_path(self._place.events)
         for sync in sync_output:
             sync()
-        self._sync_names()
+        self.sync_names()
         self._syncing = False
 
 

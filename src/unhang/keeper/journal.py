@@ -115,6 +115,10 @@ class Journal:
         """Make the job's record and its events so far survive a power cut once this returns."""
         self._durability.now(self._log.sync)
 
+    def make_durable_by_name(self) -> None:
+        """Make the job's record and the names of its files survive a power cut, as its synced events do."""
+        self._durability.sync_names()
+
     def sync_due(self) -> float | None:
         """Return when the next sync to disk is to begin; None if everything is on the disk."""
         return self._durability.due()

@@ -49,6 +49,7 @@ def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
         stdout=streams.get("stdout"),
         stderr=streams.get("stderr"),
         owner=socket(fileno=streams["owner"]) if "owner" in streams else None,
+        told=request["told"],
     )
 
 
@@ -136,6 +137,8 @@ def keep(launch: Launch, ready: Ready) -> None:
         end = outcome.spawn_failed(str(error), error.exit_code)
     job.heartbeats.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
+    if not spec.foreground:
+        journal.make_durable_by_name()
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control, job.shown())
     # a caller that waits for the end need not wait for these: a cache, and room on the disk that is no longer needed

@@ -15,6 +15,7 @@ from unhang.core.outcome import CALLER_DIED
 from unhang.core.policy.builtin import command_name
 from unhang.core.policy.model import Resolution
 from unhang.core.spec import NULL, PIPE
+from unhang.core.view import View
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.mcp.arguments import CommandCall
 from unhang.faces.mcp.backend import Backend
@@ -33,6 +34,8 @@ from unhang.jobs.request import Prepared
 _LEAST_OUTPUT_WAIT = 1.0
 # What is left of the time to wait after a slow start, at least: enough for a short command to end.
 _LEAST_WAIT = 1.0
+# A job that has printed no more than this, and is no agent's, is shown without a thread.
+_AT_HAND = 1 << 16
 
 
 class Begun(NamedTuple):
@@ -49,7 +52,7 @@ async def begin(backend: Backend, ctx: McpCall, call: CommandCall, *, tool: str)
     called = time.monotonic()
     # all of it in one thread: to change threads is much of what a short call costs
     connection, resolution = await backend.in_thread(_launch, backend, ctx, call, tool)
-    attended = attend(backend, ctx, connection)
+    attended = await attend(backend, ctx, connection)
     if call.typed and call.stdin:
         try:
             await backend.in_thread(attended.job.send, call.stdin)
@@ -95,9 +98,12 @@ def _refuse_editors(resolution: Resolution) -> None:
             )
 
 
-def attend(backend: Backend, ctx: McpCall, connection: JobConnection) -> AttendedJob:
-    """Listen to a job that was started for this call, and report to the call's client."""
-    return AttendedJob(
+async def attend(backend: Backend, ctx: McpCall, connection: JobConnection) -> AttendedJob:
+    """Listen to a job that was given to a keeper for this call, and report to the call's client. Return when it runs.
+
+    A call that is cancelled meanwhile learns so at its next step: the job is known then, and can be ended.
+    """
+    attended = AttendedJob(
         backend.pool,
         connection,
         listener=Notifications(ctx),
@@ -105,6 +111,8 @@ def attend(backend: Backend, ctx: McpCall, connection: JobConnection) -> Attende
         in_thread=backend.in_thread,
         in_loose_thread=backend.in_loose_thread,
     )
+    await backend.threads.shielded(attended.wait_until_started())
+    return attended
 
 
 def labels_of(ctx: McpCall) -> dict[str, str]:
@@ -132,7 +140,7 @@ async def answer(
     try:
         if background:
             if tool == "start" and not begun.session:
-                attended.release()
+                await attended.release()
             ended = await attended.first_output(min(backend.settings.first_output, max(seconds, _LEAST_OUTPUT_WAIT)))
         else:
             ended = await attended.wait(seconds, ctx.gone, decides=decides)
@@ -150,13 +158,22 @@ async def answer(
     if ended:
         attended.finish()
     else:
-        attended.hand_over(held=begun.session)
+        await attended.hand_over(held=begun.session)
     seen = Seen(background, begun.never_ending, attended.serves, attended.editors, attended.diagnosis)
     view = attended.view if attended.view.ended else None  # it has all events: they need not be read again
-    shown = await backend.in_thread(result_of, attended.job, backend.settings, seen, view)
+    if view is not None and _is_at_hand(view):
+        # what it reads was written a moment ago and is in memory: to change threads would take longer
+        shown = result_of(attended.job, backend.settings, seen, view)
+    else:
+        shown = await backend.in_thread(result_of, attended.job, backend.settings, seen, view)
     if shown["status"] == "running":
         backend.handed_over.follow(ctx.client, attended.job, shown["seq"])
     return shown
+
+
+def _is_at_hand(view: View) -> bool:
+    """Whether a result is made of a few pages, and noted nowhere."""
+    return view.status == "success" and not view.last_of_agent and sum(view.bytes.values()) <= _AT_HAND
 
 
 async def end_editor(backend: Backend, job: Job) -> None:

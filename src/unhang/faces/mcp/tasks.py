@@ -68,7 +68,7 @@ class Tasks:
         try:
             with self._backend.call():
                 attended = await starter.begin(call, arguments)
-                attended.release()
+                await attended.release()
                 ended = await attended.wait(starter.shortcut)
         except UnhangError as error:
             return error_result(str(error)).to_json()
@@ -76,7 +76,7 @@ class Tasks:
             attended.finish()
             found = await self._backend.in_thread(result_of, attended.job, self._backend.settings)
             return job_tool_result(found).to_json()
-        attended.hand_over()
+        await attended.hand_over()
         return {"resultType": "task"} | _envelope(attended.job, attended.job.view(), "working")
 
     # --- asking about a task -----------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 Forking a process with threads copies locks that no thread will ever release. So a library, a server or an editor plugin
 keeps this one-threaded helper, hands it each job with its descriptors, and never forks itself. One spare guard and
-keeper are always ready, so a job starts without waiting for a fork. The server lives as long as its client holds the
-line; background jobs outlive both.
+keeper are ready, so a job starts without waiting for a fork. The next ones are made when the client asks for them: to
+make them takes a processor as long as a short job does, and the client may be waiting for that job. The server lives as
+long as its client holds the line; background jobs outlive both.
 
 A request is what a spare takes (spare.py), passed on as it is. A spare that is killed before it took its job leaves the
 job to the next one. There is no answer: the owner's line tells everything, and closes if nothing came of it.
@@ -11,6 +12,7 @@ job to the next one. There is no answer: the owner's line tells everything, and 
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -18,9 +20,12 @@ from _socket import socket
 
 from unhang.keeper.prefork import spare
 from unhang.keeper.prefork.spare import Spare
+from unhang.procs import clock
 
 # Python calls code hot after some eight rounds.
 _TIMES = 12
+# The next spare is made so long after a job was taken, in seconds, if the client does not ask for it before.
+_LATER = 0.2
 
 
 def main(line_fd: int) -> None:
@@ -56,20 +61,41 @@ class _ForkServer:
         self._poll = select.poll()
         self._poll.register(line, select.POLLIN)
         self._warm = False
+        self._asked = False  # for the next spare, since the last job came
+        self._taken_at = 0.0  # when the last job was taken
         self._ready: Spare | None = self._make()
 
     def serve(self) -> None:
         while True:
-            for fd, _ in self._poll.poll():
+            found = self._poll.poll(self._pause())
+            for fd, _ in found:
                 if fd != self._line.fileno():
                     self._settle(fd)
-                elif (received := spare.receive_raw(self._line)) is not None:
-                    self._jobs.append(_PendingJob(*received))
-                    self._give(self._jobs[-1])
-                else:
+                elif (received := spare.receive_raw(self._line)) is None:
                     if self._ready is not None:
                         self._ready.close()
                     return
+                elif received[0] == spare.NEXT:
+                    self._asked = True
+                else:
+                    self._asked = False
+                    self._jobs.append(_PendingJob(*received))
+                    self._give(self._jobs[-1])
+            if not found or self._pause() == 0:
+                self._make_ready()
+
+    def _pause(self) -> int | None:
+        """The milliseconds until the next spare is to be made; None: one is ready, or a job is not taken yet."""
+        if self._ready is not None or self._jobs:
+            return None
+        left = 0.0 if self._asked else self._taken_at + _LATER - clock.monotonic()
+        return max(0, math.ceil(left * 1000))
+
+    def _make_ready(self) -> None:
+        if not self._warm:  # once: it looks at all processes, which grow with every job
+            self._warm = True
+            _preload_the_rest()
+        self._ready = self._make()
 
     def _make(self) -> Spare:
         def leave_the_client() -> None:
@@ -111,11 +137,7 @@ class _ForkServer:
             self._give(job)
             return
         self._forget(job)
-        if not self._warm:  # once: it looks at all processes, which grow with every job
-            self._warm = True
-            _preload_the_rest()
-        if self._ready is None:
-            self._ready = self._make()
+        self._taken_at = clock.monotonic()
 
 
 def _preload() -> None:

@@ -34,6 +34,8 @@ MAX_REQUEST = 32 << 20
 MOST_TRIES = 3
 _TAKEN = b"\1"
 _HEAD = 4
+# A message without a job, to a fork server: its client waits for none now, so the next spare can be made.
+NEXT = bytes(_HEAD)
 _FD_SIZE = 4
 _MOST_FDS = 4
 

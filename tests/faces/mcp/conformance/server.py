@@ -48,7 +48,7 @@ async def begin(backend: Backend, ctx: Context, line: str) -> AttendedJob:
     prepared = await backend.in_thread(
         backend.prepare, line, cwd="", env=None, stdin="null", pty=False, asked=LimitRequest(), labels={}
     )
-    return attend(
+    return await attend(
         backend, SdkCall(ctx.request_context), await backend.in_thread(backend.pool.launch, prepared, None, hold=True)
     )
 

@@ -93,7 +93,7 @@ def offer(server: MCPServer[Any], backend: Backend, tasks: FixtureTasks) -> None
         prepared = await backend.in_thread(
             backend.prepare, line, cwd="", env=None, stdin=stdin, pty=False, asked=LimitRequest(), labels={}
         )
-        return attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
+        return await attend(backend, ctx, await backend.in_thread(backend.pool.launch, prepared, None, hold=True))
 
     async def held(ctx: McpCall, line: str) -> AttendedJob:
         """Begin a job that is a task for certain: however slow the machine is, it does not end before it is one."""

@@ -195,7 +195,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call():
             connection = await backend.in_thread(_launch_cloud, backend, ctx, program, words, cwd)
-            begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
+            begun = Begun(await attend(backend, ctx, connection), never_ending=False, session=False)
             return job_tool_result(await answer(backend, ctx, begun, seconds, background=False))
 
     @with_readable_errors
@@ -272,7 +272,7 @@ async def turn(
     """Have Codex carry out a plan, as a job, and return its result (see `answer`)."""
     with backend.call():
         connection = await backend.in_thread(_launch, backend, ctx, plan, cwd, asked, retry)
-        begun = Begun(attend(backend, ctx, connection), never_ending=False, session=False)
+        begun = Begun(await attend(backend, ctx, connection), never_ending=False, session=False)
         return await answer(backend, ctx, begun, seconds, background=False, decides=decides)
 
 

@@ -1,0 +1,73 @@
+"""A fork server makes the next spare when its client waits for no answer any more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.engine import wait_until
+from tests.support.jobs import Jobs
+from unhang.jobs import connection as connections
+from unhang.jobs.launcher import CallerStreams, ServedLauncher
+from unhang.jobs.request import prepare
+from unhang.procs import tree
+
+# It makes none by itself within the time of a test.
+_PATIENT = "from unhang.keeper.prefork import fork_server; fork_server._LATER = 3600.0; fork_server.main({line})"
+
+
+class Patient:
+    """A launcher with a fork server that waits for ever to be asked for a spare."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._home = str(jobs.home)
+        ours, theirs = connections.pair()
+        line = theirs.fileno()
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", _PATIENT.format(line=line)], pass_fds=[line], env=os.environ | jobs.env
+        )
+        theirs.close()
+        self.launcher = ServedLauncher()
+        self.launcher._line, self.launcher._server = ours, self.server.pid
+
+    def run(self, *, told: bool) -> None:
+        prepared = prepare(["true"], foreground=False, stdin="null")
+        connection = self.launcher.launch(self._home, prepared, CallerStreams(), told=told)
+        connection.wait_until_closed()
+        connection.close()
+
+    def spares(self) -> list[int]:
+        return tree.children(self.server.pid)
+
+    def close(self) -> None:
+        assert self.launcher._line is not None
+        self.launcher._line.close()
+        assert self.server.wait(60) == 0
+
+
+@pytest.fixture
+def patient(jobs: Jobs) -> Iterator[Patient]:
+    found = Patient(jobs)
+    yield found
+    found.close()
+
+
+def test_after_a_job_whose_caller_waits_a_spare_is_made_when_the_caller_asks_for_it(patient: Patient) -> None:
+    patient.run(told=False)
+    wait_until(lambda: not patient.spares(), "the guard of the job is gone, and no spare was made")
+    patient.run(told=False)  # without a spare it is made for the job
+    wait_until(lambda: not patient.spares(), "the guard of the second job is gone")
+    patient.launcher.next_spare()
+    wait_until(lambda: len(patient.spares()) == 1, "a spare")
+    patient.launcher.next_spare()
+    patient.run(told=False)
+    wait_until(lambda: not patient.spares(), "the spare had the job")
+
+
+def test_after_a_job_that_is_told_of_at_once_a_spare_is_made_at_once(patient: Patient) -> None:
+    patient.run(told=True)
+    wait_until(lambda: len(patient.spares()) == 1, "a spare")
