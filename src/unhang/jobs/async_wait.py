@@ -84,7 +84,11 @@ async def wait_until(
                     if job.id not in ended and await _has_ended(job, in_thread):
                         ended.add(job.id)
                 now = time.monotonic()
-                if enough(ended) or now >= deadline or (diagnosis is not None and diagnosis.found is not None):
+                if enough(ended) or (diagnosis is not None and diagnosis.found is not None):
+                    return ended
+                if now >= deadline:
+                    if diagnosis is not None:
+                        await diagnosis.finish()
                     return ended
                 if open_questions is not None and open_questions.any():
                     return ended

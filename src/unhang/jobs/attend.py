@@ -98,7 +98,10 @@ class AttendedJob:
                 now = time.monotonic()
                 if gone is not None and gone.is_set():
                     raise CallerGone
-                if now >= deadline or (decides and (self._undecided() or early.decided or why.found is not None)):
+                if now >= deadline:
+                    await why.finish()
+                    break
+                if decides and (self._undecided() or early.decided or why.found is not None):
                     break
                 if now >= report:
                     report = now + self._times.every

@@ -18,6 +18,8 @@ _WINDOW, _SHORT = 2.0, 0.5
 _SLACK = 0.4
 # How long after it was found the caller may learn of it.
 _STEP = 0.1
+# How long the answer waits for one that a busy machine has not finished: without it, it would not say why.
+_LATE = 3.0
 
 
 class LateDiagnosis:
@@ -50,6 +52,11 @@ class LateDiagnosis:
         except (UnhangError, OSError, KeyError):
             return  # the job has ended meanwhile
         self.found = found.to_json()
+
+    async def finish(self) -> None:
+        """Wait a moment longer if it is under way."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait([self._task], timeout=_LATE)
 
     def close(self) -> None:
         """Give it up if it is not finished."""
