@@ -21,6 +21,7 @@ ALL: list[Callable[[str], list[Row]]] = [
     mcp.mcp_echo,
     mcp.mcp_idle_memory,
     mcp.mcp_survivors,
+    mcp.mcp_causes,
     mcp.mcp_flood_memory,
     mcp.mcp_flood,
     mcp.mcp_first_answer,

@@ -1,4 +1,4 @@
-"""The MCP server against three others, in the same run: latency, idle memory, what survives a kill, floods.
+"""The MCP server against three others, in the same run: latency, idle memory, causes, what survives a kill, floods.
 
 The others are installed by this script into .cache, with pinned versions; where that cannot be done their rows are left
 out. Each server is driven by the official client over stdio, with a home directory of its own, and its calls take turns
@@ -34,6 +34,8 @@ LEFT_ALONE = "sleep 300 & setsid sleep 300 & wait"
 _TO_START, _TO_END, _MOST = 30.0, 10.0, 120.0
 TOKEN = "UNHANG_BENCH_TOKEN"
 MEMORY_FLOOD = 50_000_000
+# How long an answer of a command that hangs is waited for: some servers never give up.
+_PATIENCE = 20.0
 
 
 class Server(NamedTuple):
@@ -257,10 +259,11 @@ async def _ignoring_errors(work: Callable[..., Awaitable[object]], *args: Any) -
 
 
 def mcp_flood_memory(home: str) -> list[Row]:
-    """The highest memory of a server and its processes during a flood, for those that keep both of its ends."""
+    """The highest memory of a server and its processes during a flood; ours must keep both of its ends."""
     import anyio
 
     peaks: dict[str, float] = {}
+    kept: set[str] = set()
     notes: list[str] = []
     line = _script(home, f"echo first; yes a line of a flood | head -c {MEMORY_FLOOD}; echo; echo last")
     for server in _servers(home):
@@ -292,12 +295,90 @@ def mcp_flood_memory(home: str) -> list[Row]:
             continue
         both = "first" in text and "last" in text
         notes.append(f"{server.name} {peak:.0f} MiB{'' if both else ' (an end is lost)'}")
+        peaks[server.name] = peak
         if both:
-            peaks[server.name] = peak
-    if "unhang" not in peaks:
+            kept.add(server.name)
+    if "unhang" not in kept:
         return [Row("MCP flood memory", float("inf"), None, 0.0, "MiB", note=", ".join(notes))]
-    found = _against("MCP flood memory, both ends kept", peaks, min, 1.0, "MiB", "the least")
+    # also of those that lose an end, and so hold less than they would have to
+    found = _against("MCP flood memory", peaks, min, 1.0, "MiB", "the least")
     return [row._replace(note=", ".join(notes)) for row in found]
+
+
+class _Hang(NamedTuple):
+    """A command that waits for ever, and the words by which an answer names what it waits for; none is in its text."""
+
+    cause: str
+    text: str
+    names: tuple[str, ...]
+
+
+def _hangs(home: str, port: int) -> list[_Hang]:
+    """`port`: of a server that accepts and says nothing."""
+    folder = Path(home)
+    held = folder / "held"
+    held.touch()
+    pipe = folder / "pipe"
+    if not pipe.exists():
+        os.mkfifo(pipe)
+    connects = f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)"
+    listens = "import socket; s = socket.create_server(('127.0.0.1', 0)); s.accept()"
+    takes = f"import fcntl, time; f = open({str(held)!r}); fcntl.flock(f, 2)"
+    return [
+        _Hang("a question", "printf 'Go on? '; read answer", ("input", "asks")),
+        _Hang("a lock", f'{sys.executable} -c "{takes}"', (" lock", "locked")),
+        _Hang("a peer", f'{sys.executable} -c "{connects}"', ("not one byte", "connected")),
+        _Hang("a pipe", f"cat {pipe}", ("FIFO", "writer", "other end")),
+        _Hang("connections", f'{sys.executable} -c "{listens}"', ("listens", "listening")),
+    ]
+
+
+def mcp_causes(home: str) -> list[Row]:
+    """How many of the causes of a hang the answer of each server names, within a bounded time."""
+    import fcntl
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hangs = _hangs(home, silent.getsockname()[1])
+        with open(Path(home) / "held") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            found = {server.name: _named(server, home, hangs) for server in _servers(home)}
+    ours = found.pop("unhang")
+    shown = [f"{name}: {', '.join(named) or 'none'}" for name, named in found.items()]
+    note = f"of {len(hangs)}; unhang: {', '.join(ours) or 'none'}; {'; '.join(shown)}"
+    return [Row("MCP causes of hangs named", len(ours), None, len(hangs), "", at_least=True, note=note)]
+
+
+def _named(server: Server, home: str, hangs: list[_Hang]) -> list[str]:
+    """The causes that a server has named. Each command has a server of its own, and nothing of it is left."""
+    named: list[str] = []
+    for hang in hangs:
+        token = os.urandom(8).hex()
+        text = ""
+
+        async def work(client: Any, hang: _Hang = hang) -> float:
+            import anyio
+
+            nonlocal text
+            tool, arguments = server.call(_script(home, hang.text))
+            # an open stdin, as the others have it, and an answer within our patience
+            arguments |= {"wait_sec": 12, "interactive": True} if server.name == "unhang" else {}
+            arguments |= {name: limit for name, limit in _SHORT.items() if name in arguments}
+            with anyio.move_on_after(_PATIENCE):  # one that says nothing until then has said nothing
+                text = str((await client.call_tool(tool, arguments)).content)
+            return 0.0
+
+        _run(server, work, token)
+        for pid in _marked(token):  # ours to end: no process but these has the token
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if any(word in text for word in hang.names):
+            named.append(hang.cause)
+    return named
+
+
+# What the others call their limit: their patience ends before ours.
+_SHORT = {"timeout": 6, "timeout_ms": 6000}
 
 
 def _against(
