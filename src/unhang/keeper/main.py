@@ -75,11 +75,11 @@ def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Rea
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN)
     if not poll.poll(0):
-        _rehearse()
+        rehearse()
     return Ready(SignalPipe(), tree, board, named | vantage.record(stands))
 
 
-def _rehearse() -> None:
+def rehearse() -> None:
     """Go through the motions once, on nothing.
 
     A forked process pays a page fault for every page that it is the first to touch. Paid here, no caller waits for it:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 import os
 import select
-import signal
 from _socket import socket
 
+from unhang import plain_signal as signal
 from unhang.keeper.prefork import spare
 from unhang.keeper.prefork.spare import Spare
 from unhang.procs import clock
@@ -151,21 +151,27 @@ def _preload() -> None:
 
 
 def _preload_the_rest() -> None:
-    """Load what a keeper needs when its job goes quiet: all keepers share it, and the first job does not wait for it.
+    """Load what a keeper needs to start its job, and when that goes quiet: all keepers share it, and the first job does
+    not wait for it.
 
     The code is run a few times, not only imported: Python rewrites code that runs often, and each keeper would do so
     in memory of its own. It is exercised on the first job's processes.
     """
+    import _blake2
+
     from unhang.core import events as ev
     from unhang.core.diagnosis import progress, prompt, rules, standstill, suggest
     from unhang.core.policy import command_key, learn, retry
     from unhang.core.watchdog import actions as act
     from unhang.core.watchdog import messages
+    from unhang.keeper import main as keepers
     from unhang.procs.sampler import cheap, full
     from unhang.store import profiles
 
-    del prompt, suggest, command_key, learn, retry, profiles
+    del _blake2, prompt, suggest, command_key, learn, retry, profiles
     try:
+        for _ in range(_TIMES):
+            keepers.rehearse()
         sampler = cheap.TreeSampler(os.getpid())
         for _ in range(_TIMES):
             before = sampler.look()
