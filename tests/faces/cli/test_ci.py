@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.core.test_ci import read_as_the_runner_does
+from tests.support.desk import Desk
 from tests.support.engine import Engine
 
 
@@ -60,6 +62,21 @@ def test_gitlab_gets_lines_in_colour(engine: Engine) -> None:
     done = engine.run("--hard", "1", "--warn", "0.5", "--", "sleep", "1000")
     assert b"\x1b[33;1mWARNING: unhang: sleep: " in done.err
     assert b"\x1b[31;1mERROR: unhang: sleep: " in done.err
+
+
+@pytest.mark.parametrize("system", ["GITHUB_ACTIONS", "GITLAB_CI"])
+def test_at_a_terminal_an_annotation_has_a_line_of_its_own_as_any_notice(
+    desk_of: Callable[..., Desk], system: str
+) -> None:
+    """A runner can give a job a terminal, which is in raw mode while the command has one of its own."""
+    desk = desk_of(columns=200)
+    desk.enter(f"{system}=true unhang run --hard 1 --warn 0.5 -- sh -c 'printf working; sleep 1000'")
+    desk.sees("more: unhang events")
+    shown = desk.screen().splitlines()
+    (warning,) = [line for line in shown if "Running for" in line]
+    assert warning.startswith(("::warning ", "WARNING: "))
+    assert next(line for line in shown if "ending it" in line).startswith("unhang: sh: ")
+    assert "working" in shown[1:]
 
 
 def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None:

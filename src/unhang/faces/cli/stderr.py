@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LONGEST = 4000
+_PREFIX = "unhang: "
 _DIM, _BAD = "2", "31"
 _CI = ("GITHUB_ACTIONS", "GITLAB_CI")
 # Advice beyond this many lines is not read.
@@ -31,11 +32,12 @@ class StderrReporter:
     `raw`: the terminal is in raw mode, so that a line must end with a carriage return, too.
     """
 
-    def __init__(self, *, quiet: bool = False, name: str = "") -> None:
+    def __init__(self, *, quiet: bool = False, name: str = "", named: bool = True) -> None:
+        """`named`: the job was given its name; else `name` is the program that it runs."""
         self._quiet = quiet
         self.raw = False
-        self._name = name
-        self._prefix = f"unhang: {name}: " if name else "unhang: "
+        self._name, self._named = name, named
+        self._prefix = f"{_PREFIX}{name}: " if name else _PREFIX
         self._in_ci = any(os.environ.get(variable) for variable in _CI)
         self._terminal = os.isatty(2)
         self._colour = self._terminal and not os.environ.get("NO_COLOR")
@@ -87,6 +89,10 @@ class StderrReporter:
             lines = wrapped(text, _width())
         if self._colour:
             lines = [f"\x1b[{colour}m{line}\x1b[0m" for line in lines]
+        self._put(lines)
+
+    def _put(self, lines: list[str]) -> None:
+        """Write lines, the first one at the beginning of a line of the terminal."""
         end = "\r\n" if self.raw else "\n"
         begin = "" if self._fresh and not self._echo else end
         self._fresh, self._echo = True, False
@@ -117,10 +123,7 @@ class StderrReporter:
         elif not self._quiet:
             title = f"unhang: {self._name}" if self._name else "unhang"
             text = ci.annotation(system, level, title, mask.line(plain_text.one_line(text, _LONGEST)))
-            try:
-                os.write(2, (text + "\n").encode("utf-8", "replace"))
-            except OSError:
-                pass  # stderr is closed, or its reader has gone
+            self._put([text])  # at a terminal as well in one piece: the CI system reads it
 
     def _once(self, event: dict[str, Any], job_id: str) -> str:
         """Return the message, without a reason that was given before: its numbers change, its cause does not."""
@@ -152,6 +155,8 @@ class StderrReporter:
                 self.line(f"try: {hint}")
             self.line(f"more: unhang events {job_id}")
         elif error.get("code") in ("ESPAWN", "ELOST"):
+            if not self._named:  # the message says which program could not be started
+                self._prefix = _PREFIX
             self.line(str(error.get("message")), _BAD)
 
 

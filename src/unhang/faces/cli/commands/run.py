@@ -7,7 +7,7 @@ import sys
 
 from unhang import plain_signal as signal
 from unhang.core import outcome
-from unhang.core.spec import short_name
+from unhang.core.spec import name_of, short_name
 from unhang.errors import UnhangError
 from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
@@ -65,7 +65,8 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     home = state_home()
     connection = launcher.launch(home, prepared, streams)
     cleanup.in_a_child(home)
-    reporter = stderr.StderrReporter(quiet=args.quiet, name=short_name(prepared.spec))
+    spec = prepared.spec
+    reporter = stderr.StderrReporter(quiet=args.quiet, name=short_name(spec), named=bool(name_of(spec.labels)))
     forwards = terminal is not None and stdin == "inherit"
     monitor = JobMonitor(connection, reporter, signals, terminal if forwards else None, attended=attended)
     last = monitor.wait_for_end()
