@@ -254,6 +254,16 @@ def test_the_columns_of_text_use_the_whole_line_between_them(texts: tuple[str, s
     assert all(text in line for text in texts) or len(line) == 80, line
 
 
+def test_what_is_wrong_has_more_room_than_the_command_and_a_cut_is_shown() -> None:
+    why, command = "word " * 40 + "end", "=" * 60
+    row = Row("a1b2c3d4e5", "", command, "/", {}, "command", "running", "running", None, None, None, 0, False)
+    job = Outlook(row=row, attention=None, why=why, ends_at=None, ports=[])
+    line = ps.table([job], 1.8e9, 80)[1]
+    assert len(line.partition("=")[0].partition("word")[2]) > line.count("=") >= 12
+    _, *reason, last = ps.lines_of([job], 1.8e9, 40)
+    assert [text[-1] for text in (*reason, last)] == ["d", "…", "…"], reason
+
+
 def test_status_says_how_a_job_ended_that_did_not_end_well(jobs: Jobs) -> None:
     job = jobs.begin("--", "sh", "-c", "kill -SEGV $$")
     job.wait()

@@ -233,7 +233,10 @@ def _paragraph(job: Outlook, now: float, width: int, machine: str) -> list[str]:
         longer = f"{head}, {text}"
         head = longer if text and len(longer) <= width else head
     reason = wrapped(plain_text.one_line(why, 1000), width - len(_INDENT), "")
-    texts = [*reason[: _MOST_WHY if job.attention is None else _MOST_NEED], command]
+    most = _MOST_WHY if job.attention is None else _MOST_NEED
+    texts = [*reason[:most], command]
+    if len(reason) > most:
+        texts[most - 1] = " ".join(reason[most - 1 :])  # is cut below, and shows that it is
     return [head, *(_INDENT + plain_text.one_line(text, width - len(_INDENT)) for text in texts)]
 
 
@@ -273,10 +276,12 @@ def _fit(names: list[str], widths: list[int], width: int) -> None:
         room = width - taken - _GAP * (len(text) - 1)
         if room >= _NARROWEST * len(text):
             break
-    # each gets its share; what one does not need is the other's, whichever comes first
-    for place, at in enumerate(sorted(text, key=lambda at: widths[at])):
-        left = len(text) - place
-        widths[at] = max(1, min(widths[at], room // left if left > 1 else room))
+    # what is wrong goes before what it is: two thirds of the room, and what one does not need is the other's
+    wanted = [widths[at] for at in text]
+    least = max(_NARROWEST, room // 3) if len(text) > 1 else 0
+    for at in text:  # WHY stands before COMMAND
+        others = min(least, wanted[-1]) if at != text[-1] else 0
+        widths[at] = max(1, min(widths[at], room - others))
         room -= widths[at]
 
 
