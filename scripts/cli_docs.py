@@ -121,7 +121,7 @@ def text() -> str:
         "",
     ]
     lines += [f"- [`{section.name}`](#{section.name.replace(' ', '-')}) — {section.text}" for section in found]
-    lines += ["", INTRODUCTION, "", _sentence(EPILOG.replace("\n", " ")), ""]
+    lines += ["", INTRODUCTION, "", _sentence(EPILOG), ""]
     lines += ["| variable | meaning |", "|---|---|", *(f"| `{name}` | {meaning} |" for name, meaning in ENVIRONMENT)]
     for section in found:
         lines += ["", *_markdown(section, "##")]
@@ -216,7 +216,7 @@ def _lower(text: str) -> str:
 
 
 def _tail(see_also: tuple[str, ...]) -> list[str]:
-    lines = [".SH EXIT STATUS", *_paragraph(_sentence(EPILOG.replace("\n", " ").removeprefix("exit codes: ")))]
+    lines = [".SH EXIT STATUS", *_paragraph(_sentence(EPILOG.removeprefix("exit codes: ")))]
     lines.append(".SH ENVIRONMENT")
     for name, meaning in ENVIRONMENT:
         lines += [".TP", f".B {name}", *_paragraph(_sentence(meaning))]

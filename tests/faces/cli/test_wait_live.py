@@ -27,6 +27,25 @@ def test_a_line_for_each_job_says_how_long_what_and_what_ends_it(desk_of: Callab
     (desk.folder / "go").touch()
     desk.matches(r"^code 3$")
     assert sum(line.startswith(("web  ", "db  ")) for line in desk.lines()) == 2, "drawn in place"
+    assert "unhang: " not in desk.screen(), "how each ended is said once"
+    assert desk.engine.unhang("wait", "web", "db").err.count(b"exited with 3") == 2, "elsewhere there are no lines"
+
+
+@pytest.mark.parametrize("command", ["unhang wait web db", "unhang logs -f web db", "unhang ps --watch"])
+def test_ctrl_c_ends_the_waiting_and_a_loop_around_it_and_says_that_the_jobs_go_on(
+    desk_of: Callable[..., Desk], command: str
+) -> None:
+    desk = desk_of()
+    for name in ("web", "db"):
+        desk.enter(f"unhang start --name {name} -- sh -c 'echo be''gun; sleep 1000' >/dev/null")
+        desk.is_back()
+    desk.enter(f"clear; for i in 1 2 3; do {command}; done")
+    desk.matches(r"^(web|db) .*\n(web|db) ")
+    desk.type("C-c")
+    desk.is_back()
+    assert ("unhang wait web db" in " ".join(desk.lines()[1:])) == ("wait" in command)
+    assert desk.engine.unhang("cancel", "--all").err.count(b"nothing of it is left") == 2
+    assert desk.engine.unhang("cancel", "--all").err == b"unhang: no job runs\n"
 
 
 def test_the_bar_comes_from_history_and_start_can_wait(desk_of: Callable[..., Desk]) -> None:

@@ -6,7 +6,10 @@ import os
 import threading
 
 from unhang.core.live_line import live_line
+from unhang.core.plural import several
+from unhang.core.spec import name_of
 from unhang.errors import UnhangError
+from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs.handle import Job
 from unhang.jobs.progress import Waited
 
@@ -22,7 +25,8 @@ class LiveLines:
     """Draws a line for each job while the `with` block waits for them; nothing where stderr is no terminal."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        self._jobs = [Waited(job) for job in {job.id: job for job in jobs}.values()] if os.isatty(2) else []
+        self._handles = list({job.id: job for job in jobs}.values()) if os.isatty(2) else []
+        self._jobs = [Waited(job) for job in self._handles]
         self._drawn = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._draw_again, daemon=True)
@@ -32,11 +36,26 @@ class LiveLines:
             self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._over.set()
         if self._jobs:
             self._thread.join()
             self._draw()
+            if kind is KeyboardInterrupt:
+                self._say_what_goes_on()
+
+    @property
+    def shown(self) -> bool:
+        """Return whether a person sees the lines: the last of them say how each job ended."""
+        return bool(self._jobs)
+
+    def _say_what_goes_on(self) -> None:
+        """Tell a person who has pressed Ctrl-C that only the waiting is over."""
+        live = [job for job in self._handles if not job.ended()]
+        names = " ".join(name_of(job.spec.get("labels")) or job.id for job in live)
+        if live:
+            goes = f"{several(len(live), 'job')} {'goes' if len(live) == 1 else 'go'} on"
+            StderrReporter().line(f"{goes}; to wait again: unhang wait {names}; to end: unhang cancel {names}")
 
     def _draw_again(self) -> None:
         while not self._over.wait(0.0 if self._drawn == 0 else _EVERY):

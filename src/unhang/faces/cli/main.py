@@ -65,8 +65,10 @@ _MAY_BE_ELSEWHERE = frozenset({"status", "result", "events", "logs", "wait", "se
 
 _LONGEST_COMPLAINT = 2000
 
-EPILOG = """exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found;
-128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"""
+EPILOG = (
+    "exit codes: the command's own; 124 timed out; 125 unhang failed; 126 not executable; 127 not found; "
+    "128+N ended by signal N; 130 cancelled by Ctrl-C; 2 wrong usage"
+)
 
 
 def run(argv: list[str]) -> int:
@@ -77,6 +79,8 @@ def run(argv: list[str]) -> int:
         _complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        if os.isatty(0):
+            _die_of_ctrl_c()
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
@@ -104,6 +108,15 @@ def _complain(text: str) -> None:
         print(line, file=sys.stderr)
     except OSError:
         pass
+
+
+def _die_of_ctrl_c() -> None:
+    """Die of SIGINT, as the programs of a person do: after an exit code a shell would go on with its loop."""
+    import signal
+
+    sys.stdout.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _silence_stdout() -> None:

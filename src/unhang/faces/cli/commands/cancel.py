@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     jobs = _jobs(args)
     if not args.job:
         if not jobs:
-            reporter.line("no such job runs")
+            reporter.line("no job runs" if args.all else "no job runs with this label")
         for job in jobs:  # all at once: the grace of one is not waited for before the next is asked
             _ask(job, args)
     ended, failed = 0, 0

@@ -31,7 +31,7 @@ def main(args: argparse.Namespace) -> int:
     jobs = output.jobs_of(args)
     timeout = read_duration("--timeout", args.timeout, off=False)
     places = [job.place for job in jobs]
-    with LiveLines(jobs):
+    with LiveLines(jobs) as lines:
         done = wait_for_any(places, timeout) if args.any else wait_for_all(places, timeout)
     ended = [Job(place) for place in done]
     for job in ended:
@@ -42,13 +42,13 @@ def main(args: argparse.Namespace) -> int:
             print(job.id)
     if not ended or (not args.any and len(ended) < len({job.id for job in jobs})):
         return EXIT_TIMEOUT
-    return _exit_code(jobs, ended)
+    return _exit_code(ended, say=len(set(jobs)) > 1 and not lines.shown)
 
 
-def _exit_code(named: list[Job], ended: list[Job]) -> int:
-    """Return the code of the first job, as they were named, that did not succeed, and say which did not."""
+def _exit_code(ended: list[Job], *, say: bool) -> int:
+    """Return the code of the first job, as they were named, that did not succeed; with `say`, say which did not."""
     failed = [(job, job.result()) for job in ended if not job.result().ok]
-    if len(set(named)) > 1:
+    if say:
         reporter = StderrReporter()
         for job, result in failed:
             reporter.line(f"{output.called(job)}: {result.outcome.get('message', result.status)}")
