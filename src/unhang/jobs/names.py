@@ -46,8 +46,24 @@ def find_job(home: str, name: str) -> JobDir:
         if named:
             return layout.existing(home, live[0] if live else named[0].id)
         if not layout.is_id(name):
-            raise NoSuchJob(f"no job has the name {name!r}; unhang ps --all lists them")
-    return find.job(home, name)
+            raise NoSuchJob(f"no job has the name {name!r}{_meant(home, name)}; unhang ps --all lists them")
+    try:
+        return find.job(home, name)
+    except NoSuchJob as error:
+        raise NoSuchJob(f"{error}{_meant(home, name)}") from None
+
+
+def _meant(home: str, name: str) -> str:
+    """Return "; did you mean web?" if a job has nearly that name, or nearly that id; else nothing."""
+    from difflib import get_close_matches
+
+    from unhang.jobs.listing import list_jobs
+
+    rows = list_jobs(home)
+    live_first = sorted(rows, key=lambda row: row.final)
+    names = list(dict.fromkeys(row.name for row in live_first if row.name))
+    close = get_close_matches(name, names, 1, 0.6) or get_close_matches(name, [row.id for row in live_first], 1, 0.8)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _named(home: str, name: str) -> list[Row]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
+from tests.support.desk import Desk
 from tests.support.jobs import Jobs
 from unhang.faces.cli import suggest
 from unhang.faces.cli.command_module import load
@@ -69,6 +71,33 @@ def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == wanted
     assert run(["help"]) == 0
     assert capsys.readouterr().out.split() == overview().split()
+
+
+def test_a_job_whose_name_or_id_is_nearly_right_is_named(jobs: Jobs) -> None:
+    job = jobs.begin("--name", "build", "--", "true")
+    nearly = job.id[:-1] + ("0" if job.id[-1] != "0" else "1")
+    for words in (("status", "buld"), ("logs", "Build-"), ("cancel", "built")):
+        done = jobs.call(*words)
+        assert (done.code, b"did you mean build?" in done.err) == (125, True), done
+    assert f"did you mean {job.id}?".encode() in jobs.call("status", nearly).err
+    assert b"did you mean" not in jobs.call("status", "zq7zq7").err
+    assert b"@last" in jobs.call("status").err, "what may stand there is said"
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_server_at_a_terminal_says_what_it_is_by_words(desk_of: Callable[..., Desk], columns: int) -> None:
+    desk = desk_of(columns=columns, rows=40)
+    desk.enter("unhang mcp; echo code $?")
+    desk.matches(r"^code 2$")
+    assert "    unhang mcp install claude-code" in desk.lines()
+    text = " ".join(desk.lines())
+    for words in ("A client (an editor, an agent) starts it", "cursor, vscode, gemini, opencode, zed."):
+        assert words in text, "no word is broken"
+
+
+def test_a_program_that_cannot_be_started_is_named_once(jobs: Jobs) -> None:
+    assert jobs.run("--", "zq7zq7").err == b"unhang: command not found: zq7zq7\n"
+    assert jobs.run("--name", "web", "--", "zq7zq7").err == b"unhang: web: command not found: zq7zq7\n"
 
 
 def test_a_shell_line_without_shell_says_what_it_needs(jobs: Jobs) -> None:

@@ -57,6 +57,8 @@ class Parser(argparse.ArgumentParser):
         verbs = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
         choices = [str(choice) for action in self._actions for choice in action.choices or ()]
         message = instead_of_choice(message, choices, self.prog if verbs else "")
+        if message.startswith("the following arguments are required: JOB"):
+            message += "; a job is meant by its name, its id or @last, and unhang ps --all lists them"
         options = [option for action in self._actions for option in action.option_strings]
         raise UsageError(f"{message}{instead_of_option(message, options)} (see: {self.prog} --help)")
 

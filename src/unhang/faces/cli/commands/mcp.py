@@ -108,16 +108,22 @@ def _install(args: argparse.Namespace) -> int:
 
 def _introduce() -> int:
     """Tell a person who typed the command of a server what it is, instead of waiting for a client that never comes."""
+    from unhang.core.wrap import wrapped
+    from unhang.faces.cli.parser import columns
     from unhang.installers import mcp_clients
 
     names = ", ".join(mcp_clients.known(dict(os.environ)))
-    print(
-        "This is unhang's MCP server. A client (an editor, an agent) starts it and\n"
-        "talks to it over stdin and stdout; at a terminal there is nothing to type.\n"
-        "To add it to a client:\n\n"
-        "    unhang mcp install claude-code\n\n"
-        f"Clients: {names}.\n"
-        "`unhang mcp config CLIENT` only prints what its file needs, `unhang mcp --help` says more.",
-        file=sys.stderr,
+    what = (
+        "This is unhang's MCP server. A client (an editor, an agent) starts it and talks to it over stdin and stdout;"
     )
+    for text in (
+        f"{what} at a terminal there is nothing to type. To add it to a client:",
+        "",
+        "    unhang mcp install claude-code",
+        "",
+        f"Clients: {names}.",
+        "`unhang mcp config CLIENT` only prints what its file needs, `unhang mcp --help` says more.",
+    ):
+        lines = [text] if text.startswith(" ") else wrapped(text, columns(), "")
+        print(*lines, sep="\n", file=sys.stderr)
     return EXIT_USAGE
