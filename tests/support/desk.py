@@ -109,7 +109,7 @@ class Desk:
 
     def is_back(self) -> None:
         """Wait until the shell has the terminal again: the last line is its prompt."""
-        wait_until(lambda: self.lines() and self.lines()[-1] == PROMPT.strip(), "the prompt of the shell", PATIENCE)
+        wait_until(lambda: self.lines()[-1:] == [PROMPT.strip()], "the prompt of the shell", PATIENCE)
 
     def takes_keys(self) -> None:
         """Wait until the terminal is set to pass on every key, and not to edit lines itself."""
