@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -177,7 +178,7 @@ def main() -> int:
         for seat in seats:
             left, screen = seat.ends_in(), seat.look()
             seat.use_and_leave()
-            events = [f"{event['type']} {event.get('phase', '')}".strip() for event in seat.desk.engine.events()]
+            events = Counter(f"{event['type']} {event.get('phase', '')}".strip() for event in seat.desk.engine.events())
             write(kept, what="left", name=seat.name, ends_in_ms=left, wrong=seat.wrong, events=events, screen=screen)
             print(f"{seat.name}: {'; '.join(seat.wrong) or 'undisturbed'}", flush=True)
         return 1 if any(seat.wrong for seat in seats) else 0
