@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,16 @@ def test_a_follower_of_a_job_whose_folder_is_deleted_ends(jobs: Jobs, roll: Roll
     keeper.send(15)
     assert keeper.wait_gone()
     assert leader.wait_gone()
+
+
+def test_events_are_shown_in_the_time_of_the_person_and_in_utc_where_that_is_asked_for(jobs: Jobs) -> None:
+    job = jobs.begin("--", "true")
+    job.wait()
+    at = datetime.fromisoformat(job.events()[0]["ts"])
+    far = jobs.env | {"TZ": "FAR-11"}  # eleven hours ahead of UTC
+    shown = {
+        words: jobs.call("events", job.id, *words, env=far).out.decode().splitlines()[0] for words in ((), ("--utc",))
+    }
+    local = at + timedelta(hours=11)
+    assert f" {local:%H:%M:%S}.{local.microsecond // 1000:03} " in shown[()]
+    assert f" {at:%H:%M:%S}.{at.microsecond // 1000:03}Z " in shown[("--utc",)]

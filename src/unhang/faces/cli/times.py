@@ -23,6 +23,16 @@ def shown(moment: float, *, utc: bool, now: float | None = None) -> str:
     return at.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S") + ("Z" if utc else "")
 
 
+def of_event(text: str, *, utc: bool, now: float) -> str:
+    """Return the time of an event, to the millisecond; as it is recorded if it is none."""
+    at = values.moment(text)
+    if at is None:
+        return text
+    day, _, second = shown(at, utc=utc, now=now).rpartition(" ")
+    second, zone = second.removesuffix("Z"), "Z" if utc else ""
+    return f"{day} {second}.{round(at * 1000) % 1000:03}{zone}".lstrip()
+
+
 def with_age(text: str | None, *, utc: bool, now: float) -> str:
     """Return a recorded time for a person, and how long ago it was; "" if it is none."""
     at = values.moment(text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from unhang.core import mask
 from unhang.errors import UsageError
-from unhang.faces.cli import output
+from unhang.faces.cli import output, times
 from unhang.jobs.handle import log_time
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TS", help="only events later than this RFC 3339 time")
     parser.add_argument("--limit", type=int, metavar="N", help="print at most N events")
     parser.add_argument("--follow", "-f", action="store_true", help="wait for further events until the last one")
+    times.add_utc(parser)
     output.add_json(parser, "print one JSON object a line, as recorded")
     parser.add_argument(
         "--envelope",
@@ -56,7 +58,7 @@ class WantedEvents:
     def __init__(self, args: argparse.Namespace) -> None:
         self.since = log_time(args.since) if args.since is not None and args.after_seq is None else None
         self.left: int | None = args.limit
-        self._as_json = args.json
+        self._as_json, self._utc = args.json, args.utc
 
     def includes(self, event: Event) -> bool:
         """Return whether an event is later than the time that was asked for."""
@@ -65,7 +67,7 @@ class WantedEvents:
     def show(self, event: Event) -> bool:
         """Print an event if it is wanted; return whether it was the last of them."""
         if self.includes(event):
-            show(event, as_json=self._as_json)
+            show(event, as_json=self._as_json, utc=self._utc)
             sys.stdout.flush()
             self.left = None if self.left is None else self.left - 1
         return self.left == 0
@@ -86,13 +88,14 @@ def show_all(events: Iterable[Event], args: argparse.Namespace, job_id: str, fil
         output.print_json({"jobId": job_id, "eventsFile": file, "count": len(found), "events": found})
         return
     for event in events:
-        show(event, as_json=args.json)
+        show(event, as_json=args.json, utc=args.utc)
 
 
-def show(event: Event, *, as_json: bool) -> None:
+def show(event: Event, *, as_json: bool, utc: bool) -> None:
     """Print one event."""
     if as_json:
         output.print_json(event)
         return
     kind = f"{event.get('type')}/{event.get('phase')}" if event.get("type") != "output" else "output"
-    output.print_wrapped(mask.line(event["message"]), f"{event['seq']:>5}  {event['ts'][11:23]:<12}  {kind:<22} ")
+    at = times.of_event(event["ts"], utc=utc, now=time.time())
+    output.print_wrapped(mask.line(event["message"]), f"{event['seq']:>5}  {at:<12}  {kind:<22} ")

@@ -411,11 +411,14 @@ def _events(args: argparse.Namespace) -> int:
 
 
 def _show(event: dict[str, Any], *, as_json: bool) -> None:
+    import time
+
     from unhang.core.values import text_of
+    from unhang.faces.cli import times
 
     if as_json:
         output.print_json(event)
         return
     kind = f"{text_of(event, 'type', most=40)}/{text_of(event, 'phase', most=40)}"
-    at, message = text_of(event, "ts")[11:23], text_of(event, "message")
+    at, message = times.of_event(text_of(event, "ts"), utc=False, now=time.time()), text_of(event, "message")
     output.print_line(f"{event['seq']:>5}  {at}  {kind:<18} {message}")
