@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values, wording
-from unhang.core.attention import KINDS, attention_of, unseen_end
+from unhang.core.attention import KINDS, STUCK, WARNING, Attention, attention_of, unseen_end
 from unhang.core.record import Record
 from unhang.core.spec import PIPE, command_line, name_of
 from unhang.core.view import View
@@ -205,6 +205,7 @@ def entry_of(
         "attention": None if found is None else found.to_json(),
         "needsInput": view.needs_input,
         "doing": _doing(view, pulse),
+        "wakesMs": _wakes(view, pulse, found),
         "cause": (view.diagnosis or {}).get("cause"),
         "clocks": [] if where else clocks_of(view, pulse),
         "usualMs": None if profile is None or not profile.median else round(profile.median * 1000),
@@ -252,6 +253,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "attention": needs,
         "needsInput": None,
         "doing": state["doing"],
+        "wakesMs": None,
         "cause": None,
         "clocks": [],
         "usualMs": None,
@@ -359,6 +361,13 @@ def _doing(view: View, pulse: Pulse) -> str:
     if view.agent is not None:
         return mask.one_line(str(view.agent.get("message") or ""), LINE)
     return mask.one_line(view.heartbeat or "", LINE)
+
+
+def _wakes(view: View, pulse: Pulse, needs: Attention | None) -> int | None:
+    """When the wait ends by itself that stands in `doing`, or in what the job needs a person for."""
+    says_why = view.silent and not pulse.stopping if needs is None else needs.kind in (STUCK, WARNING)
+    ends = view.wakes_at if says_why else None
+    return None if ends is None else _ms(ends)
 
 
 def _agent_of(record: dict[str, Any], view: View, pulse: Pulse) -> dict[str, Any] | None:

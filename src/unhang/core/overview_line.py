@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unhang.core import overview, plain_text, values, wording
+from unhang.core.diagnosis.time_left import words_at
 from unhang.core.durations import human, human_ms
 
 TYPE_CHECKING = False
@@ -32,10 +33,14 @@ def called(entry: Entry) -> str:
     return str(entry["name"] or entry["command"])
 
 
-def why_of(entry: Entry) -> str:
-    """Return what it waits for or does, or how it ended."""
+def why_of(entry: Entry, now: float) -> str:
+    """Return what it waits for or does, at which addresses it listens, where it runs, or how it ended."""
     needs = entry["attention"]
-    return str(needs["why"] if needs is not None else entry["doing"] or "")
+    if needs is None and entry["ports"]:
+        return f"serves {', '.join(entry['ports'])}"
+    why = str(needs["why"] if needs is not None else entry["where"] or entry["doing"] or "")
+    wakes = values.number(entry.get("wakesMs"))
+    return f"{why} {words_at(wakes / 1000, now)}" if why and wakes is not None else why
 
 
 def ends_in(entry: Entry, now: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unhang.core import events as ev
 from unhang.core import notices, values
-from unhang.core.diagnosis.time_left import at_age
+from unhang.core.diagnosis.time_left import at_age, ends_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,6 +98,12 @@ class View:
     def reason_at(self, now: float | None) -> str:
         """Return why the job is quiet, in one sentence, as `diagnosis_at` does; empty: it is not known."""
         return str((self.diagnosis_at(now) or {}).get("reason") or "")
+
+    @property
+    def wakes_at(self) -> float | None:
+        """Return when what `reason_at` names ends by itself, in seconds since 1970; None: it is not known."""
+        made = values.moment(self._diagnosed_at)
+        return None if self.diagnosis is None or made is None or self.ended else ends_at(self.diagnosis, made)
 
     @property
     def cause(self) -> str | None:

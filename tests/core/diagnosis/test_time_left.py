@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.event_logs import stamp
 from unhang.core import events as ev
 from unhang.core.attention import attention_of
-from unhang.core.diagnosis.time_left import at_age, for_time, in_ms, in_time
+from unhang.core.diagnosis.time_left import at_age, ends_at, for_time, in_ms, in_time, quiet_words, words_at
 from unhang.core.diagnosis.waits import NEVER, for_timer
 from unhang.core.view import View
 
@@ -78,3 +78,26 @@ def test_a_silence_grows_while_it_lasts_and_not_after_the_end() -> None:
     assert view.reason_at(None) == "Codex has had nothing from the model"
     view.apply(ev.exited("failed", "", {"status": "error"}) | {"ts": stamp(NOW + 61)})
     assert view.reason_at(NOW + 90).endswith(" for 1m")
+
+
+@pytest.mark.parametrize(("received", "later"), [(0, ", not one byte received"), (77, ", and silent")])
+def test_how_long_a_peer_was_silent_is_said_of_the_moment_of_the_look_alone(received: int, later: str) -> None:
+    peer = {"remote": "10.0.0.7:443", "state": "ESTABLISHED", "received": received, "sent": 1, "sinceReceiveMs": 6812}
+    begin = "curl [7] waits for 10.0.0.7:443, connected"
+    reason = begin + quiet_words(received, 6812)
+    made = {"state": "unsure", "cause": "network", "reason": reason, "evidence": {"pid": 7, "socket": peer}}
+    assert "6.8s" in reason
+    assert at_age(made, 0.5)["reason"] == reason
+    for age in (1.0, 3600.0, None):
+        assert at_age(made, age)["reason"] == begin + later
+    assert at_age(made, 60.0)["evidence"] == made["evidence"], "what was measured stays"
+
+
+@given(seconds=st.floats(0.002, NEVER), age=st.floats(0, NEVER))
+def test_a_surface_that_lets_the_time_run_on_writes_what_a_list_of_that_moment_says(seconds: float, age: float) -> None:
+    asleep = _asleep(seconds)
+    ends = ends_at(asleep, 0.0)
+    assert ends is not None
+    assert f"{at_age(asleep, None)['reason']} {words_at(ends, age)}" == at_age(asleep, age)["reason"]
+    assert ends_at(asleep | {"reason": asleep["reason"] + ", and more"}, 0.0) is None
+    assert ends_at(_asleep(1.0) | {"evidence": {}}, 0.0) is None

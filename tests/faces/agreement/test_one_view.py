@@ -69,6 +69,11 @@ def test_all_lists_say_the_same_of_every_state_need_and_end(jobs: Jobs, web: Web
     assert f"{in_all} need you · {running} running · 2 stuck" in drawn["#counts"][0]
     assert (page["counts"]["attention"], page["counts"]["running"], page["counts"]["stuck"]) == (in_all, running, 2)
 
+    # why one that sleeps is quiet, with the time that is left until it wakes
+    asleep = r"sleep \[4\] sleeps, wakes by itself in 9m \d+s"
+    assert re.fullmatch(asleep, table["sleeps"]["WHY"])
+    assert re.fullmatch(asleep, drawn["sleeps"][3])
+
     # how long an ended one ran; one that ran twice, both times together
     for name in ("well", "twice", "badly", "in-front", "too-long"):
         assert table[name]["RAN"] == drawn[name][5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -14,6 +15,7 @@ from tests.support.web.browser import Watched
 from tests.support.web.server import WebServer
 from unhang.alerts import links
 from unhang.core.alerts.occasions import AlertSubject, Occasion
+from unhang.store.session_log import SessionLog
 
 AXE = MODULES / "axe-core" / "axe.min.js"
 
@@ -166,13 +168,28 @@ def test_axe_finds_no_violation(jobs: Jobs, browser: Browser, web: WebServer, sc
     asks = jobs.begin("--stdin", "pipe", "--hard", "20m", "--", "sh", "-c", "printf 'name? '; read x")
     failed = jobs.begin("--", "sh", "-c", "printf '\\033[31mred\\033[0m\\n'; exit 3")
     failed.wait()
+    session = SessionLog("4f1c0f2e-9d1b-4c0e-8a55-2b6f0f6f9a10", str(jobs.home))
+    session.append({"type": "hook", "phase": "tool", "toolUseId": "t1", "message": "Bash: npm test", "cwd": "/srv"})
+    (Path(session.folder) / "saved-2026-01-02T000000Z.json").write_text('{"screen": "> draft", "draft": "draft"}')
+    session.append({"type": "watch", "phase": "warning", "message": "Bash has run for 8m of 10m"})
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(web.address)
     page.wait_for_selector(f"#r-{asks.id} input")
-    for path, ready in (("/", f"#r-{failed.id}"), (f"/jobs/{failed.id}", ".json, .result p"), ("/history", "tbody tr")):
+    for path, ready, press in (
+        ("/", f"#r-{failed.id}", ""),
+        ("/", f"#r-{asks.id}", "#help"),  # the list of keys
+        (f"/jobs/{failed.id}", ".json, .result p", ""),
+        (f"/jobs/{asks.id}", ".ask input", "button >> text=Look now"),
+        ("/history", "tbody tr", "tbody button.command"),
+        (f"/sessions/{session.session_id}", ".screen", ""),
+        ("/jobs/zzzzzzzzzz", "h1 >> text=zzzzzzzzzz", ""),
+    ):
         page.goto(web.origin + path)
         page.wait_for_selector(ready)
+        if press:
+            page.click(press)
+            page.wait_for_selector("#keys[open], .tree table, .spread circle >> nth=0", state="attached")
         page.evaluate(AXE.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         assert [

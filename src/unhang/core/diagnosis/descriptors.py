@@ -8,6 +8,7 @@ ends, is how a program wakes itself and says nothing.
 from __future__ import annotations
 
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Socket, Thread
+from unhang.core.diagnosis.time_left import in_ms, quiet_words
 from unhang.core.diagnosis.waits import (
     DESCRIPTOR,
     FIFO,
@@ -23,7 +24,6 @@ from unhang.core.diagnosis.waits import (
     own_terminal,
     strangers,
 )
-from unhang.core.durations import human
 
 # The end of a terminal that belongs to the program which made it.
 MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
@@ -239,9 +239,5 @@ def _peer_text(seen: Socket) -> str:
         return f"connects to {seen.remote}, no answer yet"
     if seen.state == "CLOSE_WAIT":
         return f"waits on {seen.remote}, which has closed the connection"
-    # Less than a second is no silence.
-    silence = human(seen.since_receive) if seen.since_receive is not None and seen.since_receive >= 1 else ""
-    quiet = f", no byte for {silence}" if silence else ""
-    if seen.received == 0:
-        quiet = ", not one byte received" + (f" in {silence}" if silence else "")
+    quiet = quiet_words(seen.received, None if seen.since_receive is None else in_ms(seen.since_receive))
     return f"waits for {seen.remote or 'its peer'}, connected{quiet}"

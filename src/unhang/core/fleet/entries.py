@@ -54,6 +54,7 @@ _FIELDS: dict[str, tuple[Reading, object]] = {
         None,
     ),
     "doing": (values.text, ""),
+    "wakesMs": (values.number, None),
     "cause": (values.text, None),
     "clocks": (values.each_of(values.object_of(_CLOCK)), []),
     "usualMs": (values.number, None),

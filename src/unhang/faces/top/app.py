@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
-from unhang.core import plain_text, wording
+from unhang.core import plain_text, values, wording
 from unhang.core.attention import FAILED, LOST, older_bad_ends
 from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
 from unhang.core.timeline_text import timeline_lines
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from unhang.jobs.overview import Snapshot
 
 _COLUMNS = MARK, JOB, STATE, WHY, ENDS, RAN, OUTPUT = ("", "JOB", "STATE", "WHY", "ENDS IN", "RAN", "OUTPUT")
+_FIGURES = (ENDS, RAN)  # stand at the right, and so do their names
 # A reason in less room than this says nothing; the whole of it stands below the table.
 _LEAST_WHY, _MOST_NAME = 16, 28
 # In windows narrower than this there is no room for the picture of the output, and for the time that it ran.
@@ -148,7 +149,7 @@ class TopApp(App[None]):
         if fitting != self._columns:
             self._columns = fitting
             for label, width in fitting.items():
-                table.add_column(label, width=width)
+                table.add_column(Text(label, justify="right" if label in _FIGURES else "left"), width=width)
         for entry, row in zip(entries, cells, strict=True):
             table.add_row(*(_cut(row[name], width) for name, width in fitting.items()), key=entry["id"])
         if selected is not None and selected in self._shown:
@@ -217,7 +218,7 @@ class TopApp(App[None]):
         if not self.query(DataTable):
             return
         entry = self._entry()
-        why = "" if entry is None else why_of(entry)
+        why = "" if entry is None else why_of(entry, time.time())
         self.query_one("#why", Static).update(plain_text.harmless(why).replace("\n", " "))
         self.query_one("#why", Static).display = bool(why)
         front = self.query_one(TabbedContent).active
@@ -386,7 +387,7 @@ def _cells(entry: Entry, now: float) -> dict[str, Text]:
         MARK: Text(MARKS[entry["group"]], style=colour),
         JOB: Text(called(entry) + "".join(entry["id"].partition("@")[1:])),
         STATE: Text(entry["state"], style=colour),
-        WHY: Text(why_of(entry)),
+        WHY: Text(why_of(entry, now)),
         ENDS: Text(ends_in(entry, now), justify="right"),
         RAN: Text(ran(entry, now), justify="right"),
         OUTPUT: Text(spark_of(entry, now)),
@@ -427,9 +428,15 @@ def _events(jobs: JobActions, entry: Entry) -> Text:
         found = jobs.events(entry["id"], max(0, int(entry["seq"]) - _EVENTS))
     except (UnhangError, OSError) as error:
         return Text(str(error))
-    return Text(
-        "\n".join(f"{each['seq']:>5}  {each['ts'][11:19]}  {each['phase']:<14} {each['message']}" for each in found)
-    )
+    lines = (f"{each['seq']:>5}  {_local(each['ts'])}  {each['phase']:<14} {each['message']}" for each in found)
+    return Text("\n".join(lines))
+
+
+def _local(moment: str) -> str:
+    """The time of an event where the person is, as the page shows it; its date stands there if it is not today's."""
+    at = time.localtime(values.moment(moment) or 0.0)
+    today = at[:3] == time.localtime()[:3]
+    return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M:%S", at)
 
 
 def _machines(machines: list[dict[str, Any]]) -> str:

@@ -37,6 +37,11 @@ export function ticking(ms) {
   return duration(Math.max(1000, Math.round(Math.max(0, ms) / 1000) * 1000));
 }
 
+// How long until a wait ends by itself, in the words of core/diagnosis/time_left.py.
+export function inTime(endsMs, at) {
+  return endsMs > at ? `in ${ticking(endsMs - at)}` : `(due ${ticking(at - endsMs)} ago)`;
+}
+
 // As core/sizes.py writes them.
 export function bytes(count) {
   if (count === null || count === undefined) return "";

@@ -2,7 +2,7 @@
 
 import { answering, buttons, cancel, extend, isUnseen, restart } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
-import { bytes, count, duration, fully, moment, now, parse, ticking } from "./format.js";
+import { bytes, count, duration, fully, inTime, moment, now, parse, ticking } from "./format.js";
 import { get, post } from "./live.js";
 import { Output } from "./output.js";
 import { stateOf, toneOf } from "./states.js";
@@ -129,7 +129,7 @@ export class JobPage {
       h("p.crumb", {}, link("/", "Now"), " / ", h("code", {}, entry.id)),
       h("div.line1", {}, h("h1", {}, entry.name || entry.command), h("span.acts", {}, buttons(this))),
       h("p.line2", {}, this.word, this.time, this.clocks),
-      entry.attention || entry.doing ? h("p.why", { "data-tone": tone }, entry.attention ? entry.attention.why : entry.doing) : null);
+      this.reason = entry.attention || entry.doing ? h("p.why", { "data-tone": tone }) : null);
     const key = entry.attention ? `${entry.attention.kind} ${entry.attention.since}` : "";
     if (key !== this.askKey) {
       this.askKey = key;
@@ -143,6 +143,7 @@ export class JobPage {
   tick() {
     const { entry } = this;
     if (!entry || !this.time) return;
+    if (this.reason) say(this.reason, (entry.attention ? entry.attention.why : entry.doing) + (entry.wakesMs ? ` ${inTime(entry.wakesMs, now())}` : ""));
     if (entry.endedAt !== null) {
       say(this.time, `${entry.ranMs === null ? "" : `after ${duration(entry.ranMs)}, `}${moment(parse(entry.endedAt))}`);
       return;

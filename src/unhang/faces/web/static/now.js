@@ -3,7 +3,7 @@
 
 import { answering, buttons, cancel, extend, isSilent, isUnseen, restart, seen, why } from "./actions.js";
 import { h, link, replace, say } from "./dom.js";
-import { bytes, duration, fully, moment, now, parse, ticking } from "./format.js";
+import { bytes, duration, fully, inTime, moment, now, parse, ticking } from "./format.js";
 import { Machines } from "./machines.js";
 import { stateOf } from "./states.js";
 
@@ -25,9 +25,10 @@ export class Now {
     const parts = GROUPS.map(([name, title]) => {
       const list = h("ul.rows", { "aria-labelledby": `group-${name}` });
       const number = h("span.number");
-      const section = h("section.group", { hidden: true }, h("h2", { id: `group-${name}` }, title, " ", number), list);
+      const called = h("span", {}, title);
+      const section = h("section.group", { hidden: true }, h("h2", { id: `group-${name}` }, called, " ", number), list);
       if (name === "attention") section.append(this.more = h("p.more", { hidden: true }));
-      this.sections[name] = { section, list, number, title };
+      this.sections[name] = { section, list, number, title: called };
       return section;
     });
     this.empty = h("div.empty", { hidden: true },
@@ -129,8 +130,9 @@ export class Now {
     let room = FIRST;
     let left = false;
     for (const [name] of GROUPS) {
-      const { section, list, number } = this.sections[name];
+      const { section, list, number, title } = this.sections[name];
       if (places[name].length) section.hidden = false;
+      if (name === "running") say(title, places.attention.some((entry) => entry.endedAt === null) ? "Also running" : "Running");
       say(number, String(places[name].length + (name === "attention" ? found.length - shown.length : 0)));
       let at = list.firstElementChild;
       for (const entry of places[name]) {
@@ -233,8 +235,8 @@ class Row {
     const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
     const well = entry.endedAt !== null && entry.exitCode === 0; // how it ended and after how long stands in its own columns
     const told = asked || (entry.attention ? entry.attention.why : "") || serves || entry.where || (well ? place(entry.cwd) : entry.doing) || (entry.name ? entry.command : "");
-    say(this.what, told);
-    this.what.title = told;
+    this.told = told;
+    this.wakes = told === entry.attention?.why || (!entry.attention && told === entry.doing) ? entry.wakesMs : null;
     this.replyTo(entry);
     this.started = parse(entry.startedAt);
     this.age.title = entry.endedAt === null ? `started ${fully(this.started)}` : `ended ${fully(parse(entry.endedAt))}`;
@@ -281,12 +283,19 @@ class Row {
     this.clockIs = { usual, since, ends };
   }
 
+  sayWhat(text) {
+    if (text === this.what.textContent) return;
+    say(this.what, text);
+    this.what.title = text;
+  }
+
   // The last two minutes: what was printed moves to the left as time passes.
   drawSpark(spark) {
     const gone = spark ? Math.max(0, Math.floor((now() - spark.endMs) / spark.stepMs)) : STEPS;
     const key = gone < STEPS ? `${spark.endMs} ${gone} ${spark.bytes.join(" ")}` : "";
     if (key === this.sparkKey) return;
     this.sparkKey = key;
+    this.element.classList.toggle("printed", key !== "");
     if (!key) { replace(this.spark); return; }
     const most = Math.max(...spark.bytes);
     const bars = spark.bytes.map((n, i, all) => {
@@ -299,6 +308,7 @@ class Row {
   tick() {
     const entry = this.entry;
     if (entry.endedAt !== null) {
+      this.sayWhat(this.told);
       say(this.age, entry.ranMs === null ? "" : duration(entry.ranMs));
       this.clock.hidden = false;
       this.bar.hidden = true;
@@ -307,6 +317,7 @@ class Row {
       return;
     }
     const at = now();
+    this.sayWhat(this.wakes ? `${this.told} ${inTime(this.wakes, at)}` : this.told);
     say(this.age, this.started === null ? "" : ticking(at - this.started));
     this.drawSpark(entry.spark);
     if (!this.clockKey || !this.clockIs) return;
