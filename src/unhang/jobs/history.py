@@ -88,10 +88,13 @@ def _task_of(home: str, job_id: str | None) -> str | None:
 
 
 def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[str, Any]:
-    """Return the newest runs of a command in a directory as JSON, and the limits that they teach (null: too few)."""
+    """Return the newest runs of a command in a directory as JSON, the limits that they teach (null: too few), and those
+    of the newest run (null: off, or its job was removed).
+    """
     catch_up(home)
     history = History(listing.index_path(home))
     profile = history.profile(command, directory)
+    runs = history.runs(command, directory, count)
     learnt = {what: None if profile is None else learn.limit(profile, what) for what in ("duration", "silence")}
     return {
         "command": command,
@@ -107,13 +110,25 @@ def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[s
                 "timeoutReason": run.timeout_reason,
                 "teaches": run.teaches,
             }
-            for run in history.runs(command, directory, count)
+            for run in runs
         ],
+        "limits": _limits_of(home, runs[-1].job if runs else None),
         "learnt": {
             name: None if found is None else {"ms": round(found[0] * 1000), "source": found[1]}
             for name, found in (("hard", learnt["duration"]), ("idle", learnt["silence"]))
         },
     }
+
+
+def _limits_of(home: str, job_id: str | None) -> dict[str, Any]:
+    job = None if job_id is None or not layout.is_id(job_id) else records.job(JobDir(home, job_id))
+    sources = values.mapping((job or {}).get("sources")) or {}
+    found: dict[str, Any] = {}
+    for name in ("hard", "idle"):
+        limit = values.mapping(sources.get(f"{name}Ms")) or {}
+        length = values.number(limit.get("value"))
+        found[name] = None if length is None else {"ms": length, "source": values.text(limit.get("source"))}
+    return found
 
 
 def forget(home: str, keep: Keep, now: float | None = None) -> int:

@@ -132,3 +132,7 @@ def test_the_history_of_a_command_has_each_run_and_what_it_would_teach(
         zip((job.id for job in ends), ("done", "done", "failed"), strict=True)
     )
     assert runs["learnt"] == {"hard": None, "idle": None}, "three runs are too few to learn from"
+    limits = ends[-1].status()["limits"]
+    assert runs["limits"] == {
+        name: {"ms": limits[f"{name}Ms"]["value"], "source": limits[f"{name}Ms"]["source"]} for name in ("hard", "idle")
+    }

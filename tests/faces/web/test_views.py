@@ -4,11 +4,13 @@ that everything fits at any width."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.support.jobs import STILL, Jobs, wait_until
+from tests.support.streams import STREAMS, put
 from tests.support.web.browser import Watched
 from tests.support.web.server import WebServer
 from unhang.store.session_log import SessionLog
@@ -136,12 +138,19 @@ def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watch
     quiet = jobs.begin("--stall", "1s", "--idle", "5h", "--hard", "9h", "--", "sleep", "3600")
     jobs.begin("--name", "done", "--", "echo", "x" * 200).wait()
     jobs.begin("--", "sh", "-c", "exit 3").wait()
+    old = next(made for made in STREAMS if made.name == "badly")  # of yesterday: its time has a date
+    put(str(jobs.home), old._replace(events=[(80_000.0, old.events[0][1])]), 1, os.getpid())
     page = watched.page
     page.wait_for_selector(f"#r-{asks.id} input")
     page.wait_for_selector(f"#r-{quiet.id} [data-act=why]")
     for width in (360, 390, 640, 955, 965, 1225, 1235, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(FITS) == [], width
+        # what is told stands in one column, however long a state or a time beside it is
+        lefts = (
+            "[...document.querySelectorAll('.row .told')].map((told) => Math.round(told.getBoundingClientRect().left))"
+        )
+        assert len(set(page.evaluate(lefts))) == 1, width
     page.goto(f"{web.origin}/jobs/{quiet.id}")
     page.wait_for_selector(".events li")
     for width in (360, 1280):
@@ -197,6 +206,9 @@ def test_history_opens_a_command_to_its_runs_and_leads_to_a_job(jobs: Jobs, web:
     page.wait_for_selector(".runs li")
     assert page.locator(".spread circle").count() == 2, "one run: a dot for its time, and one for its silence"
     assert "failed" in page.inner_text(".runs li")
+    named = page.locator(".spread span.inforce").all_inner_texts()
+    assert len(named) == 2, "the limit of the newest run, of its time and of its silence"
+    assert page.locator(".spread line.inforce").count() == sum("beyond" not in each for each in named)
     page.click(".runs li a")
     page.wait_for_url(f"**/jobs/{made[1].id}")
     page.wait_for_selector(".line2 .state >> text=failed (3)")
