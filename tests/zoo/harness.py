@@ -332,11 +332,12 @@ def _end_all() -> None:
 def main() -> int:
     from tests.zoo.fourth import FOURTH
     from tests.zoo.holdout import HOLDOUT
+    from tests.zoo.late import LATE
     from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH if each.name == name)
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH + LATE if each.name == name)
     sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 

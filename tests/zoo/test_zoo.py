@@ -11,6 +11,7 @@ import pytest
 from tests.zoo.fourth import FOURTH
 from tests.zoo.harness import Outcome
 from tests.zoo.holdout import HOLDOUT
+from tests.zoo.late import LATE
 from tests.zoo.runner import PROMISES, broken, run, score, show, unstable
 from tests.zoo.scenario import Scenario
 from tests.zoo.third import THIRD
@@ -34,11 +35,12 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
 
 
 def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
-    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH]
+    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH + LATE]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
     assert len(THIRD) >= 80
     assert len(FOURTH) >= 40
+    assert len(LATE) >= 60
     assert {scenario.truth for scenario in TUNED} == {"hung", "alive", "ambiguous"}
 
 
