@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
-from unhang.core.diagnosis.samples import FOREVER, FullSample
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
 from unhang.procs.linux.sampler.files import terminal_of
 from unhang.procs.linux.sampler.full import meant
 from unhang.procs.linux.sampler.threads import reachable
@@ -193,6 +193,9 @@ time.sleep(99)
         ([signal.SIGIO], False, True, False),
         ([signal.SIGURG, signal.SIGTERM, signal.SIGHUP], False, True, False),
         ([signal.SIGRTMIN + 3], False, True, False),
+        ([signal.SIGHUP, signal.SIGTERM], False, True, False),
+        ([signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM], False, False, False),
+        ([signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM], False, False, False),
         ([signal.SIGWINCH], False, False, True),
         ([signal.SIGCONT, signal.SIGTERM], False, False, True),
         ([signal.SIGUSR1, signal.SIGALRM, signal.SIGTTIN], False, False, False),
@@ -211,6 +214,53 @@ def test_the_signals_that_a_process_handles_on_purpose(
             assert (seen.catches_alarm, seen.catches_signal, seen.catches_other) == (alarm, wakes, other)
         finally:
             job.kill()
+
+
+# What was itself started with & ignores SIGINT and SIGQUIT, and so does what it starts.
+AS_STARTED_BY_A_PERSON = ["env", "--default-signal=INT,QUIT"]
+
+
+@pytest.mark.parametrize(
+    ("how", "background"), [("sleep 99 & echo READY; wait", True), ("echo READY; sleep 99; :", False)]
+)
+def test_a_shell_that_cleans_up_may_mean_any_signal_and_its_background_is_known(how: str, background: bool) -> None:
+    with subprocess.Popen(
+        [*AS_STARTED_BY_A_PERSON, "bash", "-c", f"trap true EXIT; {how}"], stdout=subprocess.PIPE
+    ) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            below: list[ProcessSample] = []
+            while not any(each.comm == "sleep" for each in below):
+                seen = full(job.pid).processes
+                below = list(seen.values())
+            assert full(os.getpid()).processes[job.pid].catches_all
+            assert [each.background for each in below] == [background]
+        finally:
+            for pid in [*full(job.pid).processes, job.pid]:
+                os.kill(pid, signal.SIGKILL)
+
+
+AIO = """
+import ctypes, os
+libc, e, context = ctypes.CDLL(None, use_errno=True), os.eventfd(0), ctypes.c_ulong()
+assert libc.syscall(206, 8, ctypes.byref(context)) >= 0
+print("READY", flush=True)
+os.read(e, 8)
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its number of io_setup")
+def test_the_kernel_may_write_to_an_eventfd_of_one_that_uses_asynchronous_transfers() -> None:
+    for source, holders in ((AIO, ((0, "the kernel"),)), (AIO.replace("206", "39"), ())):
+        with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as job:
+            try:
+                assert job.stdout is not None
+                assert job.stdout.readline() == b"READY\n"
+                strangers = look_at(job, "read").processes[job.pid].strangers
+                assert tuple(strangers.values()) == ((holders,) if holders else ())
+            finally:
+                job.kill()
 
 
 def _bit(number: int) -> int:

@@ -67,6 +67,29 @@ def test_what_is_handled_for_a_terminal_wakes_only_who_waits_for_a_signal(call: 
     assert twice(process(2, thread(2, call), catches_other=True)).state == state
 
 
+@pytest.mark.parametrize(("started", "state"), [(True, "unsure"), (False, "hung")])
+def test_a_shell_that_handles_all_signals_heeds_one_while_it_waits_for_the_background(
+    started: bool, state: str
+) -> None:
+    """It runs no trap before a command in the foreground has ended."""
+    shell = process(2, thread(2, "wait4"), catches_all=True)
+    assert twice(shell, process(3, thread(3, "pause"), ppid=2, background=started)).state == state
+
+
+@pytest.mark.parametrize(("runtime", "threads", "state"), [("ruby", 1, "unsure"), ("ruby", 2, "hung"), ("", 1, "hung")])
+def test_a_ruby_program_of_one_thread_sleeps_until_a_signal_comes(runtime: str, threads: int, state: str) -> None:
+    waits = [thread(2 + number, "futex") for number in range(threads)]
+    found = twice(process(2, *waits, catches_all=True, runtime=runtime))
+    assert found.state == state
+
+
+@pytest.mark.parametrize(("wchan", "state"), [("seccomp_do_user_notification", "unsure"), ("pipe_read", "hung")])
+def test_a_supervisor_may_answer_a_system_call(wchan: str, state: str) -> None:
+    both = Pipe(readers=((2, 3),), writers=((2, 4),), searched=True)
+    reads = process(2, thread(2, "read", reads=(3,), wchan=wchan), fds={3: "pipe:[7]", 4: "pipe:[7]"})
+    assert twice(reads, pipes={"pipe:[7]": both}).state == state
+
+
 TERM, HUP, USR1, ALRM = 1 << 14, 1 << 0, 1 << 9, 1 << 13
 
 

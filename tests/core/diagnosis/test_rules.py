@@ -235,6 +235,14 @@ def test_a_byte_that_processes_pass_on_is_one_byte(bytes_each: int, moves: bool)
     assert (found.moves_bytes, round(found.io)) == (moves, 3 * bytes_each)
 
 
+def test_an_event_loop_beside_another_process_goes_on_with_its_next_timer() -> None:
+    pair = {"socket:[1]": Socket("unix", peer="socket:[2]"), "socket:[2]": Socket("unix", peer="socket:[1]")}
+    loop = process(2, thread(2, "epoll_wait", reads=(3,), timeout=70.0, remaining=65.0), fds={3: "socket:[1]"})
+    other = process(3, thread(3, "epoll_wait", reads=(3,)), fds={3: "socket:[2]"})
+    found = twice(loop, other, sockets=pair)
+    assert (found.state, found.cause) == ("alive", "timer")
+
+
 def test_new_pages_count_by_the_cpu_that_a_process_gets() -> None:
     """On a busy machine a tenth of a core brings a tenth of the pages."""
 

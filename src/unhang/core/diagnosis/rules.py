@@ -14,15 +14,13 @@ do not know) spoils the proof, and the verdict is `unsure`. That is how a live j
 
 from __future__ import annotations
 
-import re
-
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.activity import BUSY_SHARE, NET_RATE, Activity, compare
 from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
-from unhang.core.diagnosis.standstill import WINDOW, Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.standstill import CHAIN, WINDOW, Blocked, blocked_in, place_of, proof
 from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
@@ -36,10 +34,10 @@ LATER = 3600.0
 WORKERS = frozenset(
     {"cc1", "cc1plus", "clang", "rustc", "ld", "lld", "lto1", "as", "javac", "xz", "gzip", "bzip2", "zstd"}
 )
-# The prompts of Erlang's shell and of iex, from which programs run in the background.
-SHELL = re.compile(r"^(?:\([^()]+\))?\d+>$|^(?:iex|\.\.\.)\(.+\)\d*>$")
 # Woken by its own timer this often without anything to show for it: it polls.
 POLLS = 0.3
+# ... in a rhythm of at most so many seconds. Of a slower one it is chance how often it woke between two looks.
+RHYTHM = 2.5
 
 
 def diagnose(before: FullSample, after: FullSample) -> Diagnosis:
@@ -85,17 +83,15 @@ def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: li
     waits = asked.endless and (asked.channel == TERMINAL or all(each.steady for each in mine))
     above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and waits and not any(_besides(each, asked.pid, asked.prompt, above, raw) for each in blocked)
+    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
-def _besides(each: Blocked, asks: int, prompt: str, above: set[int], raw: bool) -> bool:
+def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
     """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
     terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
     if each.wait.stranger:
         return True
-    if each.wait.kind == "scheduler":
-        return SHELL.search(prompt) is not None  # its timers answer no question; behind a shell they may do anything
     unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
     if unseen and each.steady and not each.process.tty and each.process.pid not in {asks, *above}:
         return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
@@ -212,6 +208,9 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
         text += f", while {_percent(activity.cpu)} of a core is used"
     if wait.kind == "timer":
         return _timer(view, activity, best, text)
+    if wait.kind in CHAIN and wait.ends is not None and wait.ends <= LATER:
+        # An event loop that waits for another process of the job, and until its next timer.
+        return _timer(view, activity, best, f"{text}, and goes on by itself {in_time(wait.ends)}")
     if wait.kind == "input" and wait.ends is not None and wait.ends <= SOON:
         # The call that reads has a timeout of its own: what it does then, it does without input.
         text = f"{named(process)} {wait.text}, and goes on by itself {in_time(wait.ends)}"
@@ -255,7 +254,7 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
         held = f"{named(process)} asks again and again for {lock.path}, locked by {holder_of(lock)}"
         return Finding(UNSURE, causes.LOCK, held, process.pid, best.wait, lock)
     rate = best.woke / activity.seconds
-    if rate >= POLLS and (best.woke > 1 or _period(best.thread) <= activity.seconds):
+    if rate >= POLLS and _often(best, activity.seconds):
         wakes = f"{named(process)} wakes {rate:.1f} times a second"
         if activity.any_bytes:
             # A heartbeat over a hung program moves bytes as well: too little to call it work, too much for "nothing".
@@ -273,9 +272,14 @@ def _timer(view: SampleView, activity: Activity, best: Blocked, text: str) -> Fi
     return Finding(state, causes.TIMER, text, process.pid, best.wait)
 
 
+def _often(best: Blocked, seconds: float) -> bool:
+    """Whether it wakes in a quick rhythm, or more often than the rhythm of its timer explains."""
+    period = _period(best.thread)
+    return period <= RHYTHM or best.woke > 1 + seconds / period
+
+
 def _period(thread: Thread) -> float:
-    """From its last wake-up to its next, in seconds; 0 where that is not known. Whether one of a longer rhythm woke
-    between the looks is chance, and must not decide."""
+    """From its last wake-up to its next, in seconds; 0 where that is not known."""
     if thread.asleep is not None and thread.remaining is not None:
         return thread.asleep + thread.remaining
     return thread.timeout or 0.0

@@ -17,7 +17,9 @@ are housekeeping is decided here, by the call that they sit in.
 * **Node**: it handles SIGUSR1 to open a debugger's port. V8 looks 8 s after a burst of work whether memory can be given
   back. Until then the event loop has a timeout that looks like a timer of the program, and counts as one: it is gone by
   the time that a silence is worth a word.
-* **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out.
+* **Ruby**: a timer with SIGVTALRM to switch between threads; the sampler leaves it out. It handles nearly every signal
+  itself. A program of one thread that waits for ever in Ruby's own wait has called `sleep`, to be woken by a signal: of
+  any other such wait Ruby makes an error.
 * **The JVM**: threads with well-known names.
 * **Mono**: a thread with a well-known name, and handlers of real-time signals with which it stops its threads.
 """
@@ -27,7 +29,7 @@ from __future__ import annotations
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 
 GO, OCAML, PYTHON, ERLANG, JVM, MONO, NODE = "go", "ocaml", "python", "erlang", "jvm", "mono", "node"
-HASKELL = "haskell"
+HASKELL, RUBY = "haskell", "ruby"
 
 # Half of the time between two collections that Go forces; sysmon sleeps no longer than that.
 SYSMON = 60.0

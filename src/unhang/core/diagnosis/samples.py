@@ -85,6 +85,8 @@ class ProcessSample(NamedTuple):
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
     catches_signal: bool = False  # has a handler for a signal that another process, or a descriptor, sends to wake it
     catches_other: bool = False  # has one for a signal that wakes only a program that waits for nothing else
+    catches_all: bool = False  # handles nearly every signal, so that nothing tells which of them it means
+    background: bool = False  # ignores SIGINT and SIGQUIT, as a command does that a shell has started with &
     tracer: int = 0  # the process that traces it
     timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
     # Of the descriptors that one of its threads waits for:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
-from unhang.core.diagnosis.runtimes import own_threads, wants_gil
+from unhang.core.diagnosis.runtimes import RUBY, own_threads, wants_gil
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
-from unhang.core.diagnosis.syscalls import wait_of
+from unhang.core.diagnosis.syscalls import or_for_a_signal, wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
 from unhang.core.diagnosis.waits import SampleView, Wait, dead, for_gil, named
@@ -32,7 +32,10 @@ WINDOW = 1.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
 # Programs that handle SIGUSR1 or SIGUSR2 to say how far they are, and then wait on as before.
-REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client"})
+# man removes its files at a SIGHUP, and ends.
+REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client", "man"})
+# How Ruby waits for one of its own threads, or for nothing.
+OWN_WAITS = frozenset({"futex", "loop", "self_pipe"})
 # What merely passes the question on to another process.
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
@@ -74,6 +77,19 @@ def heeds_signals(process: ProcessSample) -> bool:
     return process.catches_signal and process.comm not in REPORTERS
 
 
+def for_a_signal(view: SampleView, process: ProcessSample, wait: Wait) -> bool:
+    """Return whether a signal may end this wait of a process that handles all of them, whichever it means.
+
+    A shell runs a trap while it waits for what it has started with &, and not before a command in the foreground ends.
+    """
+    if not process.catches_all:
+        return False
+    if process.runtime == RUBY:
+        return process.thread_count == 1 and wait.kind in OWN_WAITS
+    below = view.children.get(process.pid, ())
+    return wait.kind == "child" and all(view.sample.processes[pid].background for pid in below)
+
+
 def place_of(kind: str) -> tuple[int, int]:
     """Return where a kind of wait stands in HOPE_GROUPS: its group, and its place in that."""
     for group, kinds in enumerate(HOPE_GROUPS):
@@ -103,6 +119,8 @@ def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
             steady = was is not None and woke == 0 and (was.syscall, was.futex) == (thread.syscall, thread.futex)
             main = thread.tid == process.pid
             wait = wait_of(view, process, thread)
+            if for_a_signal(view, process, wait):
+                wait = or_for_a_signal(view, wait.on) if wait.on else wait._replace(ends=None)
             if kept and wait.kind == "running" and was is not None and old is not None and wants_gil(old, was):
                 wait = for_gil()  # caught as it asked again: it has not got the lock since the look before
             # It asks every few milliseconds, and the lock says whether one of those that ask has got it.
@@ -164,7 +182,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             if ran.get(thread.tid) != thread.switches:
                 return False
             wait = wait_of(around, holder, thread)
-            if wait.open_ended:
+            if wait.open_ended or for_a_signal(around, holder, wait):
                 return False
             if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
                 return False  # a person may type or continue it, or it waits for processes that were not looked at

@@ -54,6 +54,8 @@ def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return Wait("running", "runs", ends=None)
     if "freez" in thread.wchan:
         return Wait("other", "is frozen with its control group, until that is thawed", ends=None)
+    if "seccomp" in thread.wchan:
+        return Wait("other", "waits for a supervisor that answers its system calls", ends=None, stranger=True)
     lock = process.lock
     if lock is not None and lock.blocked and (thread.syscall in ("flock", "fcntl") or "lock" in thread.wchan):
         return for_lock(view, process, lock)
@@ -124,6 +126,8 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if process.timers and ends == FOREVER:
         return _own_timer(view, process)
     if below := view.children.get(process.pid, ()):
+        if process.catches_signal and ends == FOREVER:
+            return or_for_a_signal(view, below)
         return Wait("child", "waits for a signal, and has children", below, ends)
     if process.catches_alarm:
         return Wait("signal", "waits for a signal; it may have set itself an alarm", ends=ends)
@@ -132,6 +136,11 @@ def _signal(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
             "signal", "waits for a signal, which another process may send", ends=None if ends == FOREVER else ends
         )
     return Wait("signal", f"waits for a signal ({thread.syscall})", ends=ends)
+
+
+def or_for_a_signal(view: SampleView, below: tuple[int, ...]) -> Wait:
+    """Return the wait of a shell for its children, in which a signal may come first."""
+    return Wait("signal", f"waits for its child {view.names(below)}, or for a signal that it handles", below, ends=None)
 
 
 def _meant_for_others(thread: Thread) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, MONO, NODE, PYTHON
+from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, MONO, NODE, PYTHON, RUBY
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
@@ -20,7 +20,14 @@ from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
-from unhang.procs.linux.sampler.runtimes import gil_handovers, has_own_timer, marked, runtime_of, wanted_by_go
+from unhang.procs.linux.sampler.runtimes import (
+    gil_handovers,
+    has_own_timer,
+    maps_ruby,
+    marked,
+    runtime_of,
+    wanted_by_go,
+)
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
 from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids
@@ -31,14 +38,20 @@ MOST_FDS_IN_ALL = 16_384
 MOST_SCREEN = 4096
 # Of a process outside that holds a lock we want, and what is below it.
 MOST_OTHERS = 32
-_SIGUSR1, _SIGUSR2, _SIGALRM = 1 << 9, 1 << 11, 1 << 13
+_SIGHUP, _SIGINT, _SIGQUIT = 1 << 0, 1 << 1, 1 << 2
+_SIGUSR1, _SIGUSR2, _SIGPIPE, _SIGALRM = 1 << 9, 1 << 11, 1 << 12, 1 << 13
 _SIGTTIN, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 25, 1 << 26
 # No program has such a handler by chance. A socket, a pipe, a directory or a lease sends SIGIO or SIGURG at news;
-# a message queue, or any process, a real-time signal (of which the C library keeps the first two for itself).
+# a message queue, or any process, a real-time signal (of which the C library keeps the first two for itself). SIGHUP
+# tells a daemon to read its settings again.
 _SIGURG, _SIGIO, _REAL_TIME = 1 << 22, 1 << 28, (1 << 64) - (1 << 33)
-_WAKES = _SIGUSR1 | _SIGUSR2 | _SIGURG | _SIGIO | _REAL_TIME
+_WAKES = _SIGHUP | _SIGUSR1 | _SIGUSR2 | _SIGURG | _SIGIO | _REAL_TIME
 # Many have these for their terminal: SIGCONT, SIGWINCH, SIGPWR. Only a wait for a signal may be meant for them.
 _OTHERS = 1 << 17 | 1 << 27 | 1 << 29
+# One that catches one of these catches everything.
+_ALL = _SIGTTIN | _SIGVTALRM | _SIGPROF
+# What a shell lets a command ignore that it starts with &.
+_BACKGROUND = _SIGINT | _SIGQUIT
 
 
 def full(
@@ -152,7 +165,11 @@ class _Look:
         runtime = runtime_of(pid, threads)
         if runtime == PYTHON:
             threads = marked(pid, threads)
-        caught = wanted_by_go(pid, threads) if runtime == GO else meant(_field(status, b"\nSigCgt:", 16), runtime)
+        handled, ignored = _field(status, b"\nSigCgt:", 16), _field(status, b"\nSigIgn:", 16)
+        catches_all = bool(handled & _ALL)
+        if catches_all and not runtime and maps_ruby(pid):
+            runtime = RUBY
+        caught = meant(wanted_by_go(pid, threads) if runtime == GO else handled, runtime)
         io, disk = moved(read(f"/proc/{pid}/io", 512))
         return ProcessSample(
             pid=pid,
@@ -176,6 +193,8 @@ class _Look:
             catches_alarm=bool(caught & _SIGALRM),
             catches_signal=bool(caught & _WAKES),
             catches_other=bool(caught & _OTHERS),
+            catches_all=catches_all and bool(handled & _WAKES),
+            background=ignored & _BACKGROUND == _BACKGROUND,
             tracer=_field(status, b"\nTracerPid:", 10),
             timers=has_own_timer(pid),
             timerfds=timerfds,
@@ -200,10 +219,13 @@ def meant(caught: int, runtime: str) -> int:
     """Return the signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches
     everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its
     interpreter does (Ruby, PHP). The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang
-    writes a dump.
+    writes a dump. One that catches SIGHUP, and SIGQUIT or SIGPIPE as well, removes its traces before it
+    dies (git, make, ssh); below its editor git ignores SIGQUIT.
     """
     own = {JVM: _SIGUSR2 | _REAL_TIME, MONO: _REAL_TIME | _OTHERS, NODE: _SIGUSR1, ERLANG: _SIGUSR1}.get(runtime, 0)
-    return 0 if caught & (_SIGTTIN | _SIGVTALRM | _SIGPROF) else caught & ~own
+    if caught & (_SIGQUIT | _SIGPIPE):
+        own |= _SIGHUP
+    return 0 if caught & _ALL else caught & ~own
 
 
 def _field(status: bytes, name: bytes, base: int) -> int:

@@ -194,10 +194,10 @@ def is_ocaml(pid: int) -> bool:
 
 
 def is_node(pid: int, threads: tuple[Thread, ...]) -> bool:
-    """Return whether the program is Node: it is named so, whatever it calls itself, and its event loop is the first
-    thread.
+    """Return whether the program is Node: it is named so, whatever it calls itself, and its event loop or a wait for
+    another thread (`Atomics.wait`) is the first thread.
     """
-    if not any(each.tid == pid and "epoll" in each.syscall for each in threads):
+    if not any(each.tid == pid and ("epoll" in each.syscall or each.syscall == "futex") for each in threads):
         return False
     try:
         name = os.path.basename(os.readlink(f"/proc/{pid}/exe"))

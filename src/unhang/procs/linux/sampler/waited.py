@@ -18,12 +18,15 @@ from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, 
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name
 from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
+from unhang.procs.linux.sampler.maps import read_maps
 from unhang.procs.linux.sampler.syscalls import READS, WRITES
 
 # More descriptors of these kinds in one wait are not asked about.
 MOST_ASKED = 64
 # The holder of an end that must be open somewhere.
 UNSEEN = {0: "a process that cannot be seen"}
+# Who writes to an eventfd when a transfer of Linux's own asynchronous I/O is over.
+KERNEL = {0: "the kernel"}
 # The same number on every machine.
 _PIDFD_GETFD = 438
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
@@ -122,6 +125,7 @@ class Strangers:
         self._held = {target for process in processes.values() for target in process.fds.values()}
         self._talkers: dict[str, dict[int, str]] = {}
         self._events: dict[int, list[tuple[int, int]]] = {}  # number of an eventfd -> (pid, fd) in the tree
+        self._kernel: list[tuple[int, int]] = []  # (pid, fd) of an eventfd that the kernel may write to
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
         for pid, process in processes.items():
@@ -141,6 +145,8 @@ class Strangers:
             if peer in self._held or (fd == 0 and self._sockets[target].family == "unix"):
                 self._peers.setdefault(peer, []).append((pid, fd))
         elif target == EVENTFD and len(self._events) < MOST_ASKED:
+            if _has_aio(pid):
+                self._kernel.append((pid, fd))
             number = _integer(_info(pid, fd), b"eventfd-id:")
             if number is not None:
                 self._events.setdefault(number, []).append((pid, fd))
@@ -178,11 +184,19 @@ class Strangers:
             (waiting, self._talkers.get(link, {} if link in self._held else UNSEEN))
             for link, waiting in self._peers.items()
         ]
+        seen.append((self._kernel, KERNEL))
         for waiting, holders in seen:
             others = tuple(sorted(item for item in holders.items() if item[0] not in self._keepers))
             for pid, fd in waiting if others else ():
                 found[pid] = found[pid]._replace(strangers=found[pid].strangers | {fd: others})
         return found
+
+
+def _has_aio(pid: int) -> bool:
+    """Whether a process uses Linux's own asynchronous I/O (`io_setup`), whose rings are among its mappings."""
+    if read("/proc/sys/fs/aio-nr", 32).strip() == b"0":  # no process does
+        return False
+    return b"/[aio]" in read_maps(pid)
 
 
 def _left(info: bytes) -> float | None:
