@@ -108,8 +108,8 @@ def _stagehand(scenario: Scenario, directory: Path, record: bool) -> dict[str, A
     helpers: list[subprocess.Popen[bytes]] = []
     keeper = 0
     signal.signal(signal.SIGALRM, _late)
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)  # a shell's background job ignores them, and what it starts does, too
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # a background job, or nohup, ignores them, and what it starts does, too
     signal.alarm(STAGED_WITHIN)
     try:
         # The command is built before the fork: a scenario's outside helpers must be no children of the keeper.
