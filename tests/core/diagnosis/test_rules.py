@@ -356,6 +356,12 @@ def test_the_order_in_which_processes_are_listed_changes_nothing(
     assert diagnose(before, after) == diagnose(shuffled(before), shuffled(after))
 
 
+def test_children_are_named_in_one_order() -> None:
+    parent = process(2, thread(2, "wait4"))
+    below = [process(pid, thread(pid, "pause"), ppid=2) for pid in (4, 3)]
+    assert twice(parent, *below) == twice(parent, *reversed(below))
+
+
 @settings(max_examples=100, deadline=None)
 @given(looks(), st.sampled_from(["R", "D"]))
 def test_a_tree_with_a_running_thread_is_never_hung(sample: FullSample, state: str) -> None:

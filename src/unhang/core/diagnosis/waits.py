@@ -72,9 +72,9 @@ class SampleView(NamedTuple):
                 terminals.setdefault(pid, []).extend(each for each in users if each != pid)
         return cls(
             sample,
-            {link: tuple(pids) for link, pids in holders.items()},
-            {pid: tuple(pids) for pid, pids in children.items()},
-            {pid: tuple(dict.fromkeys(pids)) for pid, pids in terminals.items()},
+            {link: tuple(sorted(pids)) for link, pids in holders.items()},
+            {pid: tuple(sorted(pids)) for pid, pids in children.items()},
+            {pid: tuple(sorted(set(pids))) for pid, pids in terminals.items()},
         )
 
     def names(self, pids: tuple[int, ...]) -> str:
