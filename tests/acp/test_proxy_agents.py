@@ -17,7 +17,6 @@ from tests.support.acp_agents import programs
 from tests.support.engine import actor, wait_until
 from tests.support.fakes.acp_models import FakeModels
 from tests.support.jobs import Jobs
-from unhang.procs import tree
 from unhang.testing.liveness import Process, RollCall
 
 
@@ -85,22 +84,6 @@ def test_an_agent_that_dies_is_named_with_its_job_and_its_last_words(
         said = " ".join(job.tail("stderr", 10_000).split())
         assert LAST_WORDS in said
         assert said.endswith(words.removeprefix("…"))
-
-
-def test_an_agent_that_is_stopped_below_its_launcher_is_called_so(jobs: Jobs, tmp_path: Path, fake: FakeModels) -> None:
-    with behind(jobs, tmp_path, fake, "qwen", "--stall", "5", "--grace", "20") as editor:
-        prompt = editor.prompt("[[hang]]")
-        wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
-        (agent,) = tree.children(jobs.handle(jobs.job().id).view().pid or 0)
-        assert Process(agent).send(signal.SIGSTOP)
-        # one that stalled before it was stopped has been told of already
-        editor.until(lambda m: f"[{agent}]" in json.dumps(m), "a notice that names it")
-        (notice,) = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
-        assert "stopped" in notice
-        assert Process(agent).send(signal.SIGCONT)
-        editor.cancel()
-        assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
-        editor.close()
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
