@@ -17,6 +17,7 @@ from tests.support.acp_agents import programs
 from tests.support.engine import actor, wait_until
 from tests.support.fakes.acp_models import FakeModels
 from tests.support.jobs import Jobs
+from unhang.procs import tree
 from unhang.testing.liveness import Process, RollCall
 
 
@@ -30,16 +31,23 @@ LAST_WORDS = "no room is left on the disk"
 
 
 @contextmanager
-def behind(jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: str) -> Iterator[Editor]:
-    """An editor whose agent is behind the proxy: a program of the agent's name, as npm installs one."""
+def behind(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str, *options: str, launched: bool = False
+) -> Iterator[Editor]:
+    """An editor whose agent is behind the proxy: a program of the agent's name, as npm installs one.
+
+    `launched`: Gemini and Qwen start themselves once more, as they do on a machine with more memory than Node takes.
+    """
     started = programs.start(name, tmp_path, fake)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     program = tmp_path / name
     program.write_text(f"#!/bin/bash\necho '{LAST_WORDS}' >&2\nexec {shlex.join(started.argv)}\n")
     program.chmod(0o755)
-    mine = {key: value for key, value in jobs.env.items() if key.startswith("UNHANG")}
-    editor = Editor(jobs.command("acp", "proxy", *options, "--", str(program)), started.env | mine, workspace)
+    env = started.env | {key: value for key, value in jobs.env.items() if key.startswith("UNHANG")}
+    if launched:
+        env = {key: value for key, value in env.items() if not key.endswith("_NO_RELAUNCH")}
+    editor = Editor(jobs.command("acp", "proxy", *options, "--", str(program)), env, workspace)
     try:
         editor.begin()
         yield editor
@@ -71,7 +79,6 @@ def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
 def test_an_agent_that_dies_is_named_with_its_job_and_its_last_words(
     jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
 ) -> None:
-    """Qwen's is a launcher, whose child goes on and holds the line open."""
     with behind(jobs, tmp_path, fake, name) as editor:
         prompt = editor.prompt("[[hang]]")
         wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
@@ -84,6 +91,23 @@ def test_an_agent_that_dies_is_named_with_its_job_and_its_last_words(
         said = " ".join(job.tail("stderr", 10_000).split())
         assert LAST_WORDS in said
         assert said.endswith(words.removeprefix("…"))
+
+
+def test_an_agent_that_is_stopped_below_its_launcher_is_called_so(jobs: Jobs, tmp_path: Path, fake: FakeModels) -> None:
+    with behind(jobs, tmp_path, fake, "qwen", "--stall", "5", "--grace", "20", launched=True) as editor:
+        prompt = editor.prompt("[[hang]]")
+        wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
+        # the launcher's only child is Qwen itself: what Qwen starts for a moment is below that
+        (agent,) = tree.children(jobs.handle(jobs.job().id).view().pid or 0)
+        assert Process(agent).send(signal.SIGSTOP)
+        # one that stalled before it was stopped has been told of already
+        editor.until(lambda m: f"[{agent}]" in json.dumps(m), "a notice that names it")
+        (notice,) = [text for text in editor.texts("agent_thought_chunk") if "[unhang]" in text]
+        assert "stopped" in notice
+        assert Process(agent).send(signal.SIGCONT)
+        editor.cancel()
+        assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
+        editor.close()
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
