@@ -9,99 +9,37 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from signal import (
-        getsignal,
-        pthread_sigmask,
-        set_wakeup_fd,
-        signal,
-        sigtimedwait,
-        sigwaitinfo,
-        valid_signals,
-    )
-
-    SIG_DFL: int
-    SIG_IGN: int
-    SIG_BLOCK: int
-    SIG_SETMASK: int
-    SIG_UNBLOCK: int
-    SIGCHLD: int
-    SIGCONT: int
-    SIGHUP: int
-    SIGINT: int
-    SIGKILL: int
-    SIGPIPE: int
-    SIGQUIT: int
-    SIGSTOP: int
-    SIGTERM: int
-    SIGTSTP: int
-    SIGTTIN: int
-    SIGUSR1: int
-    SIGUSR2: int
-    SIGWINCH: int
-    SIGXFSZ: int
 else:
     import _signal
-    from _signal import (
-        SIG_BLOCK,
-        SIG_DFL,
-        SIG_IGN,
-        SIG_SETMASK,
-        SIG_UNBLOCK,
-        SIGCHLD,
-        SIGCONT,
-        SIGHUP,
-        SIGINT,
-        SIGKILL,
-        SIGPIPE,
-        SIGQUIT,
-        SIGSTOP,
-        SIGTERM,
-        SIGTSTP,
-        SIGTTIN,
-        SIGUSR1,
-        SIGUSR2,
-        SIGWINCH,
-        SIGXFSZ,
-        getsignal,
-        pthread_sigmask,
-        set_wakeup_fd,
-        signal,
-        sigtimedwait,
-        sigwaitinfo,
-        valid_signals,
-    )
 
-__all__ = [
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGHUP",
-    "SIGINT",
-    "SIGKILL",
-    "SIGPIPE",
-    "SIGQUIT",
-    "SIGSTOP",
-    "SIGTERM",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGUSR1",
-    "SIGUSR2",
-    "SIGWINCH",
-    "SIGXFSZ",
-    "SIG_BLOCK",
-    "SIG_DFL",
-    "SIG_IGN",
-    "SIG_SETMASK",
-    "SIG_UNBLOCK",
-    "getsignal",
-    "name_of",
-    "number_of",
-    "pthread_sigmask",
-    "set_wakeup_fd",
-    "signal",
-    "sigtimedwait",
-    "sigwaitinfo",
-    "valid_signals",
-]
+SIG_BLOCK: int = _signal.SIG_BLOCK
+SIG_DFL: int = _signal.SIG_DFL
+SIG_IGN: int = _signal.SIG_IGN
+SIG_SETMASK: int = _signal.SIG_SETMASK
+SIG_UNBLOCK: int = _signal.SIG_UNBLOCK
+SIGCHLD: int = _signal.SIGCHLD
+SIGCONT: int = _signal.SIGCONT
+SIGHUP: int = _signal.SIGHUP
+SIGINT: int = _signal.SIGINT
+SIGKILL: int = _signal.SIGKILL
+SIGPIPE: int = _signal.SIGPIPE
+SIGQUIT: int = _signal.SIGQUIT
+SIGSTOP: int = _signal.SIGSTOP
+SIGTERM: int = _signal.SIGTERM
+SIGTSTP: int = _signal.SIGTSTP
+SIGTTIN: int = _signal.SIGTTIN
+SIGUSR1: int = _signal.SIGUSR1
+SIGUSR2: int = _signal.SIGUSR2
+SIGWINCH: int = _signal.SIGWINCH
+SIGXFSZ: int = _signal.SIGXFSZ
+
+getsignal = _signal.getsignal
+pthread_sigmask = _signal.pthread_sigmask
+set_wakeup_fd = _signal.set_wakeup_fd
+signal = _signal.signal
+sigtimedwait = _signal.sigtimedwait
+sigwaitinfo = _signal.sigwaitinfo
+valid_signals = _signal.valid_signals
 
 
 def _named() -> dict[str, int]:
