@@ -16,6 +16,7 @@ from tests.support.web.server import WebServer
 from unhang.store.session_log import SessionLog
 
 SESSION = "4f1c0f2e-9d1b-4c0e-8a55-2b6f0f6f9a10"
+ASKED = "Overwrite the settings of a-package-with-a-name? (y/N) "
 # Every part of a row is inside of it, and no page is wider than its window.
 FITS = """() => { const wide = document.scrollingElement;
   const found = wide.scrollWidth > wide.clientWidth ? ['the page'] : [];
@@ -134,7 +135,7 @@ def test_a_job_that_is_not_there_is_said_and_the_others_are_still_counted(
 
 
 def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watched) -> None:
-    asks = jobs.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "printf 'package name: (a-long-one) '; read x")
+    asks = jobs.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", f"printf '{ASKED}'; read x")
     quiet = jobs.begin("--stall", "1s", "--idle", "5h", "--hard", "9h", "--", "sleep", "3600")
     jobs.begin("--name", "done", "--", "echo", "x" * 200).wait()
     jobs.begin("--", "sh", "-c", "exit 3").wait()
@@ -151,6 +152,11 @@ def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watch
             "[...document.querySelectorAll('.row .told')].map((told) => Math.round(told.getBoundingClientRect().left))"
         )
         assert len(set(page.evaluate(lefts))) == 1, width
+    # and why a person is needed is not cut while a second line holds it
+    page.set_viewport_size({"width": 1280, "height": 800})
+    why = page.locator(f"#r-{asks.id} .what")
+    assert page.inner_text(f"#r-{asks.id} .what") == ASKED.strip()
+    assert why.evaluate("(it) => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight")
     page.goto(f"{web.origin}/jobs/{quiet.id}")
     page.wait_for_selector(".events li")
     for width in (360, 1280):
@@ -209,6 +215,9 @@ def test_history_opens_a_command_to_its_runs_and_leads_to_a_job(jobs: Jobs, web:
     named = page.locator(".spread span.inforce").all_inner_texts()
     assert len(named) == 2, "the limit of the newest run, of its time and of its silence"
     assert page.locator(".spread line.inforce").count() == sum("beyond" not in each for each in named)
+    page.set_viewport_size({"width": 390, "height": 800})
+    tops = "[...document.querySelector('.runs li').children].map((part) => part.getBoundingClientRect().bottom)"
+    assert max(page.evaluate(tops)) - min(page.evaluate(tops)) < 8, "a run is one line, on a phone, too"
     page.click(".runs li a")
     page.wait_for_url(f"**/jobs/{made[1].id}")
     page.wait_for_selector(".line2 .state >> text=failed (3)")
