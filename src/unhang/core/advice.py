@@ -6,7 +6,7 @@ What the diagnosis suggests comes first, the general advice after it. Whether an
 
 from __future__ import annotations
 
-from unhang.core.diagnosis.causes import COMMAND_LINE
+from unhang.core.diagnosis.causes import COMMAND_LINE, may_be_slow
 from unhang.core.plain_text import quoted
 from unhang.core.policy.retry import may_help
 
@@ -35,7 +35,8 @@ def advise(
     suggestions: list[str] = list(last.get("suggestions") or [])
     retryable = is_retryable(status, last, diagnosis, needs_input)
     if status == "timeout":
-        suggestions += _after_timeout(last, bool(suggestions), retryable, agent)
+        unsaid = agent or not suggestions or may_be_slow(diagnosis, last.get("timeoutReason"))
+        suggestions += _after_timeout(last, bool(suggestions), retryable and unsaid, agent)
     elif status == "error":
         suggestions += after_error(last)
     elif status == "running":
@@ -66,10 +67,10 @@ def is_retryable(
     return status == "error" and (last.get("error") or {}).get("code") == "ELOST"
 
 
-def _after_timeout(last: dict[str, Any], explained: bool, retryable: bool, agent: bool) -> list[str]:
+def _after_timeout(last: dict[str, Any], explained: bool, slow: bool, agent: bool) -> list[str]:
     idle = last.get("timeoutReason") == "no_output_timeout"
     more: list[str] = []
-    if retryable:
+    if slow:
         flag = "--idle" if idle else "--hard"
         other = "" if agent else ", or `unhang start`"
         more.append(f"if it was only slow, give it more time: {flag} with a larger value{other}")

@@ -250,6 +250,23 @@ def test_advice_names_the_limit_that_fired_and_no_other(cause: str, state: str) 
             assert other not in line
 
 
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("state", ["hung", "alive", "unsure"])
+@pytest.mark.parametrize(("ending", "option"), [("idle limit", "--idle"), ("hard limit", "--hard")])
+def test_no_advice_contradicts_another_or_says_it_again(cause: str, state: str, ending: str, option: str) -> None:
+    """A larger limit is advised once at most, and not at all where it is known that no time would have been enough."""
+    end = end_of(*ENDS[ending])
+    diagnosis = told(cause, state=state)
+    fields = {"suggestions": suggestions(diagnosis, end.fields["timeoutReason"])}
+    found = recovery(end.replace(fields=end.fields | fields), diagnosis, needs_input=False)["suggestions"]
+    raised = [line for line in found if option in line]
+    assert len(raised) <= 1
+    if not TABLE[cause].retryable:
+        assert not raised
+    elif state != "hung":
+        assert raised, "it may have been slow"
+
+
 # -- agents
 
 

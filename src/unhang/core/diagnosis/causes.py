@@ -185,3 +185,30 @@ def why_not_again(diagnosis: dict[str, Any] | None, needs_input: bool = False) -
         return INPUT.why_not
     cause = cause_of(diagnosis)
     return cause.why_not if not cause.retryable or repeats(diagnosis) else ""
+
+
+# A silence of these may end by itself, unless it is proved to be a hang.
+_MAY_END = (NETWORK, POLL, PROGRESS, UNKNOWN)
+
+
+def may_be_quiet(diagnosis: dict[str, Any], timeout_reason: str | None) -> bool:
+    """Return whether a job that its idle limit ended may only have been quiet, and no known wait says otherwise."""
+    idle = timeout_reason == "no_output_timeout"
+    return idle and diagnosis.get("state") != "hung" and cause_of(diagnosis) in _MAY_END
+
+
+def was_working(diagnosis: dict[str, Any], timeout_reason: str | None) -> bool:
+    """Return whether a job that its hard limit ended was seen to work."""
+    return timeout_reason == "exec_timeout" and diagnosis.get("state") == "alive" and cause_of(diagnosis) is PROGRESS
+
+
+def may_be_slow(diagnosis: dict[str, Any] | None, timeout_reason: str | None) -> bool:
+    """Return whether the general advice, a larger limit, adds to what is advised about this diagnosis.
+
+    It contradicts a proof that the job hangs, and says again what the advice of some causes says.
+    """
+    if diagnosis is None:
+        return True
+    named = any("{limit}" in line for line in cause_of(diagnosis).advice)
+    said = named or may_be_quiet(diagnosis, timeout_reason) or was_working(diagnosis, timeout_reason)
+    return diagnosis.get("state") != "hung" and not said

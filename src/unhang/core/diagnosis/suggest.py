@@ -12,7 +12,6 @@ from typing import Any
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.causes import COMMAND_LINE
-from unhang.core.diagnosis.verdict import ALIVE, HUNG
 from unhang.core.diagnosis.waits import STDIN, TERMINAL
 from unhang.core.plain_text import one_line, quoted
 from unhang.core.values import integer_of, mapping_of, mappings_of, number_of, text_of
@@ -71,13 +70,13 @@ def suggestions(
 
     `diagnosis` has its JSON shape, as it is recorded; `timeout_reason` is the result's.
     """
-    cause, state = causes.cause_of(diagnosis), diagnosis.get("state")
+    cause = causes.cause_of(diagnosis)
     fired = {"exec_timeout": words["hard"], "no_output_timeout": words["idle"]}
     words = {**words, "limit": fired.get(timeout_reason or "", f"{words['idle']} or {words['hard']}")}
     found = _input(diagnosis, words) if cause is causes.INPUT else _advice(cause, diagnosis, words)
-    if timeout_reason == "exec_timeout" and state == ALIVE and cause in (causes.PROGRESS, causes.TIMER):
+    if causes.was_working(diagnosis, timeout_reason):
         found.append(f"it was still working when its time was up: raise {words['hard']}, or give it less to do")
-    elif timeout_reason == "no_output_timeout" and state != HUNG:
+    elif causes.may_be_quiet(diagnosis, timeout_reason):
         quiet = f"raise {words['idle']}, let it print progress, or call {words['beat']} from it"
         found.append(f"it may only be quiet: {quiet}")
     return found

@@ -12,7 +12,7 @@ from unhang.agents import registry
 from unhang.agents.codex.protocol import hints
 from unhang.core import editors, values
 from unhang.core.advice import after_error
-from unhang.core.diagnosis.causes import COMMAND_LINE
+from unhang.core.diagnosis.causes import COMMAND_LINE, may_be_slow
 from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 from unhang.core.durations import human
 from unhang.core.result import suggested_by_agent
@@ -134,7 +134,8 @@ def _recovery(job: Job, found: ShortResult, seen: Seen, diagnosis: dict[str, Any
     if said and found.view.diagnosis is not None:  # the keeper's, in the words of the command line
         said = suggestions(found.view.diagnosis, result.timeout_reason, words)
     retryable = bool(result.recovery.get("retryable"))
-    if result.status == "timeout" and retryable:
+    unsaid = agent or not said or may_be_slow(found.view.diagnosis, result.timeout_reason)
+    if result.status == "timeout" and retryable and unsaid:
         hard, other = ("hardTimeoutMs", "") if agent else ("timeout_sec", ", or use `start` and `wait`")
         limit = "idleTimeoutMs" if result.timeout_reason == "no_output_timeout" else hard
         said.append(f"if it was only slow: run it again with a larger {limit}{other}")
