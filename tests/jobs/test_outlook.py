@@ -264,6 +264,40 @@ def test_what_is_wrong_has_more_room_than_the_command_and_a_cut_is_shown() -> No
     assert [text[-1] for text in (*reason, last)] == ["d", "…", "…"], reason
 
 
+def test_a_plain_exit_leaves_the_room_of_its_reason_to_others() -> None:
+    """The state and the time say all of it."""
+
+    def ended(code: int, why: str) -> Outlook:
+        row = Row("a1b2c3d4e5", "", "=" * 60, "/", {}, "command", "error", "failed", None, None, code, 0, True)
+        return Outlook(row=row, attention=None, why=why, ends_at=None, ports=[], ran_ms=20)
+
+    names = ps.table([ended(3, "exited with 3 after 20ms")], 1.8e9, 80)[0].split()
+    assert names == ["JOB", "STATE", "RAN", "COMMAND"]
+    for more in ("exited with 139, as after SIGSEGV (a crash) after 20ms", "exited with 139 after 20ms; left running"):
+        assert more in " ".join(ps.table([ended(139, more)], 1.8e9, 200))
+
+
+def test_when_a_job_ended_is_told_in_one_unit_and_leaves_room_to_the_reason() -> None:
+    ended = "2027-01-15T07:52:42.000Z"  # 438 seconds before
+    row = Row("a1b2c3d4e5", "", "=" * 60, "/", {}, "command", "timeout", "timed_out", None, ended, None, 0, True)
+    names, line = ps.table([Outlook(row=row, attention=None, why="word " * 40, ends_at=None, ports=[])], 1.8e9, 80)
+    assert line[names.index("ENDED") :].startswith("7m ago  ")
+    assert line.index("=") - names.index("WHY") >= 30
+
+
+def test_status_does_not_say_of_a_running_job_what_it_took(jobs: Jobs) -> None:
+    def names(of: str) -> set[str]:
+        return {line[:10].rstrip() for line in jobs.call("status", of).out.decode().splitlines()}
+
+    job = jobs.begin("--", "sleep", "1000")
+    assert "has run" in names(job.id)
+    assert "took" not in names(job.id)
+    job.cancel()
+    job.wait()
+    assert "took" in names(job.id)
+    assert "has run" not in names(job.id)
+
+
 def test_status_says_how_a_job_ended_that_did_not_end_well(jobs: Jobs) -> None:
     job = jobs.begin("--", "sh", "-c", "kill -SEGV $$")
     job.wait()

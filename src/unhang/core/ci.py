@@ -53,6 +53,7 @@ class JobReport(Record):
     command: str
     directory: str
     status: str  # success, error, timeout, cancelled or running
+    state: str  # the same in the words of every list
     exit_code: int | None
     message: str  # how it ended
     started: str | None  # RFC 3339
@@ -118,8 +119,7 @@ def markdown(reports: Sequence[JobReport]) -> str:
     head = f"## unhang: {several(len(reports), 'job')}, {len(bad)} not well\n"
     lines = [head, "| job | command | status | took | why |", "|---|---|---|---|---|"]
     for each in reports:
-        status = each.status if each.exit_code in (None, 0) else f"{each.status} ({each.exit_code})"
-        cells = [_cell(each.name or each.job_id), _code(each.command), status, human_ms(each.duration_ms)]
+        cells = [_cell(each.name or each.job_id), _code(each.command), _cell(each.state), human_ms(each.duration_ms)]
         lines.append("| " + " | ".join([*cells, _cell(each.reason)]) + " |")
     for each in bad:
         lines += ["", f"### {_cell(each.title)} {_how(each)}", "", _cell(each.message)]

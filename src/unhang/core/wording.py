@@ -46,6 +46,11 @@ def state(
     return _ENDED.get(phase) or plain(phase)
 
 
+def is_plain_exit(message: str, exit_code: int | None) -> bool:
+    """Return whether what was recorded of an end says no more than `failed (3)` and how long it took."""
+    return message.startswith(f"exited with {exit_code} after ") and ";" not in message
+
+
 def end_of(status: str) -> str:
     """Return how a job ended of which the status alone is known, as the history has it."""
     return {"success": "done", "error": "failed", "timeout": "timed out"}.get(status) or plain(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unhang.core import wording
 from unhang.core.ci import JobReport
 from unhang.core.spec import command_line, name_of
 from unhang.errors import UsageError
@@ -21,6 +22,7 @@ def report_of(job: Job) -> JobReport:
         command=command_line(record),
         directory=record.get("cwd") or "",
         status=result.status,
+        state=wording.state(result.status, view.phase, exit_code=result.exit_code, signal=result.signal),
         exit_code=result.exit_code,
         message=str((result.error or {}).get("message") or last.get("message") or ""),
         started=view.started_at,

@@ -94,5 +94,7 @@ def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None
     assert suite[1].findtext("system-out") == "<&]]>"
     assert suite[2].find("error") is not None
     assert "3 jobs, 2 not well" in markdown.read_text()
+    rows = [line.split(" | ") for line in markdown.read_text().splitlines() if line.startswith("| ")]
+    assert [row[2] for row in rows[1:]] == ["done", "failed (3)", "timed out"], "as every list has it"
     assert engine.unhang("report", "good").out.decode().count("\n| ") == 2
     assert engine.unhang("report", "good", *label).code == 2

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from unhang.core import plain_text, values
+from unhang.core import plain_text, values, wording
 from unhang.core.durations import human, human_ms
 from unhang.core.limit_request import read_positive
 from unhang.core.wrap import wrapped
@@ -293,10 +293,11 @@ def _line(row: list[str], widths: list[int]) -> str:
 def _cells(job: Outlook, now: float, machine: str) -> list[str]:
     row = job.row
     ended = values.moment(row.ended)
-    when = "" if ended is None else f"{human(max(0.0, now - ended))} ago"
+    when = "" if ended is None else f"{human(max(0.0, now - ended)).partition(' ')[0]} ago"  # "7m", not "7m 18s"
     ends = "" if job.ends_at is None else human(max(0.0, job.ends_at - now))
     ports = " ".join(":" + address.rpartition(":")[2] for address in job.ports)
-    return [row.called, machine, job.state, _ran(job, now), when, ends, ports, job.why, row.command]
+    why = "" if row.final and wording.is_plain_exit(job.why, row.exit_code) else job.why
+    return [row.called, machine, job.state, _ran(job, now), when, ends, ports, why, row.command]
 
 
 def _ran(job: Outlook, now: float) -> str:

@@ -61,7 +61,7 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
         ("started", times.with_age(status["startedAt"], utc=utc, now=now)),
         ("ended", times.with_age(status["endedAt"], utc=utc, now=now)),
         ("how", _how(status)),
-        ("took", human_ms(status["durationMs"])),
+        ("has run" if status["status"] == "running" else "took", human_ms(status["durationMs"])),
         ("attempts", _attempts(status)),
         ("limits", _limits(status["limits"])),
         ("ends in", "" if status["endsInMs"] is None else human_ms(status["endsInMs"])),
@@ -100,8 +100,8 @@ def _standing(status: dict[str, Any]) -> str:
 def _how(status: dict[str, Any]) -> str:
     """Return how a job ended that did not end well: what its signal means, what it left running."""
     known = str(status.get("ending") or "")
-    if known.startswith("exited with ") and ";" not in known:
-        return ""  # the status says so
+    if wording.is_plain_exit(known, status["exitCode"]):
+        return ""
     said_below = status["error"] is not None and str(status["error"].get("message")) in known
     return "" if status["status"] in ("success", "running", "unknown") or said_below else known
 
