@@ -13,6 +13,7 @@ from unhang.faces.cli import suggest
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS, overview, run
 from unhang.faces.cli.parser import parser_of
+from unhang.faces.cli.plain_line import options_of
 
 
 @pytest.mark.parametrize(("word", "wanted"), suggest.OTHER_WORDS.items())
@@ -31,6 +32,45 @@ def test_the_words_that_people_try_lead_to_a_command_that_exists(word: str, want
 def test_what_is_said_instead_of_a_word_about_a_job_takes_that_job(word: str) -> None:
     name, *rest = suggest.OTHER_WORDS[word].split()
     assert "web" in parser_of(name, load(COMMANDS[name]), "").parse_args([*rest, "web"]).job
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "found"),
+    [
+        (["ls", "--idle", "3"], "ls: unrecognized option '--idle'", "--idle"),
+        (["x.py", "--hard=3"], "usage: x.py\nx.py: error: unrecognized arguments: --hard=3", "--hard"),
+        (["go", "--stall", "3"], "flag provided but not defined: --stall", "--stall"),
+        (["x.py", "--json"], "usage: x.py [--json]\nx.py: error: unrecognized arguments: 7", ""),
+        (["ls", "--idel"], "ls: unrecognized option '--idel'", ""),
+        (["curl", "--retry", "3"], "curl: (7) Failed to connect", ""),
+    ],
+)
+def test_an_option_behind_the_command_is_ours_if_the_program_does_not_know_it(
+    command: list[str], said: str, found: str
+) -> None:
+    assert suggest.option_behind(command, options_of(load("run").configure), said) == found
+
+
+def test_an_option_behind_the_command_leads_to_its_place(jobs: Jobs) -> None:
+    done = jobs.call("run", "ls", "--idle", "3")
+    assert done.code == 2
+    assert b"unhang run --idle \xe2\x80\xa6 -- ls" in done.err
+    for words in (("--", "ls", "--idle", "3"), ("ls", "--zq7zq7"), ("true", "--idle", "3")):
+        assert b"unhang" not in jobs.call("run", *words).err
+
+
+@pytest.mark.parametrize(
+    ("words", "got"),
+    [
+        (("--", "printf", "%s,", "a", "--", "b"), b"a,--,b,"),
+        (("printf", "%s,", "a", "--", "b"), b"a,--,b,"),
+        (("--idle", "9", "printf", "%s,", "--", "--", "b"), b"--,--,b,"),
+        (("--idle", "9", "--", "printf", "%s,", "--"), b"--,"),
+    ],
+)
+def test_two_dashes_behind_a_command_are_its_own(jobs: Jobs, words: tuple[str, ...], got: bytes) -> None:
+    """`git checkout -- file` is another command than `git checkout file`."""
+    assert jobs.call("run", *words).out == got
 
 
 @pytest.mark.parametrize(

@@ -176,8 +176,10 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
             args = parser.parse(words)
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
-    if command is not None:
-        args.command = [*getattr(args, "command", []), *command]
+    before: list[str] = getattr(args, "command", [])
+    args.separated = command is not None and not before
+    if command is not None:  # `run git checkout -- file`: behind a command, `--` is a word of its own
+        args.command = [*before, "--", *command] if before and launcher is not None else [*before, *command]
     if launcher is not None:
         return load_launching(COMMANDS[name]).main(args, launcher)
     if (

@@ -115,6 +115,13 @@ class PlainLine:
         return 1 if equals else 2
 
 
+def options_of(configure: Callable[[Any], None]) -> list[str]:
+    """Return the names of the options that the function adds to a parser."""
+    line = PlainLine()
+    configure(line)
+    return list(line._options)
+
+
 def read(command: Command, words: list[str]) -> argparse.Namespace | None:
     """Return what the words behind a command say; None: argparse has to read them."""
     line = PlainLine()

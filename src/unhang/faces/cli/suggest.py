@@ -82,6 +82,20 @@ def instead_of_option(message: str, options: list[str]) -> str:
     return ""
 
 
+# How programs say that they do not know an option.
+_NOT_KNOWN = ("unrecogni", "unknown", "invalid", "illegal", "no such", "not recogni", "unexpected", "not defined")
+
+
+def option_behind(command: list[str], options: list[str], said: str) -> str:
+    """Return the option of unhang that stands behind the command it was meant for; else "".
+
+    Many programs have an option of the same name: it is one of ours if the program said that it does not know it.
+    """
+    given = [word.partition("=")[0] for word in command[1:] if word.startswith("--")]
+    lines = [line for line in said.splitlines() if any(word in line.lower() for word in _NOT_KNOWN)]
+    return next((name for name in given if name in options and any(name in line for line in lines)), "")
+
+
 def instead_of_choice(message: str, choices: list[str], prog: str) -> str:
     """Return argparse's message about a word that is none of these choices, with the one that was meant.
 

@@ -7,7 +7,7 @@ import sys
 
 from unhang import plain_signal as signal
 from unhang.core import outcome
-from unhang.core.spec import name_of, short_name
+from unhang.core.spec import name_of, quote, short_name
 from unhang.errors import UnhangError
 from unhang.faces.cli import options, stderr
 from unhang.faces.cli.job_monitor import CaughtSignals, JobMonitor
@@ -72,9 +72,28 @@ def main(args: argparse.Namespace, launcher: Launcher) -> int:
     last = monitor.wait_for_end()
     connection.wait_for_guard()
     code = _finish(connection, last, reporter, as_json=args.json)
+    if last is not None and last.get("exitCode") and not args.separated and any(map(_is_option, args.command[1:])):
+        _name_option_behind(args.command, connection, reporter)
     if attended and last is not None:
         _die_of_key(last)
     return code
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--")
+
+
+def _name_option_behind(command: list[str], connection: JobConnection, reporter: stderr.StderrReporter) -> None:
+    """Say so if the program did not know an option that is one of `unhang run`, and stands behind the command."""
+    from unhang.faces.cli.plain_line import options_of
+    from unhang.faces.cli.suggest import option_behind
+    from unhang.jobs.results import result_of
+
+    result = result_of(connection.place)
+    option = option_behind(command, options_of(configure), result.stdout + result.stderr)
+    if option:
+        instead = f"unhang run {option} … -- {quote(command[0])} …"
+        reporter.line(f"try: {instead} (options of unhang go before the command; {option} went to it)")
 
 
 def _die_of_key(last: ev.Event) -> None:
