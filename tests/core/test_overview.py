@@ -230,6 +230,15 @@ def test_a_session_that_waits_for_permission_needs_a_person_until_it_goes_on() -
     assert view.state()["calls"] == []
 
 
+def test_an_escape_sequence_hides_no_part_of_what_a_session_asks_for() -> None:
+    view = SessionView()
+    asked = "Bash: echo \x1b]0; touch hidden; echo \x07 done"
+    view.apply({"seq": 1, "ts": stamp(START), "type": "hook", "phase": "waiting", "message": asked})
+    why = view.state()["attention"]["why"]
+    assert "touch hidden" in why
+    assert why.isprintable()
+
+
 @given(logs(), st.none() | st.integers(0, 10**7), st.sampled_from(["idle", "hard"]))
 def test_what_a_keeper_says_of_the_end_comes_first_and_nothing_ends_before_it(
     log: list[dict[str, Any]], left: int | None, name: str

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from unhang.agents.base.update import preview
 from unhang.core import plain_text
 
 TEXT = "ascii, žluťoučký, 馬, 🐎"
@@ -177,6 +180,12 @@ LAST = {
 @pytest.mark.parametrize(("data", "line"), LAST.items(), ids=lambda value: repr(value)[:30])
 def test_the_last_line_is_what_a_person_sees(data: bytes, line: str) -> None:
     assert plain_text.last_line(data) == line
+
+
+@pytest.mark.parametrize("shorten", [plain_text.one_line, preview])
+def test_blanks_do_not_hide_that_a_line_goes_on(shorten: Callable[[str, int], str]) -> None:
+    assert shorten("ls" + " " * 5000 + "; rm -rf build", 80) == "ls…"
+    assert shorten("ls" + " " * 5000 + "\n", 80) == "ls"
 
 
 def test_of_what_is_too_long_the_end_is_kept() -> None:

@@ -202,7 +202,14 @@ def _whole_sequences(text: str) -> int:
 def one_line(text: str, most: int) -> str:
     """Return a text harmless, on one line, with single blanks, and cut."""
     line = " ".join(harmless(text[: 8 * most]).split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return cut_line(line, most, rest=text[8 * most :])
+
+
+def cut_line(line: str, most: int, *, rest: str) -> str:
+    """Return a line, cut. `rest`: what was not looked at; many blanks before it must not hide that there is more."""
+    if len(line) <= most and (not rest or rest.isspace()):
+        return line
+    return line[: most - 1] + "…"
 
 
 def end_on_one_line(text: str, most: int) -> str:

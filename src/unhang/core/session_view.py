@@ -122,4 +122,5 @@ class SessionView:
 
 
 def _said(event: dict[str, Any]) -> str:
-    return plain_text.one_line(str(event.get("message") or ""), _LINE)
+    # a command that waits for approval is shown with nothing left out: `one_line` alone would drop an escape sequence
+    return plain_text.one_line(plain_text.visible(" ".join(str(event.get("message") or "").split())), _LINE)

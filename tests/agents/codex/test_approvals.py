@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.codex.harness import PATIENT, Bench
 from tests.support.engine import wait_until
+from unhang.core import plain_text
 
 ASKS = ("--ask-for-approval", "on-request", "--sandbox", "read-only", *PATIENT)
 
@@ -31,6 +32,14 @@ def test_an_approval_is_given_where_the_policy_says_so(bench: Bench) -> None:
     assert turn.code == 0
     assert [asked["decision"] for asked in turn.about["approvals"]] == ["accepted"]
     assert (bench.workspace / "done").exists()
+
+
+def test_an_escape_sequence_hides_no_part_of_a_command_that_asks_for_approval(bench: Bench) -> None:
+    """A terminal shows nothing of what stands in the title sequence; the shell would run it."""
+    turn = bench.turn("[[escalate:echo \x1b]0; touch hidden; echo \x07 done]]", *ASKS)
+    (asked,) = turn.about["approvals"]
+    assert "touch hidden" in plain_text.one_line(asked["request"], 300)
+    assert plain_text.visible(asked["request"]) == asked["request"]
 
 
 @pytest.mark.parametrize(("line", "decision"), [(0, "accepted"), (1, "denied")])

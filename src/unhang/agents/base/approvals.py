@@ -16,6 +16,7 @@ from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import preview
 from unhang.core.attention import OR_ONE_OF, YES_OR_NO
 from unhang.core.durations import human
+from unhang.core.plain_text import visible
 
 DENY, ASK = "deny", "ask"
 _YES = frozenset({"y", "yes", "allow", "accept", "approve", "ok"})
@@ -38,6 +39,11 @@ class ApprovalQuestion(Protocol):
 
 
 Q = TypeVar("Q", bound=ApprovalQuestion)
+
+
+def _asked(question: ApprovalQuestion) -> str:
+    """The question with nothing left out: what shows it would drop an escape sequence, and the shell would run it."""
+    return visible(question.text)
 
 
 class Approvals(ABC, Generic[Q]):
@@ -96,8 +102,9 @@ class Approvals(ABC, Generic[Q]):
     def tell(self, question: Q, how: str, by: str) -> None:
         """Record how a question was answered."""
         phase = "running" if how in ("accepted", "allowed") else "warning"
-        known = {"method": question.method, "request": question.text, "decision": how, "by": by}
-        self._channel.answered(phase, f"{question.text}: {how} ({by})", **known, **self._fields(question))
+        asked = _asked(question)
+        known = {"method": question.method, "request": asked, "decision": how, "by": by}
+        self._channel.answered(phase, f"{asked}: {how} ({by})", **known, **self._fields(question))
 
     async def _ask(self, question: Q, answers: AnswerReader) -> None:
         async with self._turnstile:
@@ -105,7 +112,8 @@ class Approvals(ABC, Generic[Q]):
             offered = self._offered(question)
             also = f"{OR_ONE_OF}{offered}" if offered else ""
             words = f"{YES_OR_NO}{also}"
-            known = {"method": question.method, "request": question.text, "answers": words} | self._fields(question)
+            asked = _asked(question)
+            known = {"method": question.method, "request": asked, "answers": words} | self._fields(question)
             until, odd = time.monotonic() + self._wait, ""
             self._waits(question, self._wait + _SLACK)
             try:
@@ -113,7 +121,7 @@ class Approvals(ABC, Generic[Q]):
                     left = max(0.0, until - time.monotonic())
                     # not `yes|no`: pasted into a shell, that would be a yes
                     how = f"unhang send {job} yes (or no{also}; denied in {human(left)})"
-                    text = f"{odd}{question.text}. Answer it: {how}"
+                    text = f"{odd}{asked}. Answer it: {how}"
                     self._channel.tell("needs_approval", text, alive=not odd, **known)
                     word = await answers.next_answer(left)
                     decision = self._read(question, word)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from unhang.core import plain_text
 from unhang.core.diagnosis.time_left import SILENT, in_ms
 from unhang.core.record import Record
 from unhang.core.values import bounded
@@ -89,7 +90,7 @@ def preview(text: str, most: int = PREVIEW) -> str:
     Control characters stay: what shows it makes it harmless.
     """
     line = " ".join(text[: 8 * most].split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return plain_text.cut_line(line, most, rest=text[8 * most :])
 
 
 def mark_of(update: Any) -> int:
