@@ -228,6 +228,16 @@ def test_bytes_of_calls_and_of_the_disk_are_counted_apart(after: ProcessSample, 
     assert diagnose(look(0, stirs()), look(3, after)).state == state
 
 
+@pytest.mark.parametrize(
+    ("io", "disk", "state"), [(5, 4096, "hung"), (5, 32_768, "hung"), (6, 4096, "unsure"), (5, 200_000, "alive")]
+)
+def test_a_jvm_that_touches_its_counters_does_nothing(io: int, disk: int, state: str) -> None:
+    """They are a mapped file of eight pages; a page counts again each time that the kernel has written it."""
+    own = thread(9, comm="VM Thread", timeout=0.2, switches=50)
+    before, after = (process(2, thread(2, "pause"), own, io=i, disk=d) for i, d in ((5, 0), (io, disk)))
+    assert diagnose(look(0, before), look(3, after)).state == state
+
+
 @pytest.mark.parametrize(("bytes_each", "moves"), [(1900, False), (2100, True)])
 def test_a_byte_that_processes_pass_on_is_one_byte(bytes_each: int, moves: bool) -> None:
     before, after = (look(at, *(stirs(io=at * bytes_each, pid=pid) for pid in (2, 3, 4))) for at in (1, 4))

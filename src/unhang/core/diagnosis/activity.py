@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.progress import CPU_SHARE, FAULT_RATE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
-from unhang.core.diagnosis.runtimes import own_threads
+from unhang.core.diagnosis.runtimes import JVM, named_runtime, own_threads
 from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
@@ -18,6 +18,8 @@ NET_RATE = 100.0
 # a loop whose collector has found the size of its heap, a hundred now and then.
 FAULTS_RATE = 300.0
 FAULTS_NOISE = 10.0
+# The size of the file in which a JVM counts what it does, and which `jstat` reads.
+JVM_COUNTERS = 32 * 1024
 # Below this much CPU no process computes; event loops turn over.
 BUSY_SHARE = 0.15
 
@@ -89,7 +91,7 @@ def compare(before: FullSample, after: FullSample) -> Activity:
     taken_over = sum(max(0, new[pid].reaped - old[pid].reaped) for pid in kept)
     total = sum(ticks.values()) + max(0, taken_over - sum(process.cpu + process.reaped for process in gone))
     through = sum(max(0, new[pid].io - old[pid].io) for pid in kept) - sum(process.io for process in gone)
-    disk = sum(max(0, new[pid].disk - old[pid].disk) for pid in kept) - sum(process.disk for process in gone)
+    disk = sum(_disk(old[pid], new[pid]) for pid in kept) - sum(process.disk for process in gone)
     moved = max(
         max(0, through) + sum(process.io for process in born), max(0, disk) + sum(process.disk for process in born)
     )
@@ -128,8 +130,16 @@ def _burnt(old: ProcessSample, new: ProcessSample) -> int:
 def _moved(old: ProcessSample, new: ProcessSample, seconds: float) -> int:
     """The bytes that a process has moved. Where only few pages were fetched, what came from the disk is the program
     itself, of which the kernel had given up parts: it ran, and that is all."""
-    through, disk = max(0, new.io - old.io), max(0, new.disk - old.disk)
+    through, disk = max(0, new.io - old.io), _disk(old, new)
     return through if 0 < new.fetched - old.fetched < FAULT_RATE * seconds else max(through, disk)
+
+
+def _disk(old: ProcessSample, new: ProcessSample) -> int:
+    """The bytes that a process has moved to and from the disk. A JVM touches its counters, a mapped file, also while
+    its program does nothing at all: each time that the kernel has written a page of them, the next touch counts."""
+    moved = max(0, new.disk - old.disk)
+    counters = moved <= JVM_COUNTERS and new.io == old.io and named_runtime(new.threads) == JVM
+    return 0 if counters else moved
 
 
 def _of_its_life(process: ProcessSample) -> int:
