@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -156,14 +158,28 @@ def test_without_a_page_that_runs_and_is_named_an_alert_has_the_command_alone(
     assert listed() == {"url": "https://unhang.example.org", "served": False}, "no page has this name"
     alerts.write_text(with_page(text, web))
     assert listed() == {"url": web.origin, "served": True}
+    web.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: listed() == {"url": web.origin, "served": False}, "a page that is stopped serves nothing")
+    assert [pid for pid, _ in pages.stopped(str(jobs.home))] == [web.process.pid]
+    assert str(web.process.pid) in page_by_doctor(jobs, ok=False)
+    web.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: listed() == {"url": web.origin, "served": True}, "it goes on")
+    assert web.origin in page_by_doctor(jobs, ok=True)
     web.process.kill()
     web.process.wait(30)
     assert listed() == {"url": web.origin, "served": False}
+    assert web.origin not in page_by_doctor(jobs, ok=True)
     assert os.listdir(jobs.home / "alerts" / "pages") == []
     job = jobs.begin(*ASKS)
     wait_until(lambda: receiver.requests, "the prompt is told")
     (alert,) = receiver.values()[0]["alerts"]
     assert (alert["actions"], alert["paste"]) == ([], f"unhang send {job.id} ANSWER")
+
+
+def page_by_doctor(jobs: Jobs, *, ok: bool) -> str:
+    (found,) = [each for each in json.loads(jobs.call("doctor", "--json").out)["checks"] if each["check"] == "page"]
+    assert found["ok"] is ok, found
+    return str(found["message"])
 
 
 def test_pages_in_two_containers_with_one_home_are_both_known(jobs: Jobs) -> None:
@@ -181,6 +197,7 @@ def test_pages_in_two_containers_with_one_home_are_both_known(jobs: Jobs) -> Non
         assert running[-1].stdout is not None
         assert running[-1].stdout.readline() == b"announced\n"
     assert pages.served(home) == set(origins)
+    assert pages.stopped(home) == [], "of a process in another container it cannot be said"
     for origin, process in zip(origins, running, strict=True):
         assert jobs.finish(process).code == 0
         assert origin not in pages.served(home)

@@ -227,3 +227,27 @@ def test_jobs_that_are_removed_before_they_are_sent_do_not_hold_up_the_others(
     jobs.call("run", "--", "true")
     once(jobs, receiver)
     assert [span.name for span in receiver.spans] == ["true"]
+
+
+def test_an_exporter_that_is_stopped_is_named_by_a_second_one_and_by_doctor(jobs: Jobs, receiver: OtlpReceiver) -> None:
+    def doctor() -> tuple[bool, str]:
+        found = json.loads(jobs.call("doctor", "--json").out)["checks"]
+        return next((each["ok"], each["message"]) for each in found if each["check"] == "traces")
+
+    assert doctor()[0]
+    jobs.call("run", "--", "true")
+    first = jobs.popen("otel", "--endpoint", receiver.url, "--all")
+    wait_until(lambda: receiver.spans, "the first one exports")
+    second = ("otel", "--endpoint", receiver.url, "--once")
+    assert jobs.call(*second).code == 125
+    assert doctor()[0]
+    first.send_signal(signal.SIGSTOP)
+    wait_until(lambda: not doctor()[0], "it is stopped")
+    assert f"pid {first.pid})" in doctor()[1]
+    refused = jobs.call(*second)
+    assert (refused.code, f"kill -CONT {first.pid}".encode() in refused.err) == (125, True)
+    first.send_signal(signal.SIGCONT)
+    first.terminate()
+    assert jobs.finish(first).code == 0
+    assert doctor()[0]
+    assert jobs.call(*second).code == 0

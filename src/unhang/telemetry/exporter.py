@@ -1,7 +1,7 @@
 """The exporter: one process a home that follows the logs of all jobs and sends their spans.
 
     otel/state.json   of each job how far its spans were sent, and which jobs are done
-    otel/lock         held by the exporter that runs
+    otel/lock         held by the exporter that runs, which has signed it
 
 The cursor of a job moves when the receiver has taken the spans that ended up to there, and is saved after every
 request. After a restart every log that is not done is read from its beginning, since a span needs its start, and what
@@ -11,6 +11,7 @@ same ids.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -24,7 +25,7 @@ from unhang.errors import StateError, UnhangError
 from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
 from unhang.procs.wakeup import Wakeup
-from unhang.store import file_lock, files, find, records
+from unhang.store import file_lock, files, find, lock_owner, records
 from unhang.store import home as homes
 from unhang.store.layout import JobDir
 from unhang.store.reader import EventReader
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = "otel"
+_LOCK = "lock"
 # Spans in one request, each with its events counted: about a megabyte.
 MOST = 200
 # What comes within this time goes together.
@@ -68,13 +70,31 @@ def export(home: str, sender: Sender, *, once: bool, everything: bool, say: Call
     """
     homes.make(home)
     homes.make(f"{home}/{FOLDER}")
-    held = file_lock.open_locked(f"{home}/{FOLDER}/lock")
+    held = file_lock.open_locked(f"{home}/{FOLDER}/{_LOCK}")
     if held is None:
-        raise UnhangError("another `unhang otel` exports the jobs of this home already")
+        raise UnhangError(why_nothing_is_sent(home) or "another `unhang otel` exports the jobs of this home already")
     try:
+        _sign(held)
         return _Exporter(home, sender, everything, say).run(once=once)
     finally:
         os.close(held)
+
+
+def why_nothing_is_sent(home: str) -> str:
+    """Return that the exporter of this home is stopped (SIGSTOP), for people; empty: it is not, or none runs."""
+    pid = lock_owner.stopped_pid(files.read_json(f"{home}/{FOLDER}/{_LOCK}"))
+    if pid is None:
+        return ""
+    how = f"continue it with kill -CONT {pid}, or end it with kill -KILL {pid}"
+    return f"`unhang otel` (pid {pid}) is stopped and sends nothing: {how}"
+
+
+def _sign(held: int) -> None:
+    try:
+        os.ftruncate(held, 0)
+        os.pwrite(held, json.dumps(lock_owner.signature()).encode(), 0)
+    except OSError:
+        pass  # a full disk: only that it is stopped could not be seen
 
 
 def refusal(sender: Sender) -> str:

@@ -154,6 +154,30 @@ def _alerts() -> tuple[bool, str]:
     return True, said
 
 
+def _page() -> tuple[bool, str]:
+    from unhang.alerts import pages
+
+    stopped = pages.stopped(state_home())
+    if stopped:
+        named = ", ".join(
+            f"{origins[0] if origins else 'a page'} (pid {pid})" for pid, origins in stopped[:_MOST_NAMED]
+        )
+        pids = " ".join(str(pid) for pid, _ in stopped[:_MOST_NAMED])
+        more = " …" if len(stopped) > _MOST_NAMED else ""
+        return False, f"stopped, and answers no browser: {named}{more}; continue it with: kill -CONT {pids}"
+    served = sorted(pages.served(state_home()))
+    if not served:
+        return True, "no page runs; unhang web serves one"
+    return True, f"served at {', '.join(served[:_MOST_NAMED])}" + (" …" if len(served) > _MOST_NAMED else "")
+
+
+def _traces() -> tuple[bool, str]:
+    from unhang.telemetry import exporter
+
+    why = exporter.why_nothing_is_sent(state_home())
+    return not why, why or "no exporter is stopped"
+
+
 def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
     from functools import partial
 
@@ -171,4 +195,6 @@ def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
         ("keepers", _keepers),
         ("watcher", _watcher),
         ("alerts", _alerts),
+        ("page", _page),
+        ("traces", _traces),
     ]
