@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import signal
@@ -65,6 +66,13 @@ def test_the_watchdog_knows_the_end_of_a_pipe_that_it_holds() -> None:
             assert (pipe.searched, pipe.ours, pipe.outside) == (True, True, ())
         finally:
             job.kill()
+
+
+def test_the_watchdog_knows_its_end_of_a_pipe_among_300_open_files() -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(300):
+            held.enter_context(open(os.devnull, "rb"))
+        test_the_watchdog_knows_the_end_of_a_pipe_that_it_holds()
 
 
 def test_a_stranger_that_can_write_to_a_fifo_is_found(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name
-from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
+from unhang.procs.linux.sampler.files import MOST_FDS_OURS, MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
 from unhang.procs.linux.sampler.maps import read_maps
 from unhang.procs.linux.sampler.syscalls import READS, WRITES
 
@@ -132,9 +132,11 @@ class Strangers:
             for fd, (reads, writes) in waited_for(process.threads).items():
                 self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
         if self._needed or self._events or self._peers:
+            for pid in keepers.difference(processes):  # whole: what we hold ourselves is no stranger's
+                self._look(pid, MOST_FDS_OURS)
             for name in os.listdir("/proc")[:MOST_OUTSIDE]:
-                if name.isdecimal() and int(name) not in processes:
-                    self._look(int(name))
+                if name.isdecimal() and int(name) not in processes and int(name) not in keepers:
+                    self._look(int(name), MOST_FDS_OUTSIDE)
         self._keepers = keepers
 
     def _ask(self, pid: int, fd: int, target: str, reads: bool, writes: bool) -> None:
@@ -151,8 +153,8 @@ class Strangers:
             if number is not None:
                 self._events.setdefault(number, []).append((pid, fd))
 
-    def _look(self, pid: int) -> None:
-        seen = targets(pid, MOST_FDS_OUTSIDE)
+    def _look(self, pid: int, most: int) -> None:
+        seen = targets(pid, most)
         for fd, target in seen[0].items() if seen is not None else ():
             if target in self._needed:
                 reads, writes = access(pid, fd)
