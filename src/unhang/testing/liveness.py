@@ -79,6 +79,11 @@ class Process:
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        """Let go of it with the last reference: a run of many tests must not use up its descriptors."""
+        if hasattr(self, "_fd"):
+            self.close()
+
     def __repr__(self) -> str:
         return f"Process({self.pid}, {self.name!r}, {'alive' if self.is_alive() else 'gone'})"
 
