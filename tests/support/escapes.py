@@ -62,9 +62,11 @@ def play(engine: Engine, escape: Escape, how: str, *options: object) -> Played:
     """Build the tree, then let the idle limit or a SIGTERM to `unhang run` end it."""
     with engine.roll() as roll:
         limits = ("--idle", IDLE, "--warn", "0") if how == TIMEOUT else ("--idle", "off")
+        # one that obeys ends the play itself, however late it gets its turn; only a kill is worth hurrying for
+        grace = "0.2" if escape.mode == "hard" else "60"
         command = [*escape.through, *actor(escape.actor, roll.path, *escape.words)]
         running = engine.start(
-            "--json", *limits, "--hard", "100", "--grace", "0.2", "--liveness", "output", *options, "--", *command
+            "--json", *limits, "--hard", "100", "--grace", grace, "--liveness", "output", *options, "--", *command
         )
         for name, count in escape.waits_for:
             roll.wait_for(name, count)
