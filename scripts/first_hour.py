@@ -76,7 +76,9 @@ class Terminal:
         if at is not None and press is not None:
             _wait(lambda: at in self.screen().partition(line)[2], f"{at!r} on the screen", patience)
             self._tmux("send-keys", press)
-        self._wait_for_prompt(before + 1, patience)
+        self._wait_for_count(before + 1, patience)
+        # tmux may be late to draw: the prompt that is waited for stands below the line that was typed
+        _wait(lambda: _is_answered(self.screen()), "a prompt below the line", patience, self)
         shown = self.screen().replace(str(self.home), HOME).splitlines()
         while shown and shown[-1].strip() in ("", "$"):
             shown.pop()
@@ -117,12 +119,21 @@ class Terminal:
     def _codes(self) -> list[str]:
         return self._prompts.read_text().split()
 
-    def _wait_for_prompt(self, number: int, patience: float) -> None:
+    def _wait_for_count(self, number: int, patience: float) -> None:
         _wait(lambda: self.count() >= number, "the next prompt", patience, self)
+
+    def _wait_for_prompt(self, number: int, patience: float) -> None:
+        self._wait_for_count(number, patience)
         # the shell says so just before it draws it
         _wait(
             lambda: self.screen().rstrip().endswith("\n$") or self.screen().strip() == "$", "a prompt", patience, self
         )
+
+
+def _is_answered(screen: str) -> bool:
+    """Whether a line was typed and the next prompt is drawn below it."""
+    lines = screen.rstrip().splitlines()
+    return len(lines) > 1 and lines[-1] == "$" and any(line.startswith("$ ") for line in lines)
 
 
 def _wait(condition: Callable[[], bool], what: str, patience: float, terminal: Terminal | None = None) -> None:
