@@ -207,6 +207,11 @@ def test_the_advice_on_input_fits_its_channel(channel: str, word: str) -> None:
     assert word in " ".join(suggestions(told("input", channel=channel, prompt="stdin"), None))
 
 
+def test_a_program_that_opens_a_fifo_is_not_told_to_stop_asking() -> None:
+    assert len(suggestions(told("input", channel="fifo"), None)) == 1
+    assert len(suggestions(told("input", channel="stdin"), None)) == 2
+
+
 def test_the_peer_and_the_holder_are_named() -> None:
     assert "10.0.0.1:8080" in suggestions(told("network", socket={"remote": "10.0.0.1:8080"}), None)[0]
     lock = {"holder": 812, "holderComm": "apt-get"}

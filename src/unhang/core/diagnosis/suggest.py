@@ -12,7 +12,7 @@ from typing import Any
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.causes import COMMAND_LINE
-from unhang.core.diagnosis.waits import STDIN, TERMINAL
+from unhang.core.diagnosis.waits import FIFO, STDIN, TERMINAL
 from unhang.core.plain_text import one_line, quoted
 from unhang.core.values import integer_of, mapping_of, mappings_of, number_of, text_of
 
@@ -107,7 +107,10 @@ def _input(diagnosis: dict[str, Any], words: Mapping[str, str]) -> list[str]:
     asks = f"it waits for input at {quoted(prompt, 80)}" if prompt else "it waits for input"
     answer = _answer(text_of(evidence, "channel"), words)
     habit = _habit(diagnosis, prompt)
-    return [f"{asks}: {habit}", answer] if habit else [f"{asks}: {answer}", *_advice(causes.INPUT, diagnosis, words)]
+    if habit:
+        return [f"{asks}: {habit}", answer]
+    asks_nobody = text_of(evidence, "channel") == FIFO  # no option of a program makes it do without what it reads
+    return [f"{asks}: {answer}", *([] if asks_nobody else _advice(causes.INPUT, diagnosis, words))]
 
 
 def _answer(channel: str, words: Mapping[str, str]) -> str:
